@@ -85,7 +85,7 @@ def _round(
         index=index,
         declared_rounds=of,
         outcome=outcome,
-        verdict=Verdict(reward=reward, rewards={"reward": reward}, counts=(cases - failing, cases), rests_on="fork"),
+        verdict=Verdict(reward=reward, rewards={"reward": reward}, counts=(cases - failing, cases), rests_on="clean"),
         tool_calls=draw.randint(1, 50),
         usage=Usage(prompt_tokens=draw.randint(1000, 100_000), completion_tokens=draw.randint(100, 5000), cost_usd=0.5),
         agent_seconds=draw.random() * 600,

@@ -13,6 +13,7 @@ Faults, whose messages are complete for the user::
     ├── EnvironmentFault              the container engine or the sandbox failed
     │   ├── EnvironmentUnavailable    it cannot be had on this machine
     │   ├── KilledFromOutside         somebody killed a container or sandbox
+    │   ├── SnapshotGone              somebody removed a snapshot
     │   └── BuildError                the task's image cannot be built
     │       └── NeedsDocker           the sandbox cannot replay the task's Dockerfile
     ├── AgentFault                    the agent's own means failed
@@ -98,13 +99,17 @@ class EnvironmentUnavailable(EnvironmentFault):
 
 
 class KilledFromOutside(EnvironmentFault):
-    """A container or sandbox was killed, which no program in it can do."""
+    """A container or sandbox was killed by something outside of it."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} was killed from outside, which no program in it can do: by somebody, by a clean-up of the machine "
-            "or by the kernel for want of memory. That is no verdict; go on with --evocode-resume"
+            f"{what} was killed from outside: by somebody, by a clean-up of the machine or by the kernel for want of "
+            "memory, to which a program in it can drive it. Where that leaves no verdict, go on with --evocode-resume"
         )
+
+
+class SnapshotGone(EnvironmentFault):
+    """A snapshot was there and is not any more, which no program in an environment can bring about."""
 
 
 class BuildError(EnvironmentFault):

@@ -53,7 +53,7 @@ def write_attempt(
     reached).
 
     ``cases`` has a letter per case by round, of cases c1, c2, ... with requirements R1, R2, ...; ``of`` is the number
-    of declared rounds. Without ``finished`` there is no ``result.json``. ``changed`` has changed tools by round,
+    of declared rounds. Without ``finished`` there is no ``result.json``. ``changed`` has what verdicts trust by round,
     ``phases`` where the time went by round, and ``more`` other fields of the attempt's record.
     """
     declared = of or first + len(outcomes) - 1
@@ -112,8 +112,8 @@ def _verdict(outcome: Outcome, cases: str, changed: Sequence[str] = ()) -> Verdi
             Case(id=f"c{place}", status=STATUSES[letter], requirement=f"R{place}")
             for place, letter in enumerate(cases, 1)
         ),
-        rests_on="fork",
-        changed_tools=tuple(changed),
+        rests_on="clean",
+        trusts=tuple(changed),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_evocode.checks.generic_cheats import GENERIC
+from pytest_evocode.checks.attacks import ATTACKS
 from pytest_evocode.tasks import Task
 
 CHEATS = "cheat"
@@ -46,7 +46,7 @@ class Cheat:
     """The round that it is played in, after the reference solutions of those before; empty for one that is played where
     nothing was done in any round."""
     script: Path | None = None
-    """The author's script; None for a generic cheat, which every task is tried with."""
+    """The author's script; None for one of the :data:`ATTACKS` that every task is tried with."""
 
     @property
     def check(self) -> Check:
@@ -71,7 +71,7 @@ def checks_of(task: Task) -> list[Check]:
         checks += [Check("deterministic", name) for name in rounds]
         # A round that asks for a network is given one, so there is nothing to check.
         checks += [Check("hermetic", round_.name) for round_ in task.rounds if not round_.suite_has_network]
-        if any(round_.verify_in == "fork" for round_ in task.rounds):
+        if any(round_.verify_in == "clean" and round_.suite_environment is None for round_ in task.rounds):
             checks.append(Check("clean"))
         checks += [Check("active", requirement.id) for requirement in task.requirements]
         if any(round_.has_script for round_ in task.rounds):
@@ -85,14 +85,14 @@ def cheats_of(task: Task) -> list[Cheat]:
     """Return the cheats of a task: the generic ones, those in its ``cheat/``, and those in ``cheat/<round>/``."""
     directory = task.directory / CHEATS
     own = [
-        Cheat(script.name if script.stem in GENERIC else script.stem, script=script) for script in _scripts(directory)
+        Cheat(script.name if script.stem in ATTACKS else script.stem, script=script) for script in _scripts(directory)
     ]
     by_round = [
         Cheat(script.stem, round_.name, script)
         for round_ in task.rounds
         for script in _scripts(directory / round_.name)
     ]
-    return [*map(Cheat, GENERIC), *own, *by_round]
+    return [*(Cheat(each.name) for each in ATTACKS.values() if each.in_checks), *own, *by_round]
 
 
 def _scripts(directory: Path) -> list[Path]:

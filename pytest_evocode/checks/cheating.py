@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytest_evocode.checks.attacks import ATTACKS, Attack
 from pytest_evocode.checks.catalogue import CHEATS, Cheat
 from pytest_evocode.checks.coverage import covering
-from pytest_evocode.checks.generic_cheats import GENERIC, Visible
+from pytest_evocode.checks.generic_cheats import Visible
 from pytest_evocode.checks.oracle_check import require_a_pass
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun, read_workspace
 from pytest_evocode.checks.solved_rounds import Files
@@ -22,6 +23,7 @@ from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier import SuiteRun
 
 _SHOWN_CASES = 5
+_LIMIT = 60.0  # seconds for an attack
 _TOGETHER = ("exit-zero", "patched-assert", "shadowed-tests")
 """Generic cheats that leave one another alone: where all of them at once score nothing, none of them does."""
 _ADVICE = "have the tests look at what only the work that was asked for gives"
@@ -56,7 +58,7 @@ class Cheating:
         nothing = {played.round.index: played for played in untouched}
         # Where a round cannot even be prepared unless earlier ones were solved, nobody can cheat in it.
         self._rounds = [
-            _Stage(starter, nothing[played.round.index], played, cases, solved[: played.round.index])
+            _Stage(starter, nothing[played.round.index], played, cases)
             for played, cases in covering(solved[: len(untouched)])
         ]
         generic = [cheat.name for cheat in cheats if cheat.script is None]
@@ -83,12 +85,10 @@ class _Stage:
         untouched: PlayedRound,
         solved: PlayedRound,
         cases: tuple[str, ...],
-        rounds: Sequence[PlayedRound],
     ) -> None:
         self._starter = starter
         self._untouched = untouched
         self._solved = solved
-        self._rounds = rounds
         known = {id: solved.pinned[id] for id in cases or solved.pinned}
         self._how: dict[str, Any] = {"pinned": None if self._round.has_script else known, "cases": cases}
         self._nothing = SharedRun(lambda: starter.run_suite(untouched.after, self._round, **self._how))
@@ -103,7 +103,7 @@ class _Stage:
         """Return what is to be said of a cheat in this round."""
         if cheat.script is None:
             gained = self.gains_of_generic((cheat.name,))
-            what = f"the generic cheat {cheat.name} ({_in_words(cheat.name)})"
+            what = f"the generic cheat {cheat.name} ({ATTACKS[cheat.name].tries})"
         else:
             with self._starter.branch(
                 self._untouched.after, self._round, partial(play_script, self._starter, self._round, cheat.script)
@@ -115,18 +115,17 @@ class _Stage:
     def gains_of_generic(self, names: Sequence[str]) -> list[str]:
         """Return what generic cheats score together."""
         before = read_workspace_of(self._starter, self._untouched)
-        visible = Visible(
-            before,
-            self._solved.files_after,
-            [played.round.instruction.read_text(encoding="utf-8", errors="replace") for played in self._rounds],
-            _names_of_tests(self._starter.context.task, self._round),
-        )
-        files: dict[str, str] = {}
-        for name in reversed(names):  # The first of them are programs, which no file of the others takes the place of.
-            files |= GENERIC[name](visible)
-        if not files:
+        visible = visible_in(self._starter.context.task, self._round, before, self._solved.files_after)
+        # The first of them are programs, which no file of the others takes the place of.
+        attacks = [each for name in reversed(names) if (each := ATTACKS[name]).script or each.files(visible)]
+        if not attacks:
             return []
-        with self._starter.branch(self._untouched.after, self._round, partial(_lay, files)) as (environment, snapshot):
+
+        def play(environment: Environment) -> None:
+            for attack in attacks:
+                play_attack(attack, visible, self._round, environment)
+
+        with self._starter.branch(self._untouched.after, self._round, play) as (environment, snapshot):
             return gains(self._nothing.result(), self._run(environment, snapshot))
 
     def _run(self, environment: Environment, snapshot: Snapshot) -> SuiteRun:
@@ -196,14 +195,20 @@ def read_workspace_of(attempt: PlayedAttempt, played: PlayedRound) -> Files:
         return read_workspace(environment)
 
 
-def _in_words(generic: str) -> str:
-    """Return what a generic cheat does.
+def visible_in(task: Task, round_: Round, before: Files, after: Files) -> Visible:
+    """Return what attacks in a round are made of, with the workspace before it and as solutions leave it."""
+    instructions = [
+        each.instruction.read_text(encoding="utf-8", errors="replace") for each in task.rounds[: round_.index]
+    ]
+    return Visible(before, after, instructions, _names_of_tests(task, round_))
 
-    >>> _in_words("exit-zero")
-    'have every program and module exit with 0 at once'
-    """
-    words = (GENERIC[generic].__doc__ or "").rstrip(".")
-    return words[:1].lower() + words[1:]
+
+def play_attack(attack: Attack, visible: Visible, round_: Round, environment: Environment) -> None:
+    """Play an attack in place of the agent; what it may not do it does not."""
+    if files := attack.files(visible):
+        _lay(files, environment)
+    if attack.script:
+        environment.exec(attack.script, user=round_.agent_user, timeout=_LIMIT)
 
 
 def _lay(files: Mapping[str, str], environment: Environment) -> None:

@@ -11,7 +11,6 @@ from pytest_evocode.checks.oracle_check import missing_state, no_pass, require_a
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.scratch import scratch_directory
-from pytest_evocode.errors import TaskError
 from pytest_evocode.verifier import SuiteRun
 
 _RUNS = 3
@@ -81,18 +80,16 @@ def hermetic(attempt: PlayedAttempt, played: PlayedRound, offline: SuiteRun) -> 
 
 
 def clean(attempt: PlayedAttempt, played: PlayedRound) -> list[str]:
-    """Check that the suite passes in a clean environment, too; where it does not, a fork is the author's choice."""
+    """Check that the suite passes with what the task declares alone, as with ``--evocode-strict``."""
     require_a_pass(played)
-    try:
-        why = why_not(attempt.run_again(played, played.after, clean=True))
-    except TaskError as error:  # The whole system is the workspace, so there is no clean one.
-        return [CheckWarning(str(error))]
+    why = why_not(attempt.run_again(played, played.after, carry="declared"))
     if not why:
         return []
     return [
         CheckWarning(
-            f'{played.round.name} passes in a fork of where the agent worked, and not with verify_in = "clean", which '
-            f"leaves an agent less to tamper with: {why}\n{missing_state(attempt, played)}"
+            f"{played.round.name} passes only with what its solution changes outside of the working directory, so an "
+            f"agent that does the same is marked, and fails with --evocode-strict: {why}\n"
+            f"{missing_state(attempt, played)}"
         )
     ]
 

@@ -18,6 +18,10 @@ from pytest_evocode.verifier import SuiteRun
 _SHOWN_CASES = 5
 _SHOWN_PATHS = 10
 _NO_STATE = ("/tmp", "/var/tmp", "/logs", "/solution", "/root/.cache")
+_NOT_THERE = (
+    "Its environment is the image as built with all files that the solutions changed: have it need no running process, "
+    "FIFO, device and set-id bit."
+)
 
 
 def oracle(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound]) -> list[str]:
@@ -26,7 +30,7 @@ def oracle(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound]) -> list
     problems = []
     for played, found in zip(played_rounds, explain_failures(attempt.context.task, runs), strict=True):
         problems += found or _against_its_cases(played)
-        problems += [missing_state(attempt, played)] if found and played.round.verify_in == "clean" else []
+        problems += [_NOT_THERE] if found and played.round.verify_in == "clean" else []
     return problems
 
 
@@ -101,19 +105,17 @@ def why_not(run: SuiteRun, told: Sequence[Case] | None = None) -> str:
 
 
 def missing_state(attempt: PlayedAttempt, played: PlayedRound) -> str:
-    """Return what may keep a suite from passing in a clean environment, and what to do."""
+    """Return the line of task.toml that declares what a suite finds only because the solutions change it."""
     changed = [
         path
         for path in played.after.changed_paths([attempt.environment.workdir, *attempt.context.task.state, *_NO_STATE])
         if "__pycache__" not in path
     ]
-    if not changed:
-        return "Nothing that it misses is a file: have it need no running process, FIFO, device and set-id bit."
-    shown = changed[:_SHOWN_PATHS] + ([f"and {more} more"] if (more := len(changed) - _SHOWN_PATHS) > 0 else [])
-    return (
-        "It has only the working directory and the paths in state of [metadata.evocode]; name what else belongs to "
-        f"the work there, as in state = [{json.dumps(changed[0])}]. Changed so far: {', '.join(shown)}"
-    )
+    declared = [*attempt.context.task.state, *changed]
+    while len(declared) > _SHOWN_PATHS and (deep := max(declared, key=lambda path: path.count("/"))).count("/") > 2:
+        above = deep.rpartition("/")[0]
+        declared = sorted({above, *(path for path in declared if not path.startswith(f"{above}/"))})
+    return f"Declare what belongs to the work, in [metadata.evocode]: state = {json.dumps(declared)}"
 
 
 def require_a_pass(played: PlayedRound) -> None:

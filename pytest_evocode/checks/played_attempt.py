@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.agents import Agent
+from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.checks.solved_rounds import Files
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.scratch import scratch_directory
@@ -19,6 +20,7 @@ from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.reference_changes import ReferenceChanges
 from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun
 
@@ -83,7 +85,7 @@ class PlayedAttempt:
         self._with_files = with_files
         self._until_failure = until_failure
         self._turns = AgentTurns(context, agent)
-        self._suites = SuiteRunner(context)
+        self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=type(agent) is OracleAgent)
         self._environment: Environment | None = None
         self._branches: set[Environment] = set()
         self._snapshots: list[Snapshot] = []
@@ -148,13 +150,10 @@ class PlayedAttempt:
         after, files_after = self._snapshot(), self._files()
         suite = SharedRun(lambda: self.run_suite(after, round_, until_failure=self._until_failure))
         if self._suites.in_place:
-            suite = SharedRun(lambda: self._suites.run_in_place(environment, round_))
             suite.result()
         return PlayedRound(round_, before, after, files_before, files_after, suite)
 
-    def run_again(
-        self, played: PlayedRound, snapshot: Snapshot, *, offline: bool = False, clean: bool = False, **how: Any
-    ) -> SuiteRun:
+    def run_again(self, played: PlayedRound, snapshot: Snapshot, *, offline: bool = False, **how: Any) -> SuiteRun:
         """Run the suite of a played round once more, on a snapshot.
 
         A native suite knows the cases that pass after the round, so that what breaks counts; a script may print others.
@@ -163,18 +162,23 @@ class PlayedAttempt:
             played: The round.
             snapshot: What the suite runs on.
             offline: Whether the suite has no network.
-            clean: Whether it runs in a clean environment.
             how: What else is different, as for :meth:`~pytest_evocode.trial.suites.runner.SuiteRunner.run`.
         """
         round_ = replace(played.round, verifier_network="no-network") if offline else played.round
-        round_ = replace(round_, verify_in="clean") if clean else round_
         return self.run_suite(snapshot, round_, pinned=None if round_.has_script else played.pinned, **how)
 
     def run_suite(
         self, snapshot: Snapshot, round_: Round, *, taken_of: Environment | None = None, **how: Any
     ) -> SuiteRun:
-        """Run the suite of a round on a snapshot, that was taken of this environment or of the one that is named."""
+        """Run the suite of a round on a snapshot, that was taken of this environment or of the one that is named.
+
+        A suite that runs in place is run there, in the environment itself.
+        """
         self.context.task_environment.refuse_when_cancelled()
+        if self._suites.in_place:
+            return self._suites.run_in_place(taken_of or self.environment, round_, collect=False)
+        if taken_of is not None:  # By somebody who does not play the solutions.
+            how.setdefault("carry", "reference")
         return self._suites.run(taken_of or self.environment, snapshot, round_, seek_stale=False, **how)
 
     @contextlib.contextmanager

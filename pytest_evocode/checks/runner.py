@@ -68,7 +68,6 @@ class CheckRunner:
             timeout_multiplier=timeout_multiplier,
             verifiers=verifiers,
             verify_times=verify_times,
-            warm_caches=True,
         )
         context = TrialContext.of(task, engine, options)
         # More threads than suites at once: many wait for another suite's verdict, or for a slot.
@@ -211,7 +210,7 @@ class CheckRunner:
         context, attempt = self._oracle.context, self._oracle
         self._answer(pool, Check("time"), lambda: timing(attempt, played_rounds, self._building))
         self._answer(pool, Check("under-load"), lambda: under_load(attempt, played_rounds[-1], self._loaded))
-        self._follow_forks(pool, [played for played in played_rounds if played.round.verify_in == "fork"])
+        self._follow_clean(pool, [played for played in played_rounds if played.round.verify_in == "clean"])
         self._follow_scripts(pool, [played for played in played_rounds if played.round.has_script])
         self._answer(pool, Check("starter-clean"), lambda: starter_clean(context.task, played_rounds, visible))
 
@@ -263,8 +262,8 @@ class CheckRunner:
             return self._loaded.result()
         return self._oracle.run_again(played, played.after, offline=not played.round.suite_has_network)
 
-    def _follow_forks(self, pool: Executor, played_rounds: Sequence[PlayedRound]) -> None:
-        """Begin the check of suites that run in a fork, once all rounds were played."""
+    def _follow_clean(self, pool: Executor, played_rounds: Sequence[PlayedRound]) -> None:
+        """Begin the check of suites that are judged in a clean environment, once all rounds were played."""
         if self._is_open(Check("clean")):
             found = [pool.submit(executed_checks.clean, self._oracle, played) for played in played_rounds]
             self._answer(pool, Check("clean"), lambda: [line for each in found for line in each.result()])

@@ -20,6 +20,7 @@ _SUMMARIES = {
     "enter": "Open a shell in a sandbox that a session kept.",
     "export": "Write results as CSV, Parquet or JSON.",
     "failures": "Show what went wrong, and where first.",
+    "harden": "Show which rounds are passed without work.",
     "import": "Make a task from tasks of other benchmarks.",
     "leaderboard": "Print a leaderboard for publication.",
     "merge": "Merge results directories into a new one.",

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
 from pytest_evocode.cli.printing import echo
-from pytest_evocode.environments.cleanup import Leftover, images_of_agents, leftovers
+from pytest_evocode.environments.cleanup import images_of_agents, leftovers
 from pytest_evocode.errors import EvocodeError
-
-if TYPE_CHECKING:
-    from pytest_evocode.verifier.cache_store import CacheStore
 
 
 @click.command("clean")
@@ -25,17 +20,16 @@ def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
     """Remove what killed sessions left behind, and what is kept to save time.
 
     Killed sessions leave containers, networks, snapshots, sandboxes and scratch files in TMPDIR, which the next session
-    removes by itself, too. Kept are the states that reference solutions lead to, the package caches that their suites
-    left, images' own caches of Python, and the tasks that a node of a cluster got. Sessions that need them make them
-    anew. Built images stay, except for those of agents with --agents, and nothing that belongs to a running session is
-    touched.
+    removes by itself, too. Kept are the states that reference solutions lead to, what they change, and the tasks that a
+    node of a cluster got. Sessions that need them make them anew. Built images stay, except for those of agents with
+    --agents, and nothing that belongs to a running session is touched.
     In sandboxes, what agents have installed counts as used as long as any session with sandboxes is running.
     """
     failed = False
     with contextlib.ExitStack() as stack:
-        of_engines = stack.enter_context(leftovers(kept=kept, references=True, package_caches=True))
+        of_engines = stack.enter_context(leftovers(kept=kept, references=True))
         unused, used = stack.enter_context(images_of_agents()) if agents else ([], [])
-        found = [*of_engines, *_image_caches(), *unused]
+        found = [*of_engines, *unused]
         for what in used:
             echo(f"in use: {what}")
         for leftover in found:
@@ -51,15 +45,3 @@ def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
         if not found:
             echo("nothing is left over")
     sys.exit(1 if failed else 0)
-
-
-def _image_caches() -> Iterator[Leftover]:
-    from pytest_evocode.verifier.cache_store import kept_image_caches
-
-    for store in kept_image_caches():
-
-        def remove(store: CacheStore = store) -> None:
-            with store.locked():
-                store.drop()
-
-        yield Leftover(str(store), remove)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from pytest_evocode.environments import attempt_homes, scratch
-from pytest_evocode.environments.cache_archives import CacheArchives, engines_with_archives
+from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.errors import EnvironmentUnavailable
@@ -23,9 +24,7 @@ class Leftover:
 
 
 @contextlib.contextmanager
-def leftovers(
-    *, kept: bool = False, references: bool = False, package_caches: bool = False
-) -> Iterator[list[Leftover]]:
+def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[Leftover]]:
     """Find what dead sessions left, of all engines that can be had here, and yield it.
 
     What a living session owns is never among it. The leftovers can be removed for as long as the context lasts.
@@ -33,15 +32,14 @@ def leftovers(
     Args:
         kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
             files of such attempts on a node of a cluster.
-        references: Include the states of reference solutions, which are shared by all sessions, and the tasks that a
-            node of a cluster keeps.
-        package_caches: Include the package caches that suites of reference solutions left, which are shared as well.
+        references: Include the states of reference solutions and what they change, which are shared by all sessions,
+            and the tasks that a node of a cluster keeps.
     """
-    caches = _package_caches() if package_caches else ()
     attempts = _unfinished_attempts() if kept else ()
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
-        yield [*of_engines, *_scratch(), *caches, *attempts, *(_tasks_of_clusters() if references else ())]
+        shared = (*_reference_changes(), *_tasks_of_clusters()) if references else ()
+        yield [*of_engines, *_scratch(), *attempts, *shared]
 
 
 @contextlib.contextmanager
@@ -128,18 +126,14 @@ def _unfinished_attempts() -> Iterator[Leftover]:
         yield Leftover(f"files of the unfinished attempt {home}", partial(attempt_homes.remove_home, home))
 
 
+def _reference_changes() -> Iterator[Leftover]:
+    directory = cache_directory() / "reference-changes"
+    if directory.is_dir():
+        yield Leftover(f"notes of what reference solutions change, {directory}", partial(shutil.rmtree, directory))
+
+
 def _tasks_of_clusters() -> Iterator[Leftover]:
     tasks = KeptTasks()
     for kept in tasks.unused():
         name = next((path.name for path in kept.home.glob("*")), kept.home.name)
         yield Leftover(f"task {name} of a cluster, {kept.size / 1e6:.1f} MB", partial(tasks.remove, kept))
-
-
-def _package_caches() -> Iterator[Leftover]:
-    for engine in engines_with_archives():
-        archives = CacheArchives(engine)
-        for kept in archives.oldest_first():
-            what = (
-                f"package caches of the suite of {kept.task}, {kept.round}, {sum(kept.sizes) / 1e6:.1f} MB ({engine})"
-            )
-            yield Leftover(what, partial(archives.drop, kept.key))

@@ -32,9 +32,13 @@ class CommandEnvironment(ABC):
         argv = ("bash", "-c", command) if isinstance(command, str) else tuple(command)
         output = CappedOutput(whole=stdout)
         deadline = None if timeout is None else started + timeout
-        exit_code = self.run(Command(argv, user, env or {}, cwd), output, deadline)
+        exit_code = self.run_or_mend(Command(argv, user, env or {}, cwd), output, deadline)
         output.check_whole()
         return ExecResult(exit_code, output.text(), exit_code is None, time.monotonic() - started)
+
+    def run_or_mend(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
+        """Do as :meth:`run`; an environment may do more for a command that could not be started."""
+        return self.run(command, output, deadline)
 
     @abstractmethod
     def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:

@@ -31,21 +31,6 @@ _SHOWN_LINES = 3  # of the output of a collect command that failed
 logger = logging.getLogger(__name__)
 
 
-def carried_over(task: Task, round_: Round, workdir: str) -> tuple[str, ...] | None:
-    """Return what a fork for a round has of a snapshot, as ``only`` of :meth:`Environment.fork`: None is all of it.
-
-    Raises:
-        TaskError: The round is to be verified in a clean environment, and its working directory is the system itself.
-    """
-    if round_.verify_in != "clean":
-        return None
-    if workdir in ("/", "/usr"):
-        why = f"{round_.name} is verified in a clean environment with the working directory carried over, and that is "
-        why += f"{workdir}, the whole system; give agents a directory by WORKDIR, or verify the task in a fork"
-        raise TaskError(why, task.dockerfile or task.file)
-    return (workdir, "/logs/artifacts", *task.state)
-
-
 @dataclass(frozen=True, slots=True)
 class TaskEnvironment:
     """How environments of one task are made in one engine and made ready for the agent.
@@ -73,12 +58,7 @@ class TaskEnvironment:
         declared = self.task.config.environment.env
         env = resolve_env(declared, self.environ, path=self.task.file, withheld=self.withheld)
         network = self.task.environment_network
-        environment = self.engine.create(
-            self.task, env=env, network=network, snapshot=snapshot, installation=installation
-        )
-        for round_ in self.task.rounds:
-            carried_over(self.task, round_, environment.workdir)  # For its complaint.
-        return environment
+        return self.engine.create(self.task, env=env, network=network, snapshot=snapshot, installation=installation)
 
     def start(self, environment: Environment) -> None:
         """Start an environment and make it ready."""

@@ -66,8 +66,8 @@ class Scores:
     avg_turns: float | None = None
     """Requests to the model per attempt at a task, scaled to all its rounds; ``output_tokens`` likewise."""
     output_tokens: float | None = None
-    on_changed_tools: int = 0
-    """How many rounds, passed or not, have a verdict that rests on tools of the image which the agent had changed."""
+    trusting: int = 0
+    """How many rounds, passed or not, have a verdict that trusts something undeclared of the agent's system."""
     undecided: int = 0
     """How many rounds have rewards of which none decides; they count nowhere where passed rounds do, but for these:"""
     undecided_failed: int = 0
@@ -117,7 +117,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         gap=gap(chain, single) if chain.tasks and single.tasks else None,
         avg_turns=avg_turns(either),
         output_tokens=output_tokens(either),
-        on_changed_tools=sum(verdict.rests_on_changed_tools for verdict in verdicts),
+        trusting=sum(verdict.trusts_agent for verdict in verdicts),
         undecided=sum(record.outcome == "undecided" for record in either.records()),
         undecided_failed=sum(task.undecided_failed() for task in either.tasks),
         decided_tasks=len(either.decided().tasks),

@@ -142,7 +142,6 @@ class AttemptCollector(pytest.Collector):
             "timeout_multiplier": settings.timeout_multiplier,
             "references": not settings.replay,
             "reuse": settings.reuse,
-            "warm_caches": not settings.replay,
             "hold_forks": settings.holds_forks,
             "hold_all_forks": settings.shell == "always",
             "keep_snapshots": settings.snapshots,

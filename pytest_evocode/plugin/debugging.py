@@ -177,5 +177,7 @@ def _fork_of(item: RoundItem) -> HeldFork | None:
 
 def _why_no_fork(item: RoundItem) -> str:
     if item.parent.task.in_place:
-        return 'with verify_in = "place" the suite ran where the agent goes on working, and nothing of it is left there'
+        return (
+            'with verify_in = "in-place" the suite ran where the agent goes on working, and nothing of it is left there'
+        )
     return "no suite of this round was run in this session, or its environment cannot be entered"

@@ -100,13 +100,13 @@ def _add_suite_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--evocode-strict",
         action="store_true",
-        help="fail a round if the agent changed tools of the image, such as /usr/bin/python3",
+        help="judge by nothing that the agent changed outside of its workspace and the task's declared state",
     )
     group.addoption(
         "--evocode-verify",
-        choices=("clean",),
+        choices=("clean", "in-place"),
         metavar="WHERE",
-        help="clean: run suites that run in a fork in the image as built, with the working directory carried over",
+        help="in-place: run every test.sh where the agent worked, as Harbor does; clean: run none there",
     )
     group.addoption(
         "--evocode-reward-key",

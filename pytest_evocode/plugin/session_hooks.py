@@ -16,6 +16,11 @@ from pytest_evocode.plugin.run import SessionRun
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.report.printable import printable
 
+_VERIFY = {
+    "clean": "suites that would run where the agent works are judged in a clean environment",
+    "in-place": "every test.sh runs where the agent works, and trusts the agent's system",
+}
+
 
 class SessionHooks:
     """Hooks around a whole session. Registered before our other plugins, so that its wrapper is the outermost."""
@@ -90,7 +95,7 @@ class SessionHooks:
         if settings.speculate:
             yield "speculating: turns begin ahead of verdicts, and are dropped if such a verdict ends the attempt"
         if settings.verify is not None:
-            yield f"verify {settings.verify}: suites that would run in a fork; those apart or in place stay there"
+            yield f"verify {settings.verify}: {_VERIFY[settings.verify]}"
         if settings.case:
             yield f"cases {' or '.join(settings.case)} only: no verdict, and nothing is recorded"
         if session.engine_reason:

@@ -16,7 +16,7 @@ from pytest_evocode.plugin.ini_settings import read_amount, read_count, refuse_u
 if TYPE_CHECKING:
     from pytest_evocode.llm.budget import Budget
     from pytest_evocode.results.records import Mode
-    from pytest_evocode.tasks import Task
+    from pytest_evocode.tasks import Task, Verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Settings:
     verify_times: int
     """How often each suite is run."""
     strict: bool
-    """Whether a round fails if the agent changed tools of the image."""
-    verify: Literal["clean"] | None
-    """Where suites run that would run in a fork; None for there."""
+    """Whether suites find nothing of the agent's system that the task does not declare."""
+    verify: Verify | None
+    """How suites are judged by the session's choice; None for the tasks' own."""
     reward_key: str
     """The reward that decides where a suite writes several and the task does not say; empty for none."""
     replay: bool
@@ -108,8 +108,7 @@ class Settings:
         """
         from pytest_evocode.tasks import load_task
 
-        task = load_task(directory).with_reward_key(self.reward_key)
-        return task if self.verify is None else task.verified_in_clean()
+        return load_task(directory).with_reward_key(self.reward_key).judged(self.verify)
 
     @property
     def holds_forks(self) -> bool:

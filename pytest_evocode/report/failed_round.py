@@ -11,7 +11,7 @@ from pytest_evocode.results.cases import GAP, without_middle
 from pytest_evocode.results.records import Case, RoundRecord
 
 _SHOWN_CASES = 20
-_SHOWN_TOOLS = 5
+_SHOWN_PATHS = 5
 _SHORT = (24, 300)
 """Lines and characters of each text in which a case describes itself."""
 _SCREENFUL = (24, 2000)
@@ -40,9 +40,8 @@ def describe_failure(record: RoundRecord, output: Path | None, *, whole: bool = 
     lines += _group("regressions: required since an earlier round", old, whole=whole)
     lines += _group("stale: what these replace is still there", stale, whole=whole)
     lines += [f"note: {note}" for note in record.notes]
-    if verdict.rests_on_changed_tools:
-        tools = join_first(verdict.changed_tools, _SHOWN_TOOLS)
-        lines.append(f"note: the agent changed tools of the image: {tools}")
+    if verdict.trusts_agent:
+        lines.append(f"note: the verdict trusts the agent's system: {join_first(verdict.trusts, _SHOWN_PATHS)}")
     if output is not None:
         lines.append(f"suite output: {output}")
         texts = (text for case in failing for text in case.model_dump().values() if isinstance(text, str))

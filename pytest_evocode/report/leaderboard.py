@@ -18,6 +18,7 @@ from pytest_evocode.report.markdown import plain
 from pytest_evocode.report.rankings import ranking_notes, rankings, rounds_of
 from pytest_evocode.report.scores import (
     MARK,
+    TRUSTS,
     case_lines,
     format_interval,
     format_part,
@@ -86,7 +87,7 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
             values = _values(scores[row.name], intervals, faults[row.name], with_faults=any(faults.values()))
             about = {
                 "decided_tasks": scores[row.name].decided_tasks,
-                "on_changed_tools": scores[row.name].on_changed_tools,
+                "trusting": scores[row.name].trusting,
                 "partial": sum(attempt.partial for attempt in row.attempts),
                 "identity": row.subject.agent.hash,
                 "ranking": number,
@@ -161,9 +162,8 @@ def as_markdown(board: Leaderboard) -> str:
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
     if any(entry["partial"] for entry in board.entries):
         table += f"\n{PARTIAL} partial: where not all rounds of an attempt were selected, those that were count\n"
-    if any(entry["on_changed_tools"] for entry in board.entries):
-        what = "rounds, passed or not, whose verdict rests on tools or settings of the image that the agent had changed"
-        table += f"\n\\{MARK} with {what}\n"
+    if any(entry["trusting"] for entry in board.entries):
+        table += f"\n\\{MARK} with rounds, passed or not, whose verdict trusts {TRUSTS}\n"
     return table + "".join(f"\n{plain(note)}\n" for note in board.notes)
 
 
@@ -200,7 +200,7 @@ def _text(entry: Mapping[str, Any], field: str) -> str:
 
 
 def _mark(entry: Mapping[str, Any], field: str, cell: str) -> str:
-    return marked(cell).replace(MARK, f"\\{MARK}") if entry["on_changed_tools"] and field in _MARKED else cell
+    return marked(cell).replace(MARK, f"\\{MARK}") if entry["trusting"] and field in _MARKED else cell
 
 
 def as_csv(board: Leaderboard) -> str:

@@ -47,9 +47,11 @@ SPENT: dict[str, Callable[[Spending], str]] = {
     "completion tokens": lambda row: _amount(row.completion_tokens, "{:,.0f}"),
     "cost": lambda row: _amount(row.cost_usd, "${:,.4f}"),
 }
-#: Columns with scores that a suite's word decides: with :data:`MARK` where it rests on what the agent changed.
+#: Columns with scores that a suite's word decides: with :data:`MARK` where that trusts the agent's system.
 _MARKED = ("Dataset Score", "Case Score", "Pinned Case Score", "Perfect Tasks", "MT@k", "Comp", "SR", "SR macro")
 MARK = "*"
+TRUSTS = "the agent's system: paths that the task does not declare, or all of it (in place)"
+"""What marked verdicts trust."""
 _Intervals = Mapping[str, Mapping[str, Interval | str]]
 """By the names of rows and of scores, with the reason where there is none."""
 #: Columns of intervals, each behind that of the score whose name it is of.
@@ -81,7 +83,7 @@ def score_rows(
         row |= {title: cell(spent[name]) for title, cell in SPENT.items()}
         row |= {title: _interval((intervals or {}).get(name, {}).get(score)) for title, score in _INTERVALS.items()}
         row |= _fault_cells(row, faults.get(name))
-        if scores[name].on_changed_tools:
+        if scores[name].trusting:
             row |= {title: marked(row[title]) for title in (*_MARKED, *_FAULTS)}
     empty = {title for title in _IF_MEASURED if all(row[title] == NOT_MEASURED for row in cells.values())}
     titles = _with_faults(dict.fromkeys(titles)) if any(faults.values()) else titles
@@ -130,7 +132,7 @@ def intervals_json(found: Mapping[str, Interval | str]) -> dict[str, Any]:
 
 
 def marked(cell: str) -> str:
-    """Return a cell with the mark of scores that rest on changed tools, unless nothing was measured.
+    """Return a cell with the mark of scores that trust the agent's system, unless nothing was measured.
 
     >>> marked("66.7"), marked("n/a")
     ('66.7*', 'n/a')
@@ -140,17 +142,26 @@ def marked(cell: str) -> str:
 
 def mark_lines(scores: Mapping[str, Scores], records: Iterable[RoundRecord] = ()) -> Iterator[str]:
     """Yield what the mark means, where a row has one; with ``records``, in which rounds."""
-    rounds = sum(row.on_changed_tools for row in scores.values())
+    rounds = sum(row.trusting for row in scores.values())
     if rounds:
-        number = "1 round rests" if rounds == 1 else f"{rounds} rounds rest"
-        yield (
-            f"{MARK} the verdict of {number} on tools or settings of the image that the agent had changed; "
-            "round.json lists them, and --evocode-strict does not count such rounds"
-        )
-    found = [record for record in records if record.verdict and record.verdict.rests_on_changed_tools]
+        yield f"{MARK} {trusting_rounds(rounds)}; round.json lists them, and --evocode-strict carries none"
+    found = [record for record in records if record.verdict and record.verdict.trusts_agent]
     if found:
-        names = (f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}" for record in found)
-        yield f"  {join_first(sorted(names))}"
+        yield f"  {join_first(sorted(map(_trusting_round, found)))}"
+
+
+def _trusting_round(record: RoundRecord) -> str:
+    how = " (in place)" if record.verdict and record.verdict.rests_on == "in-place" else ""
+    return f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}{how}"
+
+
+def trusting_rounds(count: int) -> str:
+    """Return what is said of so many rounds whose verdict trusts the agent's system.
+
+    >>> trusting_rounds(1)
+    "the verdict of 1 round trusts the agent's system: paths that the task does not declare, or all of it (in place)"
+    """
+    return f"the verdict of 1 round trusts {TRUSTS}" if count == 1 else f"the verdicts of {count} rounds trust {TRUSTS}"
 
 
 def case_lines(scores: Mapping[str, Scores]) -> Iterator[str]:

@@ -120,11 +120,9 @@ class Conditions(NamedTuple):
     environment: str = ""
     """The engine; empty where it is not known."""
     strict: bool | None = None
-    """Whether rounds failed in which the agent had changed the image's tools."""
+    """Whether suites found nothing of the agent's system that the task does not declare."""
     verify: str | None = None
-    """Where suites ran by the session's choice that would have run in a fork; None is by the tasks' choice, or, where
-    ``strict`` is None, not said.
-    """
+    """How suites were judged by the session's choice; None is by the tasks', or, where ``strict`` is None, not said."""
 
     def texts(self) -> tuple[str, str, str]:
         """Return each condition for people."""

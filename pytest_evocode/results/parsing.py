@@ -70,21 +70,34 @@ def read_record(kind: type[Record], values: dict[str, Any], *, cases: bool = Tru
             f"a later pytest-evocode wrote it, in version {version} of the format; this one reads up to version "
             f"{RECORD_VERSION}, so update it"
         )
-    if not cases:
+    if version < RECORD_VERSION or not cases:
         rounds = values.get("rounds") if kind is AttemptRecord else [values]
         for round_ in rounds if isinstance(rounds, list) else ():
-            _leave_out_cases(round_)
+            verdict = round_.get("verdict") if isinstance(round_, dict) else None
+            if isinstance(verdict, dict):
+                _translate(verdict)
+                if not cases:
+                    _leave_out_cases(verdict)
     try:
         return kind.model_validate(values)
     except ValidationError as error:
         raise DamagedRecord(describe_validation(error)) from None
 
 
-def _leave_out_cases(round_: Any) -> None:
-    """Replace the cases of a round by their number; version 1 had them all in ``result.json``."""
-    verdict = round_.get("verdict") if isinstance(round_, dict) else None
-    if not isinstance(verdict, dict):
-        return
+def _translate(verdict: dict[str, Any]) -> None:
+    """Say in today's words what a suite trusted: versions up to 3 listed changed tools and told four places apart."""
+    place, tools = verdict.get("rests_on"), verdict.pop("changed_tools", None) or ()
+    if place in ("fork", "place"):
+        # A fork was all of the agent's system, but for its processes.
+        verdict |= {"rests_on": "in-place", "trusts": ["/", *tools]}
+    elif place == "artifacts":
+        verdict["rests_on"] = "clean"
+    elif tools and place != "separate":
+        verdict["trusts"] = tools
+
+
+def _leave_out_cases(verdict: dict[str, Any]) -> None:
+    """Replace the cases of a verdict by their number; version 1 had them all in ``result.json``."""
     cases = verdict.pop("cases", None)
     if cases and isinstance(cases, list) and verdict.get("counts") is None:
         passed = sum(isinstance(case, dict) and case.get("status") == "passed" for case in cases)

@@ -34,7 +34,7 @@ class Phases:
     waiting: float | None = None
     """The suite waited for its slots, because others ran."""
     fork: float | None = None
-    """A fork of the snapshot was made, put right and given the tests."""
+    """A fork of the snapshot was made ready and given the tests."""
     suite: float | None = None
     """The suite's own command."""
     reading: float | None = None

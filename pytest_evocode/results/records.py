@@ -13,34 +13,21 @@ from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.results.usage import Usage as Usage
 from pytest_evocode.results.usage import total_usage as total_usage
 from pytest_evocode.results.waits import Waits
-from pytest_evocode.tasks.model import VerifyIn
+from pytest_evocode.tasks.model import Verify, VerifyIn
 
 #: Version 2 added modes, facts about tasks and what a run had selected, and took the cases out of ``result.json``;
 #: version 3 says who each agent is with its harness, under which conditions an attempt was made, and what a run knew of
-#: the tasks that it selected.
-RECORD_VERSION = 3
+#: the tasks that it selected; version 4 says what a verdict trusts of the agent's system.
+RECORD_VERSION = 4
 
 CaseStatus = Literal["passed", "failed", "skipped", "error"]
 FailureKind = Literal["new miss", "regression", "carried", "stale"]
 Outcome = Literal["passed", "failed", "undecided", "error", "not reached"]
 """What became of a round; *undecided* is one whose suite wrote several rewards, and nothing says which one decides."""
 Fault = Literal["agent", "infrastructure"]
-ChangeClass = Literal[
-    "interpreters",
-    "libraries",
-    "configuration",
-    "alternatives",
-    "path",
-    "environments",
-    "image",
-    "start-up",
-    "caches",
-    "home",
-    "other",
-]
-"""What a path that an agent changed is for: programs; what they load; ``/etc``; which program a name stands for;
-directories that the image's variables name; virtual environments; files of the image elsewhere; what shells read by
-themselves; Python's caches; the rest of home directories; and everything else.
+ChangeClass = str
+"""What became of a path that an agent changed: ``carried`` is where the suite, or the program that it tests, ran, and
+``left behind`` is not. Earlier versions told apart what a path is for.
 """
 Mode = Literal["chain", "fail-stop", "single-round"]
 """How an attempt goes through its rounds: all of them (chain), up to the first that fails (fail-stop), or each by
@@ -124,15 +111,16 @@ class Verdict(ResultsRecord):
     """Contradictions in the verdict, such as failing cases under a full reward; the reward stands all the same."""
     timed_out: bool = False
     rests_on: VerifyIn | None = None
-    """Where the suite ran; None in records of versions that did not say."""
+    """How the suite was judged; None in records of versions that did not say."""
     changed: ChangedPaths | None = None
     """What the agent had changed outside of its workspace; None in records of versions that did not say."""
-    changed_tools: tuple[str, ...] = ()
-    """Of those the paths that can steer a suite which runs there; a long list is cut off."""
+    trusts: tuple[str, ...] = ()
+    """What the suite found of the agent's system that the task does not declare: paths that its reference solution
+    changes, too, and ``/`` where it ran in place. A long list is cut off."""
     lacks_reports: bool = False
     """Whether none of the files that ``case_reports`` in task.toml names has a case."""
     void: bool = False
-    """Whether a strict session counts no case of it, because the suite ran with changed tools."""
+    """Whether a strict session counts no case of it, because the suite trusts the agent's system."""
     repeats: Repeats | None = None
     """Of a suite that was run several times: how often the round passed. The rest is of the run that did worst."""
 
@@ -147,9 +135,9 @@ class Verdict(ResultsRecord):
         return "n/a" if self.reward is None else f"{self.reward:g}"
 
     @property
-    def rests_on_changed_tools(self) -> bool:
-        """Whether the suite ran with what the agent had changed of the image's tools."""
-        return bool(self.changed_tools) and self.rests_on not in ("separate", "artifacts")
+    def trusts_agent(self) -> bool:
+        """Whether the suite found something of the agent's system that the task does not declare."""
+        return bool(self.trusts)
 
     def reaches(self, minimum: Mapping[str, float]) -> bool:
         """Return whether no reward is below the round's ``min_reward``; one that is not there is below every bound."""
@@ -284,9 +272,11 @@ class AttemptRecord(HarborFields):
     :mod:`pytest_evocode.results.identity`.
     """
     strict: bool | None = None
-    """Whether a round failed in which the agent had changed the image's tools; None in records that do not say."""
-    verify: Literal["clean"] | None = None
-    """Where suites ran that would have run in a fork; None where the session did not say."""
+    """Whether suites found nothing undeclared of the agent's system, and a round failed whose suite trusts it; None in
+    records that do not say.
+    """
+    verify: Verify | None = None
+    """How suites were judged by the session's choice; None for the tasks' own."""
     deterministic: bool = False
     """Whether the agent says that it does the same in every attempt, as the oracle does."""
     started: str
@@ -341,10 +331,10 @@ class RunRecord(ResultsRecord):
     """Which shard the run is, from 1, and of how many; None where it is a whole run."""
     shard_times: str | None = None
     """A hash of the times by which shards were made; None where they were made by timeouts, or there are none."""
-    verify: Literal["clean"] | None = None
-    """Where suites ran that would have run in a fork; None where the session did not say."""
+    verify: Verify | None = None
+    """How suites were judged by the session's choice; None for the tasks' own."""
     strict: bool | None = None
-    """Whether rounds failed in which an agent had changed the image's tools; None in records that do not say."""
+    """As ``strict`` of an attempt."""
     agents: dict[str, dict[str, Any]] = {}
     """What made each selected agent, by name, as ``made_by`` of its attempts."""
     waiting: str = ""

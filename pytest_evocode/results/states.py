@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ConfigDict, Field
 
@@ -10,6 +10,7 @@ from pytest_evocode.results.frozen import ResultsRecord
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import RECORD_VERSION, DeniedConnection, Usage
 from pytest_evocode.results.waits import Waits
+from pytest_evocode.tasks import Verify
 
 
 class TurnRecord(ResultsRecord):
@@ -79,10 +80,10 @@ class SnapshotFile(ResultsRecord):
     task: str
     """The task's directory."""
     strict: bool
-    """Whether the round fails where the agent had changed tools of the image."""
+    """Whether the suite found nothing of the agent's system that the task does not declare."""
     verify_times: int = 1
     """How often the suite was run."""
     timeout_multiplier: float = Field(validation_alias="timeouts", serialization_alias="timeouts")
     """What the timeouts of agents and suites were multiplied by; in the file it is called ``timeouts``."""
-    verify: Literal["clean"] | None = None
-    """Where suites ran by the session's choice that would have run in a fork by the task's."""
+    verify: Verify | None = None
+    """How suites were judged by the session's choice; None for the task's own."""

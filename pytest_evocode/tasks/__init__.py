@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.loading import find_tasks, load_task
-from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, VerifyIn
+from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, Verify, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement
 from pytest_evocode.tasks.process import Abstention, Category, DeclaredRequirement, ProcessConfig, matches_glob
 from pytest_evocode.tasks.suite_environments import SuiteEnvironment
@@ -27,6 +27,7 @@ __all__ = [
     "Round",
     "SuiteEnvironment",
     "Task",
+    "Verify",
     "VerifyIn",
     "find_tasks",
     "load_task",

@@ -108,7 +108,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "network_mode": SAME,
         "allowed_hosts": _HOSTS,
         "environment_mode": Support(
-            "where a suite that is `shared` runs is said by `verify_in`; for one that is `separate`, artifacts are "
+            "how a suite that is `shared` is judged is said by `verify_in`; for one that is `separate`, artifacts are "
             "bounded, and the verdict names what was left out ([separate verifiers](task-format.md#separate-verifiers))"
         ),
         # Of native suites refused by its place: consistency.py.
@@ -193,7 +193,7 @@ SUITE_COMPOSE = "tests/docker-compose.yaml"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
         "the sandbox replays it on this machine's system. As with Harbor, `CMD` is not run and `ENTRYPOINT` is, here "
-        "beside the environment's own PID 1, and anew in the forks of suites "
+        "beside the environment's own PID 1, and anew for suites "
         "([entry points](environments.md#entry-points))"
     ),
     COMPOSE: Support(
@@ -209,8 +209,8 @@ FILES: Mapping[str, Support] = {
     "solution/solve.sh": SAME,
     "workdir/setup.sh": SAME,
     "tests/test.sh": Support(
-        "runs in a fork of the environment, where no process of the agent is; "
-        "[`verify_in`](task-format.md#the-verifier) names other places"
+        "runs in the image as built, with the workspace carried over and no process of the agent; for comparisons "
+        "[`verify_in`](task-format.md#the-verifier) puts it where the agent works"
     ),
     "tests/Dockerfile": Support(
         "makes the image of a separate verifier, from the task's `tests/` or a step's; the sandbox replays it, too"

@@ -37,7 +37,7 @@ def check_suites(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Pr
     if config.metadata.evocode.verify_in == "separate" and all(found.has_script for found in files):
         message = (
             '"separate" is for native suites, and every round here is verified by a test.sh; '
-            'use "clean" or "fork", environment_mode = "separate" of [verifier], or write the suites for pytest'
+            'use "clean", environment_mode = "separate" of [verifier], or write the suites for pytest'
         )
         yield Problem(message, ("metadata", "evocode", "verify_in"))
     yield from _native_suites(config, files)
@@ -68,7 +68,7 @@ def _suites_apart(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[P
     if not apart:
         return
     said = config.metadata.evocode.verify_in
-    if said == "place" or (said in ("clean", "fork") and len(apart) == len(files)):
+    if said == "in-place":
         message = (
             f'"{said}" contradicts environment_mode = "separate" in [verifier] of {apart[0].name}; remove one of them'
         )
@@ -185,8 +185,8 @@ def _state(config: TaskConfig) -> Iterator[Problem]:
         shared = next((each for each in theirs if _overlap(path, each)), None)
         if shared is not None:
             yield Problem(f"{path} and {shared}, which agents leave behind, lie in one another; use another path", keys)
-        if evocode.verify_in == "place":
-            message = f'with verify_in = "place" suites find {path} as they left it, and agents do, too; remove it'
+        if evocode.verify_in == "in-place":
+            message = f'with verify_in = "in-place" suites find {path} as they left it, and agents do, too; remove it'
             yield Problem(message, keys)
 
 

@@ -38,8 +38,16 @@ from pytest_evocode.tasks.users import UserConfig
 SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
 NetworkMode = Literal["public", "no-network", "allowlist"]
 SidecarStart = Literal["image", "snapshot", "shared"]
-VerifyIn = Literal["separate", "clean", "fork", "place", "artifacts"]
-"""Where a suite runs; "artifacts" is what Harbor's ``environment_mode = "separate"`` makes of a ``test.sh``."""
+VerifyIn = Literal["separate", "clean", "in-place"]
+"""How a suite is judged."""
+Verify = Literal["clean", "in-place"]
+"""What ``--evocode-verify`` may ask for."""
+_EARLIER_WORDS = {"fork": "clean", "place": "in-place"}
+"""What ``verify_in`` could be in earlier versions, and what it is read as."""
+
+
+def _in_today_s_words(said: object) -> object:
+    return _EARLIER_WORDS.get(said, said) if isinstance(said, str) else said
 
 
 class NetworkSection(Section):
@@ -302,9 +310,10 @@ class TaskInfo(Section):
 class EvocodeMetadata(Section):
     """``[metadata.evocode]``: what pytest-evocode adds to Harbor's format."""
 
-    # As written; what holds is Round.verify_in.
-    verify_in: Literal["separate", "clean", "fork", "place"] | None = None
-    """Where suites run: "separate", "clean", "fork" or "place". Default: "separate" for native suites, "fork" for a
+    # What holds is Round.verify_in.
+    verify_in: Annotated[VerifyIn | None, BeforeValidator(_in_today_s_words)] = None
+    """How suites are judged: "separate" (apart from the program), "clean" (the image as built, with what the agent is
+    to leave behind) or "in-place" (where the agent works). Default: "separate" for native suites, "clean" for a
     test.sh.
     """
     state: tuple[StatePath, ...] = ()
@@ -312,18 +321,18 @@ class EvocodeMetadata(Section):
     verifier_state: tuple[StatePath, ...] = ()
     """Directories in which suites keep what later suites find: carried from round to round, where no agent is."""
     caches: tuple[ContainerPath, ...] = ()
-    """Directories in which tools keep what they download, beside those of uv, pip, npm, cargo, Go and apt. Nothing that
-    is made of the workspace may be in them.
-    """
+    """Of no effect any more: no suite finds what another one has downloaded."""
     warm_caches: Literal["always", "unless-strict", "never"] = "always"
-    """When suites find what the suites of reference solutions had downloaded: always, not with --evocode-strict, or
-    never.
-    """
-    keep_processes: bool = False
-    """With verify_in = "place": whether processes of the agent live on while the suite runs."""
+    """Of no effect any more, as ``caches``."""
+    keep_processes: bool = True
+    """Of no effect any more: with verify_in = "in-place" processes of the agent live on while the suite runs."""
     case_reports: tuple[ContainerPath, ...] = ()
     """Files in which a test.sh lists its cases, in place of those that are found by themselves: CTRF,
     pytest-json-report, JUnit XML or TAP.
+    """
+    safe_path: bool = False
+    """Whether a test.sh has PYTHONSAFEPATH=1, with which Python 3.11 and newer import nothing unasked from the working
+    directory. Programs that it starts inherit that, and those of several modules may need the directory.
     """
     reward_key: FilledText | None = None
     """Of several rewards, the one that decides. Default: "reward"."""

@@ -78,7 +78,7 @@ def _resolve(
         verifier_network=network(apart.config if apart else config.environment, verifier, config.verifier),
         setup_network=network(config.environment),
         verifier_env=verifier_env,
-        verify_in="artifacts" if apart else _verify_in(config.metadata.evocode.verify_in, files.has_script),
+        verify_in=_verify_in(config.metadata.evocode.verify_in, files.has_script),
         collect=collect,
         solution_env=config.solution.env,
         min_reward=step.min_reward if step else None,
@@ -90,7 +90,7 @@ def _resolve(
 
 def _verify_in(said: VerifyIn | None, has_script: bool) -> VerifyIn:
     if said in (None, "separate"):
-        return "fork" if has_script else "separate"
+        return "clean" if has_script else "separate"
     return said
 
 

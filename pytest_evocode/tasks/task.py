@@ -10,7 +10,7 @@ from typing import Literal
 from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
 from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.compose_file import ComposeFile, MainBuild
-from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, TaskConfig, VerifyIn
+from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, TaskConfig, Verify, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 from pytest_evocode.tasks.process import ProcessConfig
 from pytest_evocode.tasks.suite_environments import SuiteEnvironment
@@ -56,8 +56,7 @@ class Round:
     :func:`~pytest_evocode.tasks.resolve_env`.
     """
     verify_in: VerifyIn
-    """Where the suite runs: what the task says, else ``separate`` for a native suite and ``fork`` for a ``test.sh``;
-    ``artifacts`` for one with a ``suite_environment``."""
+    """How the suite is judged: as the task says, else ``separate`` if it is native and ``clean`` for a ``test.sh``."""
     solution_env: Mapping[str, str]
     min_reward: Mapping[str, float] | None
     """The least reward by key that leads on to the next round; a bare number n is ``{"reward": n}``."""
@@ -116,8 +115,8 @@ class Task:
     """The tests of native suites as they are written, round by round."""
     default_reward_key: str = ""
     """The reward that decides where the task does not say, by the session's choice."""
-    verify: Literal["clean"] | None = None
-    """Where suites run by the session's choice that would run in a fork by the task's."""
+    verify: Verify | None = None
+    """How suites are judged by the session's choice; None for the task's own."""
     build_context: Path | None = None
     """The directory that the image is built from, where that is not the task's ``environment/``."""
     compose: ComposeFile | None = None
@@ -182,15 +181,20 @@ class Task:
         images = {(each.context, each.config.docker_image): each for each in found if each is not None}
         return tuple(images.values())
 
-    def verified_in_clean(self) -> Task:
-        """Return the task with every suite ``clean`` that would run in a fork: those apart and in place stay.
+    def judged(self, verify: Verify | None) -> Task:
+        """Return the task as ``--evocode-verify`` asks for it to be judged; None leaves it as it says itself.
 
-        This is what ``--evocode-verify=clean`` asks for.
+        ``clean`` takes suites out of the agent's system. ``in-place`` puts those of a task there that are all a
+        ``test.sh`` beside what the agent left.
         """
-        rounds = tuple(
-            replace(round_, verify_in="clean") if round_.verify_in == "fork" else round_ for round_ in self.rounds
-        )
-        return replace(self, rounds=rounds, verify="clean")
+        if verify is None:
+            return self
+        rounds = self.rounds
+        if verify == "clean" and self.in_place:
+            rounds = tuple(replace(round_, verify_in="clean") for round_ in rounds)
+        elif verify == "in-place" and all(each.has_script and each.suite_environment is None for each in rounds):
+            rounds = tuple(replace(round_, verify_in="in-place") for round_ in rounds)
+        return replace(self, rounds=rounds, verify=verify)
 
     def with_reward_key(self, key: str) -> Task:
         """Return the task with a key for its verdicts where it has none, as ``--evocode-reward-key`` asks for."""
@@ -202,14 +206,14 @@ class Task:
 
         It is an allowlist where any phase there has one, because no other network can be changed later.
         """
-        suites = [round_.verifier_network for round_ in self.rounds if round_.verify_in == "place"]
+        suites = [round_.verifier_network for round_ in self.rounds if round_.verify_in == "in-place"]
         networks = [*(round_.agent_network for round_ in self.rounds), *suites]
         return next((each for each in networks if isinstance(each, Allowlist)), self.rounds[0].agent_network)
 
     @property
     def in_place(self) -> bool:
         """Whether suites run where the agent works."""
-        return self.config.metadata.evocode.verify_in == "place"
+        return self.rounds[0].verify_in == "in-place"
 
     @property
     def state(self) -> tuple[str, ...]:

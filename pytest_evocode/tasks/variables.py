@@ -13,7 +13,8 @@ TEMPLATE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}
 
 FROM_AGENT = (
     "a secret that the agent does not declare, so it goes nowhere that the agent can read; have the agent name it in "
-    "its 'secrets', name it where the agent is not: in [solution.env], or in [verifier.env] without keep_processes"
+    "its 'secrets', name it where the agent is not: in [solution.env], or in [verifier.env] where no suite "
+    "runs in place"
 )
 
 FROM_SOLUTION = (

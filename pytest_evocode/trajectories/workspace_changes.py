@@ -206,9 +206,8 @@ class WorkspaceChanges:
         wanted = wanted[: self._limits.listed]
         if not wanted:
             return {}
-        answer = self.environment.exec(
-            ["bash", "-c", 'exec sha256sum -- "$@" 2>/dev/null', "sha256sum", *wanted], user="0", timeout=_HASHING
-        )
+        argv = ["bash", "-c", 'exec sha256sum -- "$@" 2>/dev/null', "sha256sum", *wanted]
+        answer = self.environment.exec(argv, user="0", cwd=self.environment.workdir, timeout=_HASHING)
         lines = (line.partition("  ") for line in answer.output.splitlines())
         return {path: digest for digest, _, path in lines if len(digest) == 64 and path in entries}
 
@@ -285,7 +284,7 @@ def _ask_git(
     argv = ["git", "-c", "safe.directory=*", "-c", "core.quotePath=false", "-C", repository or ".", "log"]
     argv += ["--no-walk=unsorted", "--name-only", "--no-renames", "-m", "--first-parent", "--no-show-signature"]
     argv += ["-z", "--format=%x01%H%x02%B%x02", *dict.fromkeys(commits)]
-    answer = environment.exec(argv, user=user, timeout=_ASKING_GIT)
+    answer = environment.exec(argv, user=user, cwd=environment.workdir, timeout=_ASKING_GIT)
     if not answer.ok:
         return {}
     found = {}

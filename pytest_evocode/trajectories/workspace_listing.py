@@ -121,7 +121,7 @@ class _Sink(io.BytesIO):
 def _run(environment: Environment, script: str) -> bytes | None:
     """Run a listing script and return its output; None where the container lacks a program for it."""
     output = _Sink()
-    ended = environment.exec(script, user="0", timeout=_TIMEOUT, stdout=output)
+    ended = environment.exec(script, user="0", cwd=environment.workdir, timeout=_TIMEOUT, stdout=output)
     if ended.timed_out:
         raise FilesNotListed(f"listing the files took more than {_TIMEOUT:.0f} s")
     if output.tell() > _LIMIT:
@@ -183,7 +183,8 @@ def _unpacked(environment: Environment, paths: list[str], limit: int) -> dict[st
     output = _Sink()
     script = 'exec tar --atime-preserve=system --no-recursion -cf - "$@" 2>/dev/null'
     names = [f"./{path}" for path in paths]
-    environment.exec(["bash", "-c", script, "tar", *names], user="0", timeout=_TIMEOUT, stdout=output)
+    argv = ["bash", "-c", script, "tar", *names]
+    environment.exec(argv, user="0", cwd=environment.workdir, timeout=_TIMEOUT, stdout=output)
     output.seek(0)
     contents = {}
     # What was packed before an error can be used.

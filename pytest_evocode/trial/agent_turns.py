@@ -15,6 +15,7 @@ from pytest_evocode.agents.protocol import declared_hosts
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
+from pytest_evocode.environments.own_shell import mendable
 from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.waiting import Waiting, counted_in
@@ -91,8 +92,9 @@ class AgentTurns:
         self.stopwatch.begin("setup")
         self.taking = True
         try:
-            self._context.task_environment.prepare_round(environment, round_)
-            turn = self.work(environment, round_)
+            with mendable(environment):
+                self._context.task_environment.prepare_round(environment, round_)
+                turn = self.work(environment, round_)
         finally:
             self.taking = False
         self.stopwatch.stop()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from pytest_evocode.environments import BuildingEngine, BuildWish, Engine, Installation
 from pytest_evocode.environments.builds import builds_at_once
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.tasks import Task
-from pytest_evocode.verifier import find_suite_home, find_toolbox, image_facts
+from pytest_evocode.verifier import find_suite_home, find_toolbox
 
 logger = logging.getLogger(__name__)
 
@@ -36,31 +35,11 @@ def prepare_image(engine: Engine, task: Task, installation: Installation | None,
     for suite in task.suite_environments:
         made |= isinstance(engine, BuildingEngine) and engine.build(task.with_environment_of(suite), None, wish)
     native = [round_ for round_ in task.rounds if not round_.has_script]
-    with facts_beside(engine, task):
-        if any(round_.verify_in == "separate" for round_ in native):
-            find_suite_home(engine, task)
-        elif native:
-            find_toolbox(engine, task)
+    if any(round_.verify_in == "separate" for round_ in native):
+        find_suite_home(engine, task)
+    elif native:
+        find_toolbox(engine, task)
     return made
-
-
-@contextlib.contextmanager
-def facts_beside(engine: Engine, task: Task) -> Iterator[None]:
-    """Find out what an image is like while the context lasts, because both this and a toolbox take an environment.
-
-    What goes wrong goes wrong once more where the facts are needed.
-    """
-
-    def look() -> None:
-        with contextlib.suppress(EvocodeError):
-            image_facts(engine, task)
-
-    looking = threading.Thread(target=look, name="image-facts", daemon=True)
-    looking.start()
-    try:
-        yield
-    finally:
-        looking.join()
 
 
 class ImagesAhead:

@@ -29,7 +29,7 @@ class TrialOptions:
     verify_times: int = 1
     """How often a suite is run, of which the worst verdict counts; suites in place are run once."""
     strict: bool = False
-    """Whether a round fails in which the agent had changed the image's tools."""
+    """Whether suites find nothing that the agent changed outside of its workspace and the task's declared ``state``."""
     resume: bool = False
     """Whether to go on with what the trial's directory, or the storage, has of the attempt."""
     storage: AttemptStorage | None = None
@@ -51,8 +51,6 @@ class TrialOptions:
     """Whether states that the oracle makes are kept, and used where earlier rounds are not asked for."""
     reuse: bool = False
     """Whether the oracle takes no turn in a round whose state is kept: only the suite is run."""
-    warm_caches: bool = False
-    """Whether what the oracle's suites download is kept, and found by later suites."""
     withheld_from_solutions: Callable[[str], bool] = lambda name: False
     """Says which secrets solutions do not get, because another agent is to begin where they lead."""
     installation: Installation | None = None

@@ -55,7 +55,7 @@ class ReferenceStates:
 
     def held(self) -> AbstractContextManager[object]:
         """Return a context in which nobody else finds, keeps or drops a state."""
-        self._key(1)  # It may build the image, which others should not have to wait for.
+        self.key(1)  # It may build the image, which others should not have to wait for.
         return self._index.locked()
 
     @contextlib.contextmanager
@@ -80,7 +80,7 @@ class ReferenceStates:
 
         It is one that the round's suite has accepted, unless ``accepted`` is False, which does for looking at it.
         """
-        state = self._index.read(self._key(index))
+        state = self._index.read(self.key(index))
         if state is None or self._store is None or (accepted and not state.accepted):
             return None
         found = self._store.find_reference_state(state.key)
@@ -100,7 +100,7 @@ class ReferenceStates:
             for index in indexes:
                 if (state := self.find(index)) is None:
                     break
-                until_closed.enter_context(self._index.used(self._key(index)))
+                until_closed.enter_context(self._index.used(self.key(index)))
                 found[index] = state
         return found
 
@@ -109,7 +109,7 @@ class ReferenceStates:
         found = {}
         with self.held():
             for round_ in self._task.rounds:
-                if self.find(round_.index) is not None and (state := self._index.read(self._key(round_.index))):
+                if self.find(round_.index) is not None and (state := self._index.read(self.key(round_.index))):
                     found[round_.index] = state.size
         return found
 
@@ -121,7 +121,7 @@ class ReferenceStates:
         store = self._store
         if store is None:
             return
-        key = self._key(index)
+        key = self.key(index)
         with contextlib.suppress(EnvironmentFault, OSError), self.held():
             if (kept := self._index.read(key)) is not None:
                 if kept.accepted or not accepted:
@@ -143,7 +143,7 @@ class ReferenceStates:
                     store.drop_reference_state(state.key)
                 excess -= state.size
 
-    def _key(self, index: int) -> str:
+    def key(self, index: int) -> str:
         """Return a hash of all that the state depends on: the image, and the files of the task up to that round."""
         if not self._keys:
             keys: dict[int, str] = {}

@@ -25,7 +25,8 @@ from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
-from pytest_evocode.trial.suites.repeated import run_repeatedly
+from pytest_evocode.trial.reference_changes import ReferenceChanges
+from pytest_evocode.trial.suites.control import ControlledSuites
 from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, compare_cases, ended_by, judge
 
@@ -85,7 +86,7 @@ class Regrader:
             )
         task = self._load(record, next(iter(kept.values())))
         found.same_task = content_hash(task.directory) == record.task_hash
-        suites = self._verify(task, kept, found)
+        suites = self._verify(task, kept, found, is_oracle=_is_oracle(record))
         found.before, found.verified = record.rounds, len(suites)
         found.after = self._judged(task, record, kept, suites)
         if suites:
@@ -94,7 +95,7 @@ class Regrader:
     def _load(self, record: AttemptRecord, kept: SnapshotFile) -> Task:
         task = load_task(self._tasks.get(record.task, Path(kept.task)))
         task = task.with_reward_key(record.facts.reward_key if record.facts else "")
-        task = task if kept.verify is None else task.verified_in_clean()
+        task = task.judged(kept.verify)
         names = tuple(round_.name for round_ in task.rounds)
         if names != record.declared_rounds:
             raise RegradingRefused(f"{task.directory} has other rounds now: {', '.join(names)}")
@@ -114,15 +115,16 @@ class Regrader:
             self._engines[name], _ = choose_engine(name, hidden=[Path.cwd()])
         return self._engines[name]
 
-    def _verify(self, task: Task, kept: Mapping[int, SnapshotFile], found: Regraded) -> dict[int, SuiteRun]:
+    def _verify(
+        self, task: Task, kept: Mapping[int, SnapshotFile], found: Regraded, *, is_oracle: bool
+    ) -> dict[int, SuiteRun]:
         """Run the suites, several at once; those that give no verdict become problems of the attempt."""
         first = next(iter(kept.values()))
-        options = TrialOptions(
-            environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict, warm_caches=True
-        )
+        options = TrialOptions(environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict)
         context = TrialContext.of(task, self._engine(first.environment), options)
-        suites = SuiteRunner(context)
+        suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=is_oracle)
         suites.prepare()
+        controlled = ControlledSuites(context, suites, is_oracle=is_oracle)
         environment = context.task_environment.create()  # Never started: it is what forks are made from.
 
         for index in kept:
@@ -138,8 +140,9 @@ class Regrader:
             if snapshot is None:
                 raise RegradingRefused("its files are not on this machine, or were removed by evocode clean --kept")
             times = kept[round_.index].verify_times
-            suite, left = run_repeatedly(suites, environment, snapshot, round_, times)
-            suites.let_go(left)
+            suite, left = controlled.run(environment, snapshot, round_, times)
+            if left is not None:
+                suites.let_go(left)
             return suite
 
         with ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
@@ -167,7 +170,7 @@ class Regrader:
             except Exception as error:
                 found.problems.append(f"{name}: {self._scrubber.text(describe_error(error))}")
                 continue
-            if suite.verdict is None:
+            if suite.verdict is None and not suite.of_agent:
                 found.problems.append(f"{name}: {self._scrubber.text(suite.fault)}")
             else:
                 done[index] = suite
@@ -186,7 +189,7 @@ class Regrader:
             elif (suite := suites.get(old.index)) is not None:
                 # Each single round begins where the solutions of those before lead, as the first of a chain may.
                 before = [] if alone else list(rounds)
-                new = self._judge(task, old, kept[old.index], suite, before, record.made_by.get("spec") == "oracle")
+                new = self._judge(task, old, kept[old.index], suite, before, _is_oracle(record))
             rounds.append(new)
             if not alone and new.verdict is not None and ended_by(task.rounds[old.index - 1], new, record.mode):
                 last = old.round
@@ -238,6 +241,10 @@ class Regrader:
         }
         directory.write_attempt(record.model_copy(update=changes))
         write_job_of(directory.path)
+
+
+def _is_oracle(record: AttemptRecord) -> bool:
+    return record.made_by.get("spec") == "oracle"
 
 
 def _not_reached(record: RoundRecord, by: str) -> RoundRecord:

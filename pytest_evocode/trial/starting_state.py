@@ -174,7 +174,6 @@ class StartingState:
             timeout_multiplier=self._options.timeout_multiplier,
             verifiers=self._options.verifiers,
             references=self._options.references,
-            warm_caches=self._options.warm_caches,
             withheld_from_solutions=self._options.withheld_from_solutions,
             installation=self.installation,
             hold_last=True,

@@ -20,7 +20,14 @@ from pytest_evocode.agents import (
 )
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RecordFault, ResumeRefused, RunLimitReached
+from pytest_evocode.errors import (
+    AgentFault,
+    AttemptEnded,
+    EnvironmentFault,
+    RecordFault,
+    ResumeRefused,
+    RunLimitReached,
+)
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import RoundRecord
@@ -34,6 +41,7 @@ from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.kept_states import keep_state
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.reference_changes import ReferenceChanges
 from pytest_evocode.trial.resumption import Resumption
 from pytest_evocode.trial.round_records import RoundRecords
 from pytest_evocode.trial.saving import AttemptSaver
@@ -97,7 +105,7 @@ class Trial:
         spending = AttemptSpending(options.budget, run=options.run_spending)
         self._turns = AgentTurns(replace(context, cancelled=turns_stop), agent, spending=spending)
         self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
-        self._suites = SuiteRunner(context, trusted=self._start_state.is_of_task_alone)
+        self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=self._start_state.is_of_task_alone)
         # Suites that run in place need the processes there, which no snapshot has.
         self._keeps_states = options.keep_snapshots and directory is not None and not self._suites.in_place
         self._saver = saver = AttemptSaver.of(context)
@@ -292,7 +300,12 @@ class Trial:
         for round_ in self._rounds[self._ended :]:
             turn = self._turns.take(environment, round_)
             suite = self._suites.run_in_place(environment, round_) if self._suites.in_place else None
-            turn = self._keep(environment, turn)
+            try:
+                turn = self._keep(environment, turn)
+            except AgentFault as error:
+                self._turns.settle()()
+                self._verdicts.give_up(round_, turn, error)
+                return
             self._ended = round_.index
             if suite is not None:
                 self._verdicts.conclude(round_, turn, suite)
@@ -346,13 +359,13 @@ class Trial:
     def _keep(self, environment: Environment, turn: TurnRecord) -> TurnRecord:
         """Take the snapshot that the round is verified in, and that a later session goes on from.
 
-        Returned is the turn with the time that this took.
+        Returned is the turn with the time that this took. Raises AgentFault where the agent's doing prevents it.
         """
         stopwatch = self._turns.stopwatch
         stopwatch.begin("bookkeeping")
         memory = memory_of(self.agent)
         stopwatch.begin("snapshot")
-        snapshot = environment.snapshot(keep_for=self._checkpoints.keep_for)
+        snapshot = self._verdicts.snapshot(environment, self._rounds[turn.index - 1])
         stopwatch.begin("bookkeeping")
         ended = turn.model_copy(update={"snapshot": snapshot.reference, "phases": stopwatch.phases})
 

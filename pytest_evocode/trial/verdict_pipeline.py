@@ -7,11 +7,10 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from functools import partial
 
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
-from pytest_evocode.errors import EvocodeError, describe_error
+from pytest_evocode.errors import AgentFault, EvocodeError, describe_error
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Round
@@ -20,8 +19,8 @@ from pytest_evocode.trial.checkpoints import Checkpoints
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.round_records import RoundRecords
+from pytest_evocode.trial.suites.control import ControlledSuites
 from pytest_evocode.trial.suites.left_forks import LeftFork
-from pytest_evocode.trial.suites.repeated import run_repeatedly
 from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, judge
 
@@ -57,6 +56,7 @@ class VerdictPipeline:
         self._chain = chain
         self._begun: dict[int, Future[None]] = {}
         self._is_oracle = is_oracle
+        self._controlled = ControlledSuites(context, suites, is_oracle=is_oracle)
         # A thread for each round: a record waits there for those before, whose suites may run later than its own.
         self._pool = ThreadPoolExecutor(len(context.task.rounds), thread_name_prefix="verifier")
         self._gone: list[Future[None]] = []
@@ -84,6 +84,16 @@ class VerdictPipeline:
         """Wait until artifacts are collected and states kept of all rounds whose records are there."""
         wait(self._kept)
 
+    def snapshot(self, environment: Environment, round_: Round) -> Snapshot:
+        """Take the snapshot that a round is verified in; raises AgentFault where what the agent left prevents it."""
+        return self._controlled.snapshot(environment, round_, keep_for=self._checkpoints.keep_for)
+
+    def give_up(self, round_: Round, turn: TurnRecord, error: AgentFault) -> None:
+        """Deliver the record of a round that has failed because no snapshot could be taken, which ends the attempt."""
+        if self._counts(round_):
+            self.conclude(round_, turn, SuiteRun("", None, of_agent=str(error)))
+            self._records.skip_after(round_.index, f"the attempt ended in {round_.name}: {error}")
+
     def conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
         """Make a round's record of its turn and its suite, and deliver it."""
         self._records.deliver(self._judge(round_, turn, suite), output=suite.output, done=True)
@@ -109,9 +119,11 @@ class VerdictPipeline:
             with self._suites.in_turn(round_.index):
                 self._context.task_environment.refuse_when_cancelled()
                 snapshot = self._checkpoints.snapshot_of(round_.index)
-                suite, left = run_repeatedly(self._suites, environment, snapshot, round_, times)
-            # Now, because the verdicts of earlier rounds, which the record waits for, may be long in coming.
-            left.caches_kept = self._suites.clearing.begin(partial(left.keep_caches, suite))
+                suite, left = self._controlled.run(environment, snapshot, round_, times)
+            if left is None:
+                if self._counts(round_):
+                    self.conclude(round_, turn, suite)
+                return
             emptied = None if self._context.options.hold_forks else self._empty(left)
             record = None
             try:
@@ -182,8 +194,6 @@ class VerdictPipeline:
                     self._keep_reference(left.round, suite, snapshot)
                     if emptied is None:
                         left.gather()
-                        if left.caches_kept is not None:
-                            wait([left.caches_kept])  # Before somebody may look around in a fork that is held.
                     else:
                         wait([emptied])
                     self._records.note_artifacts(index, left.put_artifacts())

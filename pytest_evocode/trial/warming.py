@@ -16,7 +16,6 @@ from pathlib import Path
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import BuildingEngine, BuildWish, Engine, Installation
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.environments.cache_archives import CacheArchives
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import Cancelled, EnvironmentFault
 from pytest_evocode.results.records import RoundRecord
@@ -48,7 +47,7 @@ class Warmed:
     seconds: float = 0.0
     """How long that took."""
     size: int = 0
-    """Bytes of the image, or of the reference states and package caches that the solutions' rounds lead to."""
+    """Bytes of the image, or of the states that the solutions' rounds lead to."""
     rounds: int = 0
     """Rounds that were played."""
     failed: RoundRecord | None = None
@@ -87,7 +86,7 @@ class TaskWarming:
         self._engine = engine
         self._parts: dict[str, Future[Warmed]] = {part: Future() for part in parts}
         self._installations = installations
-        self._options = replace(options, references=True, warm_caches=True)
+        self._options = replace(options, references=True)
         self._anew = anew
         self._cancelled = threading.Event()
         self._ended = threading.Event()
@@ -168,10 +167,8 @@ class TaskWarming:
         return directory / f"{digest[:32]}.json"
 
     def _kept(self, states: ReferenceStates) -> dict[str, int]:
-        """Return the bytes of the reference states of the task that are kept, and of its package caches."""
-        of_states = {f"state {index}": size for index, size in states.kept().items()}
-        caches = (each for each in CacheArchives(self._engine.name).oldest_first() if each.task == self._task.name)
-        return of_states | {f"caches {name}": size for each in caches for name, size in each.archives.items()}
+        """Return the bytes of the reference states of the task that are kept."""
+        return {f"state {index}": size for index, size in states.kept().items()}
 
     def _play(self) -> tuple[list[RoundRecord], str]:
         """Play the solutions up to the first that fails; return the records and what the last suite printed."""

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pytest_evocode.verifier.changes import Changes, classify, looked_at
-from pytest_evocode.verifier.hardening import harden
-from pytest_evocode.verifier.image_caches import ImageCaches
-from pytest_evocode.verifier.image_facts import ImageFacts, image_facts
 from pytest_evocode.verifier.native import debug_cases
 from pytest_evocode.verifier.native_session import NativeSession
 from pytest_evocode.verifier.repeated_runs import of_repeated, worst
@@ -16,15 +12,11 @@ from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings, round_var
 from pytest_evocode.verifier.toolbox import Toolbox, find_toolbox
 
 __all__ = [
-    "Changes",
-    "ImageCaches",
-    "ImageFacts",
     "NativeSession",
     "SuiteHome",
     "SuiteRun",
     "SuiteSettings",
     "Toolbox",
-    "classify",
     "collect_artifacts",
     "collect_logs",
     "compare_cases",
@@ -32,10 +24,7 @@ __all__ = [
     "ended_by",
     "find_suite_home",
     "find_toolbox",
-    "harden",
-    "image_facts",
     "judge",
-    "looked_at",
     "may_fall_short",
     "native_session",
     "needs_verdict",

@@ -25,8 +25,8 @@ def judge(
 ) -> RoundRecord:
     """Return a round's record with what its suite decides; the rest of ``record`` tells of the agent's turn.
 
-    ``timeout_multiplier`` is what the round's timeouts were multiplied by. ``strict`` fails a round in which the agent
-    had changed tools of the image. A suite that hangs is an error of the task where the agent ``is_oracle``: no agent
+    ``timeout_multiplier`` is what the round's timeouts were multiplied by. ``strict`` fails a round whose
+    suite trusts the agent's system. A suite that hangs is an error of the task where the agent ``is_oracle``: no agent
     does better than the reference solution.
     """
     suite_timed_out = suite.verdict is not None and suite.verdict.timed_out
@@ -34,10 +34,9 @@ def judge(
     if is_oracle and suite.hang:
         suite = replace(suite, verdict=None, fault=_fault_of_the_task(round_, suite.hang, suite_limit))
     verdict = suite.verdict
-    if strict and verdict is None and suite.stand_in().rests_on_changed_tools:
-        # That the suite gave no verdict may come from the changed tools, so it counts as the agent's failure.
-        verdict = suite.stand_in()
-    causes = []
+    if suite.of_agent:
+        verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, rests_on=round_.verify_in)
+    causes = [suite.of_agent] if suite.of_agent else []
     if agent_timed_out:
         # Without a deadline of the task's it is the agent's own, such as its model's.
         limit = (round_.agent_timeout or 0.0) * timeout_multiplier
@@ -56,10 +55,10 @@ def judge(
             causes.append(why_undecided(verdict.rewards))
         if record.stopped and outcome == "failed":
             causes.append(f"the agent's turn was ended early, {record.stopped}")
-        if strict and verdict.rests_on_changed_tools:
+        if strict and verdict.trusts_agent:
             outcome = "failed"
             verdict = _without_effect(verdict)
-            causes.append("strict: the agent changed tools of the image, so the suite's word does not count")
+            causes.append("strict: the suite trusts the agent's system, so its word does not count")
     decided = {
         "outcome": outcome,
         "cause": "\n".join(causes),

@@ -29,7 +29,7 @@ _LOOK = 0.25  # seconds after which a broken door is noticed; the session's end 
 _KILLING = 10.0  # seconds for a killed session to end
 _UNASKED = (
     "no test of the suite used the fixture `workspace`, so none has looked at what the agent made: run the program by "
-    '`workspace`, or say verify_in = "fork" in [metadata.evocode] of task.toml'
+    '`workspace`, or say verify_in = "clean" in [metadata.evocode] of task.toml'
 )
 
 

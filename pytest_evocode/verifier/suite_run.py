@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_evocode.results.phases import Phases, Stopwatch
-from pytest_evocode.results.records import ChangedPaths, ChangesFile, DeniedConnection, Verdict
-from pytest_evocode.tasks import Round, VerifyIn
-from pytest_evocode.verifier.changes import listed
+from pytest_evocode.results.records import ChangesFile, DeniedConnection, Verdict
+from pytest_evocode.tasks import Round
 from pytest_evocode.verifier.toolbox import Toolbox
 
 LOGS = "/logs/verifier"
@@ -70,18 +69,16 @@ class SuiteRun:
     """Whether a script left more in ``/logs/verifier`` than a reward, or than what is the same in a record."""
     left_out: tuple[str, ...] = ()
     """Artifacts that were not collected, with reasons."""
-    rests_on: VerifyIn | None = None
-    """Where it ran."""
+    left_behind: int = 0
+    """How many of these changes the suite did not find, where it may matter."""
     changes: ChangesFile | None = None
     """What the agent had changed outside of its workspace; None where nobody looked."""
-    changed: ChangedPaths | None = None
-    """The same as verdicts say it."""
-    changed_tools: tuple[str, ...] = ()
-    """Of that what can steer a suite, as verdicts list it."""
     days: int = 0
     """Days that the clock was put forward."""
     denied: tuple[DeniedConnection, ...] | None = None
     """What it was denied of the network; None where it had no allowlist."""
+    of_agent: str = ""
+    """Why it is the agent's doing that there is no verdict; empty where there is one, or nothing shows that."""
 
     def noting(self, flags: Sequence[str]) -> SuiteRun:
         """Return the same run with flags, in its verdict or in why there is none."""
@@ -91,20 +88,6 @@ class SuiteRun:
             return replace(self, fault="\n".join((self.fault, *flags)))
         return replace(self, verdict=self.verdict.model_copy(update={"flags": (*self.verdict.flags, *flags)}))
 
-    def resting_on(
-        self, rests_on: VerifyIn, changes: ChangesFile, changed: ChangedPaths, tools: Sequence[str]
-    ) -> SuiteRun:
-        """Return the same run with where it was, and what had been changed there, in its verdict too."""
-        known: dict[str, Any] = {"rests_on": rests_on, "changed": changed, "changed_tools": listed(tools)}
-        verdict = self.verdict.model_copy(update=known) if self.verdict is not None else None
-        return replace(self, verdict=verdict, changes=changes, **known)
-
-    def stand_in(self) -> Verdict:
-        """Return a verdict of nothing for a suite that gave none."""
-        return Verdict(
-            reward=0.0,
-            rewards={"reward": 0.0},
-            rests_on=self.rests_on,
-            changed=self.changed,
-            changed_tools=self.changed_tools,
-        )
+    def saying(self, **known: Any) -> SuiteRun:
+        """Return the same run with fields of its verdict, if it has one, set."""
+        return self if self.verdict is None else replace(self, verdict=self.verdict.model_copy(update=known))

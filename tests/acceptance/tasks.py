@@ -8,7 +8,7 @@ from typing import Protocol
 
 DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
 #: For native suites that look at the workspace from their own process.
-FORK = '[metadata.evocode]\nverify_in = "fork"\n'
+FORK = '[metadata.evocode]\nverify_in = "clean"\n'
 
 
 class WriteTask(Protocol):

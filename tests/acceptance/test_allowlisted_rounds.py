@@ -55,7 +55,7 @@ def test_each_phase_reaches_its_own_hosts_and_the_record_has_what_it_was_denied(
         write_task(
             "place",
             1,
-            toml=f'{allowlist("agent")}{allowlist("verifier", LISTED)}[metadata.evocode]\nverify_in = "place"\n',
+            toml=f'{allowlist("agent")}{allowlist("verifier", LISTED)}[metadata.evocode]\nverify_in = "in-place"\n',
             solve={1: f"{GET}[ $(get {url}/agent) = 403 ]"},
             test={1: f"{suite} && {PASS}"},
         )

@@ -53,6 +53,8 @@ def test_collecting_checks_starts_nothing(
             "cheat[patched-assert]",
             "cheat[shadowed-tests]",
             "cheat[stubs]",
+            "cheat[shadowed-pytest]",
+            "cheat[shadowed-modules]",
             "under-load",
             "starter-clean",
             "time",

@@ -71,6 +71,8 @@ def test_a_sound_task_stands_every_check(write_native: WriteNative, check_tasks:
             "cheat[patched-assert]",
             "cheat[shadowed-tests]",
             "cheat[stubs]",
+            "cheat[shadowed-pytest]",
+            "cheat[shadowed-modules]",
             "under-load",
             "starter-clean",
             "time",
@@ -105,6 +107,8 @@ def test_a_sound_task_with_a_test_sh_does_too(write_task: WriteTask, check_tasks
             "cheat[patched-assert]",
             "cheat[shadowed-tests]",
             "cheat[stubs]",
+            "cheat[shadowed-pytest]",
+            "cheat[shadowed-modules]",
             "under-load",
             "starter-clean",
             "time",
@@ -385,6 +389,6 @@ def test_an_environment_that_goes_away_is_an_error_of_what_it_was_needed_for(
 def test_suites_that_run_in_place_have_the_checks_that_need_no_kept_state(
     write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:
-    write_task("a", 2, toml='[metadata.evocode]\nverify_in = "place"')
+    write_task("a", 2, toml='[metadata.evocode]\nverify_in = "in-place"')
     checked = check_tasks("--deselect", f"{CHECK}::lint", "-v")
     assert checked.outcomes == dict.fromkeys(["oracle", "nop", "starter-clean", "time"], "passed")

@@ -51,6 +51,8 @@ def test_cheats_that_score_are_found_and_others_are_not(write_task: WriteTask, c
         "cheat[hard-coded]",  # Nothing shows an output.
         "cheat[patched-assert]",
         "cheat[shadowed-tests]",
+        "cheat[shadowed-pytest]",
+        "cheat[shadowed-modules]",
         "cheat[forged]",
     ]
 

@@ -1,4 +1,4 @@
-"""``verify_in = "clean"``: the suite runs in the image as it was built, with the work carried over."""
+"""Suites in a clean environment: the image as it was built, with the work and what the reference changes, too."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks
     from tests.acceptance.tasks import WriteTask
 
+ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 CLEAN = '[metadata.evocode]\nverify_in = "clean"\n'
 PASS = "echo 1 > /logs/verifier/reward.txt"
 FAIL = "echo 0 > /logs/verifier/reward.txt"
@@ -46,22 +47,16 @@ def test_suites_find_the_workdir_and_the_state_and_nothing_else_of_the_agent(
         native={3: native},
     )
     write_task("lacks", 1, toml=CLEAN, solve={1: WORK}, test={1: f"({ALL_THERE}) || {FAIL}"})
-    system = write_task("system", 1, toml=CLEAN, dockerfile="FROM python:3.11-slim-bookworm\n")
     session = run_tasks("tasks", "--evocode-strict", env=env)
     # What is neither workdir nor state is missing.
     assert [record.outcome for record in session.record("lacks").rounds] == ["failed"]
-    assert session.outcomes == {"passed": 3, "failed": 1, "errors": 1}
+    assert session.outcomes == {"passed": 3, "failed": 1}
     # Tools that were changed outside do not matter.
     for record in session.record("a").rounds:
         assert record.verdict is not None
-        assert record.verdict.changed_tools == ()
+        assert record.verdict.trusts == ()
     found = session.attempt() / "steps/round-1/artifacts"
     assert ((found / "kept").read_text(), (found / "mine").read_text()) == ("kept\n", "own\n")
-    # A workdir that is the whole system is refused.
-    session.has(
-        f"*{system}/environment/Dockerfile: round-1 is verified in a clean environment with the working directory "
-        "carried over, and that is /,*"
-    )
 
 
 @pytest.mark.docker
@@ -75,13 +70,13 @@ def test_the_option_asks_for_it_of_every_task_and_a_run_is_continued_and_verifie
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("script", 1, solve={1: WORK}, test={1: NOT_PLANTED})
-    write_task("place", 1, toml='[metadata.evocode]\nverify_in = "place"\n', solve={1: WORK}, test={1: NOT_PLANTED})
+    write_task("place", 1, toml='[metadata.evocode]\nverify_in = "in-place"\n', solve={1: WORK}, test={1: NOT_PLANTED})
     session = run_tasks("tasks")
     assert (session.outcomes, session.run.verify) == ({"failed": 2}, None)
     shutil.rmtree(session.results)  # So that the run to resume is the next.
     session = run_tasks("tasks", "--evocode-verify=clean", "--evocode-snapshots")
     assert (session.outcomes, session.run.verify) == ({"passed": 1, "failed": 1}, "clean")
-    session.has("evocode: verify clean: suites that would run in a fork; those apart or in place stay there")
+    session.has("evocode: verify clean: suites that would run where the agent works are judged in a clean environment")
     refused = run_tasks("tasks", "--evocode-resume")
     assert f"the run {session.run.run} was begun with --evocode-verify=clean; continue it with that" in refused.text
     refused = run_tasks("tasks", "--evocode-verify=clean", "--evocode-strict", "--evocode-resume")
@@ -94,33 +89,92 @@ def test_the_option_asks_for_it_of_every_task_and_a_run_is_continued_and_verifie
 
 
 @pytest.mark.slow
-def test_a_check_says_what_a_suite_would_miss_there(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    needs_state = f"{WORK}; mkdir /tmp/shop; touch /tmp/shop/x"
-    write_task("a", 2, solve={1: needs_state}, test={1: f"({ALL_THERE}) || {FAIL}", 2: f"[ -e log.txt ] && {PASS}"})
+def test_a_check_says_what_to_declare(write_task: WriteTask, check_tasks: CheckTasks) -> None:
+    write_task("a", 2, solve={1: WORK}, test={1: f"({ALL_THERE}) || {FAIL}", 2: f"[ -e log.txt ] && {PASS}"})
+    write_task("declared", 1, toml=f'{CLEAN}state = ["/var/lib/shop"]\n', solve={1: WORK}, test={1: ALL_THERE})
     checked = check_tasks("-koracle or clean and not starter")
     assert checked.outcomes == {"oracle": "passed", "clean": "passed"}
     assert checked.warnings == [
-        'round-1 passes in a fork of where the agent worked, and not with verify_in = "clean", which leaves an agent '
-        "less to tamper with: the reward is 0\n"
-        "It has only the working directory and the paths in state of [metadata.evocode]; name what else belongs to "
-        'the work there, as in state = ["/etc/planted"]. Changed so far: /etc/planted, /var/lib/shop/rows'
+        "round-1 passes only with what its solution changes outside of the working directory, so an agent that does "
+        "the same is marked, and fails with --evocode-strict: the reward is 0\n"
+        'Declare what belongs to the work, in [metadata.evocode]: state = ["/etc/planted", "/var/lib/shop/rows"]'
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_reference_that_fails_there_is_told_what_it_misses(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 1, toml=CLEAN, solve={1: WORK}, test={1: f"({ALL_THERE}) || {FAIL}"})
-    checked = check_tasks("-koracle or clean and not starter")
-    assert checked.outcomes == {"oracle": "failed"}
-    assert "round-1 does not pass: the reward is 0\nIt has only the working directory" in checked.messages["oracle"]
-    assert '"/etc/planted"' in checked.messages["oracle"]
+#: Does as the reference, and something of its own; or only the latter.
+AGENTS = """
+from pytest_evocode.agents import RoundTranscript
 
 
-@pytest.mark.slow
-def test_a_check_of_a_task_that_cannot_be_verified_there_warns(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 1, dockerfile="FROM python:3.11-slim-bookworm\n")
-    checked = check_tasks("-kclean and not starter")
-    assert checked.outcomes == {"clean": "passed"}
-    (warning,) = checked.warnings
-    assert "that is /, the whole system; give agents a directory by WORKDIR, or verify the task in a fork" in warning
+class Agent:
+    def __init__(self, name, script):
+        self.name, self.script = name, script
+
+    def run_round(self, context):
+        context.environment.exec(self.script, user="0")
+        return RoundTranscript()
+
+
+WORK = "mkdir -p /var/lib/shop; echo row >> /var/lib/shop/rows; echo own > mine; "
+OWN = "echo x > /etc/planted; rm -f /usr/bin/env; mkdir -p /opt/own; echo x > /opt/own/x; echo x > /tmp/x; "
+
+
+def pytest_evocode_make_agent(name):
+    scripts = {"same": WORK + OWN, "own": OWN, "less": "echo own > mine"}
+    return Agent(name, scripts[name]) if name in scripts else None
+"""
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
+def test_a_suite_finds_what_its_reference_changes_and_nothing_else(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester, env: str
+) -> None:
+    pytester.makeconftest(AGENTS)
+    clean = f"[ -e /usr/bin/env ] && [ ! -e /etc/planted ] && [ ! -e /opt/own ] && [ ! -e /tmp/x ] && {ALL_THERE}"
+    solve = "mkdir -p /var/lib/shop; echo row > /var/lib/shop/rows; echo own > mine; mktemp -d > /dev/null"
+    write_task("a", 2, solve={1: solve}, test={1: f"{clean} || {FAIL}", 2: f"{clean} || {FAIL}"})
+    write_task("whole", 1, solve={1: solve}, test={1: f"[ -e /opt/own/x ] && {PASS} || {FAIL}"})
+    session = run_tasks("tasks", "--evocode-agent=same", "--evocode-agent=less", "--evocode-fail-under=0", env=env)
+    verdicts = [each.verdict for each in session.record("a", "same").rounds]
+    assert [(each.reward, each.trusts) for each in verdicts if each] == [(1.0, ("/var/lib/shop/rows",))] * 2
+    session.has("*the verdict of * rounds trusts the agent's system*")
+    assert [each.outcome for each in session.record("a", "less").rounds] == ["failed", "failed"]
+    # Whoever fails for what was left behind is told so.
+    (failed,) = session.record("whole", "same").rounds
+    assert failed.verdict is not None
+    assert any("the suite passes in all of the agent's system" in flag for flag in failed.verdict.flags)
+    strict = run_tasks("tasks/a", "--evocode-agent=same", "--evocode-strict", "--evocode-fail-under=0", env=env)
+    assert [(each.outcome, each.verdict and each.verdict.trusts) for each in strict.record("a", "same").rounds] == [
+        ("failed", ()),
+        ("failed", ()),
+    ]
+
+
+def test_in_place_every_verdict_trusts_the_agents_system(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
+) -> None:
+    pytester.makeconftest(AGENTS)
+    write_task("a", 1, solve={1: "true"}, test={1: f"[ -e /opt/own/x ] && {PASS} || {FAIL}"})
+    session = run_tasks("tasks", "--evocode-agent=own", "--evocode-verify=in-place")
+    (round_,) = session.record("a", "own").rounds
+    assert round_.verdict is not None
+    assert (round_.outcome, round_.verdict.rests_on, round_.verdict.trusts) == ("passed", "in-place", ("/",))
+    session.has("evocode: verify in-place: every test.sh runs where the agent works, and trusts the agent's system")
+    session.has("*100.0[*]*")
+    write_task("b", 1, solve={1: "true"}, test={1: f"[ -e /opt/own/x ] && {PASS} || {FAIL}"})
+    session = run_tasks("tasks/b", "--evocode-agent=own")
+    assert session.record("b", "own").rounds[0].outcome == "failed"
+
+
+def test_agents_may_work_in_the_root_of_the_system(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
+) -> None:
+    pytester.makeconftest(AGENTS)
+    suite = f"[ -s /var/lib/shop/rows ] && [ -s /mine ] && [ ! -e /opt/own ] && {PASS}"
+    solve = "mkdir -p /var/lib/shop; echo row > /var/lib/shop/rows; echo own > mine"
+    write_task("a", 1, dockerfile="FROM python:3.11-slim-bookworm\n", solve={1: solve}, test={1: suite})
+    session = run_tasks("tasks", "--evocode-agent=same")
+    (round_,) = session.record("a", "same").rounds
+    assert round_.verdict is not None
+    assert (round_.outcome, round_.verdict.trusts) == ("passed", ("/mine", "/var/lib/shop/rows"))

@@ -52,7 +52,7 @@ def play(root: Path, run_tasks: RunTasks, place: str, combinations: list[Combina
             assert {found.passed for found in record.rounds} == {passes}, each
             for found in record.rounds:
                 assert found.verdict is not None
-                assert found.verdict.rests_on == ("artifacts" if each["verifier"] == "separate" else "fork")
+                assert found.verdict.rests_on == "clean"
                 assert ("style" in found.verdict.rewards) == (each["rewards"] == "several")
                 assert len(found.verdict.cases) == (each["cases"] != "none")
             if each["extras"] == "collect" and combined_tasks.has_services(each):

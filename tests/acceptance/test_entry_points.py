@@ -59,7 +59,7 @@ def test_services_run_for_agents_and_anew_in_forks_and_go_on_where_suites_run_in
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_shop(write_task, "a", 1)
-    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "place"\n')
+    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "in-place"\n')
     session = run_tasks("tasks")
     assert session.outcomes == {"passed": 3}, session.text
     check_opened(session)
@@ -71,7 +71,7 @@ def test_services_run_anew_in_all_kinds_of_forks(write_task: WriteTask, run_task
     write_shop(write_task, "a", 2)
     write_shop(write_task, "clean", 1, f'{HEALTHCHECK}{EVOCODE}verify_in = "clean"\nstate = ["/srv/shop"]\n')
     write_shop(write_task, "native", 1, f'{HEALTHCHECK}{EVOCODE}verify_in = "separate"\n', native=True)
-    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "place"\n')
+    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "in-place"\n')
     session = run_tasks("tasks", env=env)
     assert session.outcomes == {"passed": 6}, session.text
     check_opened(session)
@@ -108,21 +108,26 @@ def test_a_turn_that_is_out_of_time_does_not_end_services_for_good(write_task: W
 FORGE = "(until grep -qsx 0 /logs/verifier/reward.txt; do sleep 0.02; done; echo 1 > /logs/verifier/reward.txt) &"
 IS_FORGED = """echo 0 > /logs/verifier/reward.txt
 for i in {1..1000}; do grep -qx 1 /logs/verifier/reward.txt && exit 0; sleep 0.02; done"""
+FORGER = f"""
+from pytest_evocode.agents import RoundTranscript
 
 
-def test_one_that_the_agent_changed_marks_the_verdict(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, dockerfile=ENTERED, solve={1: "echo line-1 >> log.txt; echo true >> /opt/start.sh"}, files=FILES)
-    session = run_tasks("tasks")
-    verdict = session.record().rounds[0].verdict
-    assert verdict is not None
-    assert verdict.changed_tools == ("/opt/start.sh",)
-    strict = run_tasks("tasks", "--evocode-strict")
-    assert strict.outcomes == {"failed": 1}
+class Forger:
+    name = "forger"
+
+    def run_round(self, context):
+        context.environment.exec({f"echo '{FORGE}' >> /app/start.sh"!r}, user="0")
+        return RoundTranscript()
+
+
+def pytest_evocode_make_agent(name):
+    return Forger() if name == "forger" else None
+"""
 
 
 @pytest.mark.nightly
 def test_one_in_the_workspace_that_forges_a_reward_marks_the_verdict_however_the_image_names_it(
-    write_task: WriteTask, run_tasks: RunTasks
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:
     entries = {"path": '["/app/start.sh"]', "argument": '["bash", "start.sh"]', "shell": "exec ./start.sh"}
     for name, entry in entries.items():
@@ -130,16 +135,17 @@ def test_one_in_the_workspace_that_forges_a_reward_marks_the_verdict_however_the
             name,
             1,
             dockerfile=f"{PYTHON}WORKDIR /app\nCOPY --chmod=755 start.sh start.sh\nENTRYPOINT {entry}\n",
-            solve={1: f"echo '{FORGE}' >> start.sh"},
+            solve={1: "true"},
             test={1: IS_FORGED},
             files={"environment/start.sh": "#!/bin/bash\n"},
         )
-    session = run_tasks("tasks")
+    pytester.makeconftest(FORGER)
+    session = run_tasks("tasks", agent="forger")
     # They have their reward, which counts for nothing where verdicts have to be clean.
     assert session.outcomes == {"passed": len(entries)}
-    verdicts = [session.record(name).rounds[0].verdict for name in entries]
-    assert [verdict and verdict.changed_tools for verdict in verdicts] == [("/app/start.sh",)] * len(entries)
-    assert run_tasks("tasks", "--evocode-strict").outcomes == {"failed": len(entries)}
+    verdicts = [session.record(name, "forger").rounds[0].verdict for name in entries]
+    assert [verdict and verdict.trusts for verdict in verdicts] == [("/app/start.sh",)] * len(entries)
+    assert run_tasks("tasks", "--evocode-strict", agent="forger").outcomes == {"failed": len(entries)}
 
 
 def test_one_that_fails_is_a_mistake_of_the_task_and_after_the_agents_work_a_flag_of_the_verdict(

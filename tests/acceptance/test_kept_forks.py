@@ -72,7 +72,7 @@ def test_the_forks_of_failed_rounds_stay_and_what_is_printed_of_them_has_no_secr
         solve={1: "echo line-1 > log.txt; echo never read > untouched", 2: "echo wrong > log.txt"},
     )
     write_task("b", 1)
-    write_task("place", 1, toml='[metadata.evocode]\nverify_in = "place"', test={1: FAIL})
+    write_task("place", 1, toml='[metadata.evocode]\nverify_in = "in-place"', test={1: FAIL})
     session = run_tasks(*workers, "--evocode-keep", "tasks", env=env, subprocess=True)
     assert session.outcomes == {"passed": 2, "failed": 3}
     lines = lines_of(session.text)
@@ -80,7 +80,7 @@ def test_the_forks_of_failed_rounds_stay_and_what_is_printed_of_them_has_no_secr
     try:
         assert "zebra" not in session.text
         # A suite that ran in place leaves no fork.
-        session.has("*place/task.toml::oracle::round-1", '  not kept: with verify_in = "place" the suite ran where*')
+        session.has("*place/task.toml::oracle::round-1", '  not kept: with "in-place" the suite ran where*')
         assert "a-oracle-round-2" in lines[0]
         looks = "cat log.txt untouched /logs/verifier/reward.txt; echo $TOKEN"
         assert enter(lines[0], looks) == "wrong\nnever read\n0\n[GRADER_TOKEN]\n"

@@ -41,7 +41,7 @@ def test_log():
 NATIVE = {1: keeps(1), 2: keeps(2), 3: keeps(3)}
 BREAKS_ROUND_1 = "sed -i /line-1/d log.txt; echo line-2 >> log.txt"
 LOG = '[verifier]\nuser = "nobody"\n'
-PLACE = '[metadata.evocode]\nverify_in = "place"\n'
+PLACE = '[metadata.evocode]\nverify_in = "in-place"\n'
 
 
 def test_failing_cases_are_told_and_recorded_with_all_that_their_tests_say(

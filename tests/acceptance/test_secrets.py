@@ -216,23 +216,21 @@ ASKS = f'[environment.env]\nSERVICE_KEY = "${{{NAME}}}"'
 def test_a_suite_and_a_solution_get_the_secrets_that_tasks_ask_for_and_the_agents_container_none(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    asks_in_place = (
-        '[metadata.evocode]\nverify_in = "place"\nkeep_processes = {keeps}\n'
-        f'[verifier.env]\nJUDGE_KEY = "${{{{{NAME}}}}}"'
-    )
+    judge = f'[verifier.env]\nJUDGE_KEY = "${{{NAME}}}"'
     judges = f'test -n "$JUDGE_KEY" && {PASSES}'
     asks = write_task("asks", 2, toml=ASKS)
-    write_task("place", 1, toml=asks_in_place.format(keeps="false"), test={1: judges})
-    watched = write_task("watched", 1, toml=asks_in_place.format(keeps="true"), test={1: judges})
+    write_task("clean", 1, toml=judge, test={1: judges})
+    # In place processes of the agent's could read the suite's variables.
+    watched = write_task("watched", 1, toml=f'[metadata.evocode]\nverify_in = "in-place"\n{judge}', test={1: judges})
     default = f'[environment.env]\nSERVICE_KEY = "${{{NAME}:-none}}"'
     write_task("default", 1, toml=default, test={1: f'test "$SERVICE_KEY" = none && {PASSES}'})
     says = f'[ ${{#SERVICE_KEY}} = {len(KEY)} ] && echo "has $SERVICE_KEY"; exit 3'
     write_task("solution", 1, toml=ASKS.replace("environment.env", "solution.env"), solve={1: says})
     session = run_tasks("tasks")
     assert session.outcomes == {"passed": 2, "errors": 3, "skipped": 1}
-    assert [session.record(name).rounds[0].passed for name in ("place", "default")] == [True, True]
+    assert [session.record(name).rounds[0].passed for name in ("clean", "default")] == [True, True]
     undeclared = f"asks for {NAME}, a secret that the agent does not declare*"
-    for task, line, name in ((asks, 2, "SERVICE_KEY"), (watched, 5, "JUDGE_KEY")):
+    for task, line, name in ((asks, 2, "SERVICE_KEY"), (watched, 4, "JUDGE_KEY")):
         session.has(f"*{task}/task.toml:{line}: {name} {undeclared}")
     session.has("*solve.sh: the reference solution ended with exit code 3*", f"*has [[]{NAME}[]]*")
     assert leaks(session) == []

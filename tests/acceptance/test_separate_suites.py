@@ -94,7 +94,7 @@ def test_where(workspace):
     another_image = '[verifier.environment]\ndocker_image = "python:3.11-slim-bookworm"'
     write_apart(2, dockerfile=NO_PYTHON, solve={2: "echo line-2 > log.txt"})
     write_apart(1, "b", dockerfile=NO_PYTHON, toml=another_image, test={1: where})
-    write_apart(1, "fork", dockerfile=NO_PYTHON, toml='[metadata.evocode]\nverify_in = "fork"')
+    write_apart(1, "fork", dockerfile=NO_PYTHON, toml='[metadata.evocode]\nverify_in = "clean"')
     session = run_tasks("tasks", env="docker")
     assert session.outcomes == {"passed": 2, "failed": 1, "errors": 1}
     tells_what_a_round_broke(session)
@@ -126,7 +126,7 @@ def test_b(workspace):
     assert session.outcomes == {"errors": 4}
     causes = {name: session.record(name).rounds[0].cause for name in ("idle", "mistyped", "dies", "hangs")}
     assert "no test of the suite used the fixture `workspace`" in causes["idle"]
-    assert 'verify_in = "fork"' in causes["idle"]
+    assert 'verify_in = "clean"' in causes["idle"]
     assert "test_line_1.py:1: a fixture failed: there is no fixture 'workspce'" in causes["mistyped"]
     died = "the suite ended with exit code 3 and no report of its own in round-1/test_line_1.py::test_a"
     assert died in causes["dies"]

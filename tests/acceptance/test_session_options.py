@@ -1,4 +1,4 @@
-"""Options that change how rounds are run and judged: the timeouts' multiplier, and strictness about tools."""
+"""Options that change how rounds are run and judged, such as the timeouts' multiplier."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 PASS = "echo 1 > /logs/verifier/reward.txt"
 
 
@@ -40,26 +39,6 @@ def test_a_multiplier_that_is_none_is_refused(write_task: WriteTask, run_tasks: 
     session = run_tasks(f"--evocode-timeout-multiplier={value}", "tasks")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
     session.result.stderr.fnmatch_lines(["*--evocode-timeout-multiplier=*: it has to be a number above 0"])
-
-
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.parametrize("option", [(), ("--evocode-strict",)], ids=["as usual", "strict"])
-@pytest.mark.matrix
-def test_changed_tools_are_in_the_verdict_and_fail_a_strict_round(
-    write_task: WriteTask, run_tasks: RunTasks, env: str, option: tuple[str, ...]
-) -> None:
-    write_task("a", 2, solve={2: "echo line-2 >> log.txt; echo '#!/bin/sh' > /usr/local/bin/mine"})
-    session = run_tasks(*option, "tasks", env=env)
-    first, second = session.record().rounds
-    assert first.verdict is not None
-    assert second.verdict is not None
-    assert (first.verdict.changed_tools, second.verdict.changed_tools) == ((), ("/usr/local/bin/mine",))
-    assert (first.outcome, second.outcome) == ("passed", "failed" if option else "passed")
-    if option:
-        session.has(
-            "strict: the agent changed tools of the image, so the suite's word does not count",
-            "note: the agent changed tools of the image: /usr/local/bin/mine",
-        )
 
 
 @pytest.mark.parametrize("value", ["0", "two", "-1", "1.5"])

@@ -39,7 +39,7 @@ def test_a_shell_opens_in_the_fork_of_each_failed_round_and_for_nothing_else(
     toml = '[verifier]\nuser = "nobody"\n[verifier.env]\nMINE = "${FROM_HOST:-nothing} at all"\n'
     write_task("a", 3, toml=toml, solve=solve, files={"tests/data": "shared"})
     write_task("b", 2, test={2: "true"})
-    write_task("c", 1, toml='[metadata.evocode]\nverify_in = "place"', test={1: FAIL})
+    write_task("c", 1, toml='[metadata.evocode]\nverify_in = "in-place"', test={1: FAIL})
     person.pytest("--evocode-shell", "-n0", "tasks", env=env)
     shown = person.sees("the fork of round-2: tests in /tests, the suite's files in /logs/verifier")
     assert "round-2 failed: 2 of 2 cases failed" in shown
@@ -57,7 +57,9 @@ def test_a_shell_opens_in_the_fork_of_each_failed_round_and_for_nothing_else(
     assert "3 failed, 2 passed, 1 error" in rest
     assert "has-line-1 [round-1" not in rest  # What was shown at the shell is not shown again.
     assert "the fork of" not in rest
-    assert 'there is nothing to enter: with verify_in = "place" the suite ran where the agent goes on working' in rest
+    assert (
+        'there is nothing to enter: with verify_in = "in-place" the suite ran where the agent goes on working' in rest
+    )
 
 
 @pytest.mark.nightly

@@ -56,7 +56,7 @@ def test_what_a_suite_leaves_is_kept_in_docker(write_task: WriteTask, run_tasks:
     )
 
 
-@pytest.mark.parametrize("place", ["place", "fork", "clean"])
+@pytest.mark.parametrize("place", ["in-place", "clean"])
 @pytest.mark.matrix
 def test_reports_of_an_agent_count_for_nothing_and_it_sees_none_of_the_suite(
     write_task: WriteTask, run_tasks: RunTasks, place: str

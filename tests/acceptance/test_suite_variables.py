@@ -90,7 +90,7 @@ def test_a_native_suite_has_the_variables_that_are_declared_for_it(
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.parametrize("kind", ["fork", "clean", "place"])
+@pytest.mark.parametrize("kind", ["clean", "in-place"])
 @pytest.mark.matrix
 def test_a_script_has_the_variables_of_image_task_and_verifier_alone(
     write_task: WriteTask, run_tasks: RunTasks, env: str, kind: str
@@ -98,3 +98,17 @@ def test_a_script_has_the_variables_of_image_task_and_verifier_alone(
     write_task("a", 1, test={1: SCRIPT}, toml=TOML.format(kind), dockerfile=IMAGE, solve={1: SOLVE})
     session = run_tasks("tasks", env=env)
     assert session.outcomes == {"passed": 1}, session.text
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
+def test_with_a_safe_path_modules_that_the_agent_planted_are_not_those_of_a_careless_script(
+    write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    planted = "echo \"open('/logs/verifier/reward.txt', 'w').write('1')\" > pytest.py"
+    careless = "echo 0 > /logs/verifier/reward.txt; python3 -m pytest /tests"
+    for name, said in {"safe": "true", "unsafe": "false"}.items():
+        write_task(name, 1, solve={1: planted}, test={1: careless}, toml=f"[metadata.evocode]\nsafe_path = {said}\n")
+    session = run_tasks("tasks", env=env)
+    outcomes = {name: [round_.outcome for round_ in session.record(name).rounds] for name in ("safe", "unsafe")}
+    assert outcomes == {"safe": ["failed"], "unsafe": ["passed"]}, session.text

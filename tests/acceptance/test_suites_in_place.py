@@ -1,4 +1,4 @@
-"""``verify_in = "place"``: the suite runs where the agent works, and nothing of it is left there."""
+"""``verify_in = "in-place"``: the suite runs where the agent works, and nothing of it is left there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.acceptance.tasks import WriteTask
 
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
-PLACE = '[metadata.evocode]\nverify_in = "place"\n'
+PLACE = '[metadata.evocode]\nverify_in = "in-place"\n'
 PASS = "echo 1 > /logs/verifier/reward.txt"
 
 
@@ -31,7 +31,7 @@ def test_no_agent_finds_the_suite_or_its_verdict(write_task: WriteTask, run_task
 
 
 @pytest.mark.nightly
-def test_however_a_suite_ends_nothing_of_it_is_left_but_its_changes_and_the_processes_that_a_task_keeps(
+def test_however_a_suite_ends_nothing_of_it_is_left_but_its_changes_and_what_the_agent_started_runs_on(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     look_at_what_is_left(write_task, run_tasks, "sandbox")
@@ -57,43 +57,12 @@ def look_at_what_is_left(write_task: WriteTask, run_tasks: RunTasks, env: str) -
         )
     write_task("changes", 2, toml=PLACE, test={1: f"echo 1 > /app/state; {PASS}", 2: f"[ -e /app/state ] && {PASS}"})
     alive = "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null | grep -q '^sleep 4321'"
-    for name, keep, reward in (("gone", "", 0), ("kept", "keep_processes = true", 1)):
-        write_task(
-            name,
-            1,
-            toml=f"{PLACE}{keep}\n",
-            solve={1: "setsid sleep 4321 > /dev/null 2>&1 & sleep 0.2"},
-            test={1: f"if {alive}; then r=1; else r=0; fi; [ $r = {reward} ] && {PASS}"},
-        )
+    service = "setsid sleep 4321 > /dev/null 2>&1 & sleep 0.2"
+    write_task("service", 1, toml=PLACE, solve={1: service}, test={1: f"{alive} && {PASS}"})
     session = run_tasks("tasks", env=env)
-    tasks = (*endings, "changes", "gone", "kept")
+    tasks = (*endings, "changes", "service")
     assert {name: [each.outcome for each in session.record(name).rounds] for name in tasks} == {
         **{name: [how, "passed"] for name, (_, how) in endings.items()},
         "changes": ["passed", "passed"],
-        "gone": ["passed"],
-        "kept": ["passed"],
+        "service": ["passed"],
     }
-
-
-def test_a_pid_1_that_the_agent_has_changed_forges_nothing(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    forge_by_pid_1(write_task, run_tasks, "sandbox")
-
-
-@pytest.mark.docker
-@pytest.mark.nightly
-def test_a_pid_1_that_the_agent_has_changed_forges_nothing_in_docker(
-    write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    forge_by_pid_1(write_task, run_tasks, "docker")
-
-
-def forge_by_pid_1(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
-    forge = "printf() { builtin printf 1; }; read() { data=1; return 1; }"
-    write_task(
-        "a",
-        1,
-        toml=PLACE,
-        solve={1: f"builtin printf '{forge}\\0' > /proc/1/fd/0; true"},
-        test={1: "echo 0 > /logs/verifier/reward.txt"},
-    )
-    assert run_tasks("tasks", env=env).outcomes == {"failed": 1}

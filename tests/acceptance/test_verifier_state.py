@@ -90,7 +90,7 @@ def test_rounds_that_begin_without_it_say_so(write_task: WriteTask, run_tasks: R
 
 def test_what_cannot_be_is_refused_with_its_line(write_task: WriteTask, run_tasks: RunTasks) -> None:
     refused = {
-        'verify_in = "place"\nverifier_state = ["/var/verifier"]': '*with verify_in = "place" suites find*',
+        'verify_in = "in-place"\nverifier_state = ["/var/verifier"]': '*with verify_in = "in-place" suites find*',
         'state = ["/var/lib"]\nverifier_state = ["/var/lib/x"]': "*/var/lib/x and /var/lib, which agents leave*",
         'verifier_state = ["/logs/verifier"]': "*",
     }

@@ -162,4 +162,5 @@ def test_the_author_s_cheats_are_checks_by_their_names_and_rounds(task: Path) ->
         (task / path).touch()
     names = [check.subject for check in checks_of(load_task(task)) if check.kind == "cheat"]
     generic = ["hard-coded", "exit-zero", "patched-assert", "shadowed-tests", "stubs"]
+    generic += ["shadowed-pytest", "shadowed-modules"]
     assert names == [*generic, "exit-zero.sh", "mine", "round-2/mine"]

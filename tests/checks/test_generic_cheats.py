@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.checks.attacks import ATTACKS
 from pytest_evocode.checks.generic_cheats import GENERIC, Visible, examples_in, stub_of
 
 INSTRUCTION = """Write `/app/ledger.py`. `python3 /app/ledger.py balance sample.journal` must print exactly
@@ -125,4 +126,19 @@ def test_a_patched_assert_has_a_failing_test_of_the_workspace_pass(tmp_path: Pat
     """Where pytest is started in the workspace as it is, that is so; it shows that the cheat is none in name only."""
     files = {**GENERIC["patched-assert"](VISIBLE), "test_wrong.py": "def test_wrong():\n    assert 1 == 2\n"}
     status, output = run(tmp_path, files, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=.")
+    assert (status, "1 passed" in output) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["shadowed-pytest", "shadowed-modules"])
+def test_modules_in_the_workspace_are_run_in_place_of_pytest(tmp_path: Path, name: str) -> None:
+    subprocess.run(["bash", "-c", ATTACKS[name].script], cwd=tmp_path, check=True)
+    assert run(tmp_path, {}, "-m", "pytest", "no-such-test.py") == (0, "")
+    assert run(tmp_path, {}, "-P", "-m", "pytest", "no-such-test.py")[0] == 4
+
+
+def test_a_conftest_above_all_tests_has_a_failing_one_pass(tmp_path: Path) -> None:
+    script = ATTACKS["root-conftest"].script.replace(" /", f" {tmp_path}/").replace("=/", f"={tmp_path}")
+    subprocess.run(["bash", "-c", script], check=True)
+    files = {"tests/test_wrong.py": "def test_wrong():\n    assert 1 == 2\n"}
+    status, output = run(tmp_path, files, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_wrong.py")
     assert (status, "1 passed" in output) == (0, True)

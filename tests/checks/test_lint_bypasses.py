@@ -12,7 +12,7 @@ from tests.checks.conftest import LintTask
 
 SCRIPTS = ["steps/round-1/tests/test.sh", "steps/round-2/tests/test.sh"]
 PATH = "steps/round-1/tests/test_total.py"
-FORK = '[metadata.evocode]\nverify_in = "fork"\n'
+CLEAN = '[metadata.evocode]\nverify_in = "clean"\n'
 PRODUCT = {"environment/ledger.py": "", "steps/round-2/solution/project/prices/rates.py": ""}
 GIVEN = "def test_total(workspace):\n"
 
@@ -33,26 +33,26 @@ def test_all_lines_of_a_file_are_shown_at_its_first(said: LintNative) -> None:
     text = "import subprocess\n\ndef test_total():\n    subprocess.run(['ls'])\n\n    subprocess.run(['ls'])\n"
     assert said({PATH: text, "tests/conftest.py": "import os\nos.system('ls')\n"}) == [
         f"{PATH}:4: starts programs by subprocess.run (also in line 6); use workspace.run or workspace.popen, "
-        'because nothing of the agent\'s is where this suite runs; or say verify_in = "fork"',
+        'because nothing of the agent\'s is where this suite runs; or say verify_in = "clean"',
         "tests/conftest.py:2: starts programs by os.system; use workspace.run or workspace.popen, "
-        'because nothing of the agent\'s is where this suite runs; or say verify_in = "fork"',
+        'because nothing of the agent\'s is where this suite runs; or say verify_in = "clean"',
     ]
 
 
 def test_a_suite_in_the_fork_is_advised_and_does_not_fail(said: LintNative) -> None:
-    (advice,) = said({PATH: "import ledger\n"}, toml=FORK)
+    (advice,) = said({PATH: "import ledger\n"}, toml=CLEAN)
     assert advice.endswith(
         "imports the product's ledger; use workspace.call or workspace.python and leave out "
-        'verify_in = "fork", so that no program can reach the suite'
+        'verify_in = "clean", so that no program can reach the suite'
     )
 
 
 def test_advice_is_a_warning(lint_task: LintTask) -> None:
     files = {PATH: "import os\nos.system('ls')\n"}
-    assert all(isinstance(line, CheckWarning) for line in lint_task(files, toml=FORK, without=SCRIPTS))
+    assert all(isinstance(line, CheckWarning) for line in lint_task(files, toml=CLEAN, without=SCRIPTS))
 
 
-@pytest.mark.parametrize("verify_in", ["place", "clean"])
+@pytest.mark.parametrize("verify_in", ["in-place"])
 def test_a_suite_that_needs_live_processes_or_a_fresh_image_is_left_alone(said: LintNative, verify_in: str) -> None:
     toml = f'[metadata.evocode]\nverify_in = "{verify_in}"\n'
     assert said({PATH: "import ledger\n"}, toml=toml) == []

@@ -82,11 +82,11 @@ def test_a_file_without_tests_need_not_be_run(lint_task: LintTask) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "python3 -m pytest",
+        "python3 -P -m pytest",
         "python3 /tests/test_total.py",
         "cd /tests && python3 -m test_total",
         "for t in /tests/*.py; do python3 $t; done",
-        "python3 -m unittest discover",
+        "python3 -I -m unittest discover",
         "cp -r /tests . && make check",
     ],
 )

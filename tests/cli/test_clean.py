@@ -10,23 +10,6 @@ from click.testing import CliRunner
 from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments.attempt_homes import attempt_home, lock_of
 from pytest_evocode.environments.cache import try_lock
-from pytest_evocode.verifier.cache_store import CacheStore, Index
-
-
-def test_caches_of_images_are_listed_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path))
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
-    store = CacheStore("0123456789abcdef")
-    with store.locked():
-        store.write(Index())
-    line = "caches of Python of the image 0123456789ab, 0.0 MB\n"
-    listed = CliRunner().invoke(clean_command, ["--dry-run"])
-    assert f"would remove {line}" in listed.output
-    assert store.read() is not None
-    removed = CliRunner().invoke(clean_command)
-    assert f"removed {line}" in removed.output
-    assert store.read() is None
-    assert "image" not in CliRunner().invoke(clean_command, ["--dry-run"]).output
 
 
 def test_unfinished_attempts_of_a_cluster_are_removed_only_when_asked_for_and_not_running(
@@ -47,3 +30,13 @@ def test_unfinished_attempts_of_a_cluster_are_removed_only_when_asked_for_and_no
     assert not unfinished.exists()
     assert running.is_dir()
     lock.release()
+
+
+def test_what_reference_solutions_change_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    notes = tmp_path / "reference-changes"
+    notes.mkdir()
+    (notes / "sandbox-0123.json").write_text("[]")
+    assert f"removed notes of what reference solutions change, {notes}\n" in CliRunner().invoke(clean_command).output
+    assert not notes.exists()

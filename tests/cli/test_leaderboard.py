@@ -38,7 +38,7 @@ KEYS = [
     "tasks",
     "rounds",
     "decided_tasks",
-    "on_changed_tools",
+    "trusting",
     "partial",
     "identity",
     "ranking",
@@ -82,7 +82,7 @@ def test_json_is_a_list_with_the_best_first(evocode: Evocode) -> None:
         "tasks": 2,
         "rounds": 5,
         "decided_tasks": 2,
-        "on_changed_tools": 0,
+        "trusting": 0,
         "partial": 0,
     }
     assert (other["agent"], other["avg_rounds"], other["sr"], other["gap"]) == ("old", None, None, None)
@@ -124,17 +124,17 @@ def test_single_rounds_alone_have_a_row_that_says_so(evocode: Evocode, tmp_path:
     )
 
 
-def test_scores_with_rounds_that_rest_on_changed_tools_have_a_mark(evocode: Evocode, tmp_path: Path) -> None:
+def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "a", "cheat", "pp", cases=["p", "p"], changed={2: ["/usr/bin/env"]})
     lines = evocode("leaderboard").lines
     score = "100.0\\*"
     row = f"| 1 | {score} | n/a | {score} | n/a | 1/1\\* | {score} | 0.0 | {score} | {score} | n/a | n/a | 1 | 2 | 2 |"
     assert [line for line in lines if "*" in line] == [
         f"| cheat {row}",
-        "\\* with rounds, passed or not, whose verdict rests on tools or settings of the image that the agent had "
-        "changed",
+        "\\* with rounds, passed or not, whose verdict trusts the agent's system: paths that the task does not "
+        "declare, or all of it (in place)",
     ]
-    marked = {entry["agent"]: entry["on_changed_tools"] for entry in evocode("leaderboard", "--json").json}
+    marked = {entry["agent"]: entry["trusting"] for entry in evocode("leaderboard", "--json").json}
     assert marked == {"x|new": 0, "old": 0, "cheat": 1}
 
 

@@ -42,9 +42,7 @@ def test_each_agent_has_its_scores(evocode: Evocode, results: Path) -> None:
     ]
 
 
-def test_scores_with_rounds_that_rest_on_changed_tools_have_a_mark(
-    evocode: Evocode, results: Path, tmp_path: Path
-) -> None:
+def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, results: Path, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "ledger", "cheat", "pp", cases=["p", "pp"], changed={1: ["/bin/sh"]})
     write_attempt(tmp_path / "evocode-results", "mesh", "cheat", "pp", cases=["p", "pp"])
     ran = evocode("results")
@@ -52,8 +50,8 @@ def test_scores_with_rounds_that_rest_on_changed_tools_have_a_mark(
         "cheat 100.0* 100.0* n/a 2/2* 100.0* 100.0* 1 6.0 s",
         "gpt 75.0 87.5 4.0 1/2 75.0 50.0 1 6.0 s",
         "nop 0.0 0.0 n/a 0/2 0.0 0.0 1 4.5 s",
-        "* the verdict of 1 round rests on tools or settings of the image that the agent had changed; round.json lists "
-        "them, and --evocode-strict does not count such rounds",
+        "* the verdict of 1 round trusts the agent's system: paths that the task does not declare, or all of it (in "
+        "place); round.json lists them, and --evocode-strict carries none",
     ]
 
 

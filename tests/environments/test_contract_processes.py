@@ -64,6 +64,12 @@ def test_a_deadline_kills_what_earlier_commands_left_running_too(environment: En
     assert processes(environment) == []
 
 
+def test_a_deadline_may_come_while_the_command_is_only_being_started(environment: Environment) -> None:
+    for milliseconds in range(8):
+        assert environment.exec(["sleep", "300"], timeout=milliseconds / 4000).timed_out
+    assert processes(environment) == []
+
+
 def test_a_command_that_fights_its_kill_loses(environment: Environment) -> None:
     result = environment.exec("sleep 0.5; while :; do kill -9 -1; done", timeout=2)
     assert result.timed_out

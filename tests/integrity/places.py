@@ -10,17 +10,13 @@ from typing import Literal
 import pytest
 
 _SLOWEST = 15.0
-Mode = Literal["separate", "clean", "fork", "place"]
+Mode = Literal["separate", "clean"]
 SuiteName = Literal["careful", "careless", "careless pinned", "native", "native as nobody", "door"]
 #: What the suites run; a sandbox without root can write nothing below /usr, which is the host's.
 PYTHON = "/usr/bin/python-of-the-image"
-#: Values of ``verify_in``; they differ for an agent that looks for the suite, leaves something, or goes on running.
+#: The ways to judge that promise something; ``in-place`` trusts the agent's system.
 SEPARATE: tuple[Mode, ...] = ("separate",)
 CLEAN: tuple[Mode, ...] = ("clean",)
-FORK: tuple[Mode, ...] = ("fork",)
-BOTH: tuple[Mode, ...] = ("fork", "place")
-#: Where a suite has nothing of what the agent left but its work.
-AWAY: tuple[Mode, ...] = ("separate", "clean")
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,6 @@ class Attack:
     """The one environment that it is about."""
     nightly: bool = False
     """Whether it is left to the night wherever it is played."""
-    changes: tuple[str, ...] = ()
-    """Tools of the image that it changes."""
     options: tuple[str, ...] = ()
     unsolved: Mapping[str, str] = field(default_factory=dict)
     """By environment and mode: what the attack still gains there. Strict, so that what is solved is noticed."""
@@ -103,17 +97,17 @@ def _marks(place: Place) -> list[pytest.MarkDecorator]:
     return [pytest.mark.docker] if place.env == "docker" else []
 
 
-PLACES = [pytest.param(place, id=place.id, marks=_marks(place)) for place in _places(FORK)]
+PLACES = [pytest.param(place, id=place.id, marks=_marks(place)) for place in _places(CLEAN)]
 
 
 def in_all_places(
-    attacks: Iterable[Attack], modes: Iterable[Mode] = FORK, *, also: Iterable[Mode] = (), by_day: int = 1
+    attacks: Iterable[Attack], modes: Iterable[Mode] = CLEAN, *, also: Iterable[Mode] = (), by_day: int = 1
 ) -> pytest.MarkDecorator:
     """Parametrise a test with ``attack`` and ``place``: each attack in every place that it is about.
 
     What defeats most attacks is the same code in both environments, with root and without, and wherever the suite runs:
-    by day each is played in its first place. In the modes ``also`` only the first attack is played without root. Of a
-    large family whose members meet the same defence ``by_day`` is 6, which leaves five of six attacks to the night.
+    by day the first ``by_day`` are played, each in its first place. In the modes ``also`` only the first attack is
+    played without root.
     """
     modes, also = tuple(modes), tuple(also)
     cases = []
@@ -123,7 +117,7 @@ def in_all_places(
                 continue
             if place.mode in also and place.rootless and number > 0:
                 continue
-            late = attack.nightly or number % by_day > 0
+            late = attack.nightly or number >= by_day
             marks = [*_marks(place), *([pytest.mark.nightly] if late else [])]
             if why := attack.unsolved.get(f"{place.env}-{place.mode}"):
                 marks.append(pytest.mark.xfail(reason=why))

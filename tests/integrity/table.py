@@ -12,7 +12,7 @@ from tests.integrity.places import Attack, Mode, Place
 MODES: tuple[Mode, ...] = get_args(Mode)
 _PROPERTY = "attack"
 # What an agent changes of its system is tried in a file for each kind of suite.
-_SYSTEM = ("changed-tools", "separate", "clean", "hardened-forks")
+_SYSTEM = ("separate", "clean")
 _SHOWN = {"passed": "nothing", "xfailed": "not promised", "failed": "GAINED", "error": "GAINED"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.integrity.places import AWAY, BOTH, Attack, Place, in_all_places
+from tests.integrity.places import SEPARATE, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -121,7 +121,7 @@ BACKGROUND = [
 ]
 
 
-@in_all_places(BACKGROUND, BOTH, also=AWAY, by_day=6)
+@in_all_places(BACKGROUND, also=SEPARATE)
 def test_what_runs_on_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

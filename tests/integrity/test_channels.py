@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.integrity.places import AWAY, Attack, Place, in_all_places
+from tests.integrity.places import SEPARATE, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -135,7 +135,7 @@ CHANNELS = [
 ]  # fmt: skip
 
 
-@in_all_places(CHANNELS, also=AWAY, by_day=6)
+@in_all_places(CHANNELS, also=SEPARATE)
 def test_no_word_of_a_suite_gets_out_of_its_fork(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integrity.changed_tools import CHANGED_TOOLS
 from tests.integrity.places import CLEAN, PYTHON, Attack, Place, in_all_places
-from tests.integrity.test_changed_tools import CHANGED_TOOLS
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -49,7 +49,7 @@ LINKS = {
 }
 
 #: Recorded when the image is built, and compared by the suite: every file of the system that can be changed.
-SUMS = "find /etc /opt /root /home /srv /var/lib /usr/local -xdev ! -name hosts ! -name hostname ! -name resolv.conf " \
+SUMS = "find /*.* /etc /opt /root /home /srv /var/lib /usr/local -xdev ! -name hosts ! -name hostname ! -name resolv.conf " \
     "\\( -type f -exec md5sum {} + -o ! -type f -printf '%y %m %p %l\\n' \\) 2>/dev/null | sort"  # fmt: skip
 DOCKERFILE = f"FROM python:3.11-slim-bookworm\nWORKDIR /image\nWORKDIR /app\nRUN {SUMS} > /image/sums\n"
 VERDICT = 'echo "{\\"reward\\": $reward}" > /logs/verifier/reward.json\n'
@@ -60,19 +60,21 @@ CHANGES = {
     "homes": "for d in /root /home; do mkdir -p $d/.config; echo x > $d/.bashrc; echo x > $d/.config/a; done",
     "deletions": "rm -rf /etc/ssl /etc/profile /usr/local/lib /opt /home /var/lib/dpkg",
     "other-places": "mkdir -p /srv/a /opt/venv/bin /var/lib/a; touch /srv/a/b /opt/venv/bin/python3 /var/lib/a/b; mkfifo /srv/f",
+    "pytest-files-at-the-root": "printf '[pytest]\\naddopts = --confcutdir=/\\n' > /pytest.ini; echo 'raise SystemExit' > /conftest.py",
+    "what-suites-source": "mkdir -p ~/.local/bin; echo 'pytest() { return 0; }' > ~/.local/bin/env; cp ~/.local/bin/env ~/.cargo 2>/dev/null; true",
     "a-system-that-does-not-start": "rm -rf /etc /usr/lib /usr/lib64 /lib /lib64 /bin /usr/bin/bash 2>/dev/null; true",
 }
 
 
-@in_all_places(CHANGED_TOOLS, CLEAN, by_day=6)
+@in_all_places(CHANGED_TOOLS, CLEAN)
 def test_a_changed_tool_changes_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)
-    assert [round_.verdict.changed_tools for round_ in played.record.rounds if round_.verdict] == [(), ()]
+    assert [round_.verdict.trusts for round_ in played.record.rounds if round_.verdict] == [(), ()]
     assert played.secrets == []
 
 
-@in_all_places(RIGHTS, CLEAN, by_day=6)
+@in_all_places(RIGHTS, CLEAN)
 def test_nothing_in_the_workdir_gives_the_program_rights(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:
@@ -83,7 +85,7 @@ def test_nothing_in_the_workdir_gives_the_program_rights(
 
 
 @in_all_places([Attack(f"workdir-{name}", f"mkdir -p /srv/work; cp -a /app/. /srv/work; cd /; rm -rf /app; ln -s {target} /app",
-                       suite="careless") for name, target in LINKS.items()], CLEAN, by_day=6)  # fmt: skip
+                       suite="careless") for name, target in LINKS.items()], CLEAN)  # fmt: skip
 def test_a_link_in_place_of_the_workdir_leads_nowhere(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     suite = (
         # Where it is, it is empty, and what is written there is found nowhere else.
@@ -95,7 +97,7 @@ def test_a_link_in_place_of_the_workdir_leads_nowhere(attack: Attack, place: Pla
     assert [round_[1] for round_ in played.outcome.rounds] == [{"reward": 1.0}, {"reward": 1.0}], played.text
 
 
-@in_all_places([Attack(f"changed-{name}", script) for name, script in CHANGES.items()], CLEAN, by_day=6)
+@in_all_places([Attack(f"changed-{name}", script) for name, script in CHANGES.items()], CLEAN)
 def test_the_system_is_the_images_own(attack: Attack, place: Place, play: Play) -> None:
     files = {"environment/Dockerfile": DOCKERFILE, "tests/test.sh": COMPARE}
     played = play(attack, place, files=files)

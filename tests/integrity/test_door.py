@@ -240,14 +240,14 @@ BREAKING = [
 ]  # fmt: skip
 
 
-@in_all_places(HARMLESS, SEPARATE, by_day=6)
+@in_all_places(HARMLESS, SEPARATE)
 def test_a_program_gains_nothing_by_the_door(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place), played.text
     assert played.secrets == []
 
 
-@in_all_places(BREAKING, SEPARATE, by_day=6)
+@in_all_places(BREAKING, SEPARATE)
 def test_a_program_that_breaks_its_workspace_gains_nothing(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:

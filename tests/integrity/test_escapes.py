@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integrity.places import AWAY, PLACES, Attack, Place, in_all_places
+from tests.integrity.places import PLACES, SEPARATE, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -76,7 +76,7 @@ ESCAPES = [
 ]  # fmt: skip
 
 
-@in_all_places(ESCAPES, also=AWAY, by_day=6)
+@in_all_places(ESCAPES, also=SEPARATE)
 def test_nothing_of_the_host_is_reached(
     attack: Attack, place: Place, play: Play, honest: Honest, pytester: pytest.Pytester
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integrity.places import AWAY, Attack, Place, in_all_places
+from tests.integrity.places import SEPARATE, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -90,7 +90,7 @@ def test_a_deadline_grows_with_the_load(load: float, deadline: float, monkeypatc
     assert Attack("any", "true").deadline == 120
 
 
-@in_all_places([*BOUNDED, *UNBOUNDED], also=AWAY, by_day=6)
+@in_all_places([*BOUNDED, *UNBOUNDED], also=SEPARATE)
 def test_using_everything_up_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

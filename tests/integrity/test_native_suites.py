@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.integrity.places import AWAY, BOTH, Attack, Place, in_all_places
+from tests.integrity.places import SEPARATE, Attack, Place, in_all_places
 from tests.integrity.test_programs_under_test import DAEMON, REPLACE
 from tests.integrity.test_start_up_files import LOGIN_FILES, RC_FILES
 
@@ -60,14 +60,14 @@ FILES = [
 ]  # fmt: skip
 
 
-@in_all_places(FILES, also=AWAY, by_day=6)
+@in_all_places(FILES, also=SEPARATE)
 def test_what_an_agent_leaves_for_pytest_is_not_found(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)
     assert played.secrets == []
 
 
-@in_all_places([Attack("planted", PYTEST_FILES + PLANTED, suite="native")], BOTH, also=AWAY)
+@in_all_places([Attack("planted", PYTEST_FILES + PLANTED, suite="native")], also=SEPARATE)
 def test_what_an_agent_leaves_where_the_suite_will_be_is_gone(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:
@@ -192,14 +192,14 @@ BREAKING = [
 ]
 
 
-@in_all_places(HARMLESS, also=AWAY, by_day=6)
+@in_all_places(HARMLESS, also=SEPARATE)
 def test_a_program_under_test_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)
     assert played.secrets == []
 
 
-@in_all_places(BREAKING, also=AWAY, by_day=6)
+@in_all_places(BREAKING, also=SEPARATE)
 def test_a_program_that_breaks_the_suite_gains_nothing(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.integrity.places import AWAY, BOTH, Attack, Place, in_all_places
+from tests.integrity.places import SEPARATE, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -95,12 +95,12 @@ PLANTING = [
     _planted(
         "long-names",
         "n=$(printf 'n%.0s' $(seq 250)); mkdir -p /tests; cd /tests; for i in $(seq 24); do mkdir $n; cd $n; done",
-        unsolved=dict.fromkeys(("sandbox-fork", "sandbox-separate", "sandbox-clean"), "cp copies no path longer than PATH_MAX, so the snapshot is an error instead of a verdict"),
+        unsolved=dict.fromkeys(("sandbox-separate", "sandbox-clean"), "cp copies no path longer than PATH_MAX, so the snapshot is an error instead of a verdict"),
     ),
 ]  # fmt: skip
 
 
-@in_all_places(PLANTING, BOTH, also=AWAY, by_day=6)
+@in_all_places(PLANTING, also=SEPARATE)
 def test_a_planted_verdict_counts_for_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

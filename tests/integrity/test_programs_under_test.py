@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.integrity.places import AWAY, Attack, Place, in_all_places
+from tests.integrity.places import SEPARATE, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -76,7 +76,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@in_all_places(PROGRAMS, also=AWAY, by_day=6)
+@in_all_places(PROGRAMS, also=SEPARATE)
 def test_a_program_under_test_makes_no_verdict(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

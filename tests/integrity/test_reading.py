@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integrity.places import AWAY, BOTH, PLACES, Attack, Place, in_all_places
+from tests.integrity.places import PLACES, SEPARATE, Attack, Place, in_all_places
 from tests.integrity.suites import SECRET
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ READING = [
 ]
 
 
-@in_all_places(READING, BOTH, also=AWAY, by_day=6)
+@in_all_places(READING, also=SEPARATE)
 def test_nothing_of_the_suite_is_seen(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from tests.integrity.places import AWAY, Attack, Place, in_all_places
+from tests.integrity.places import SEPARATE, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -86,7 +86,7 @@ START_UP_FILES = [
 ]
 
 
-@in_all_places(START_UP_FILES, also=AWAY, by_day=6)
+@in_all_places(START_UP_FILES, also=SEPARATE)
 def test_files_that_are_read_unasked_gain_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

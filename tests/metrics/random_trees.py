@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-VERSION = 3
+VERSION = 4
 """The version of records that is written; files of a later one have the next."""
 AGENTS = ("gpt", "other")
 
@@ -153,8 +153,8 @@ class RandomTrees:
                 "rewards": {"reward": reward, **({"style": 0.25} if self._happens(0.3) else {})},
                 "counts": pick((None, [draw(0, cases), cases])),
                 "pinned": pick((None, None, [draw(0, pinned), pinned])),
-                "rests_on": pick((None, "fork", "separate")),
-                "changed_tools": pick(([], [], ["/usr/bin/python3"])),
+                "rests_on": pick((None, "clean", "in-place", "separate")),
+                "trusts": pick(([], [], ["/usr/lib/plugin.so"])),
             }
         tokens = {"prompt_tokens": pick((None, 100)), "completion_tokens": draw(0, 50), "requests": pick((None, 3))}
         return {

@@ -21,7 +21,7 @@ from tests.metrics.reference_formulas import (
     without_faults,
 )
 
-VERSION = 3
+VERSION = 4
 """The last version of records that can be read."""
 
 Values = dict[str, Any]

@@ -241,7 +241,6 @@ def scores(chain: list[Values], single: list[Values], final: Callable[[str], boo
     records = [*records_of(chain), *records_of(single)]
     seconds = [record[name] for record in records for name in ("agent_seconds", "verifier_seconds")]
     known = [value for value in seconds if value is not None]
-    changed = [record["verdict"] for record in records if record["verdict"] and record["verdict"]["changed_tools"]]
     share, of = reliability(chain)
     none = dict.fromkeys(of_chains(either))
     return {
@@ -262,7 +261,7 @@ def scores(chain: list[Values], single: list[Values], final: Callable[[str], boo
         "gap": gap(chain, single) if chain and single else None,
         "avg_turns": scaled(either, "requests"),
         "output_tokens": scaled(either, "completion_tokens"),
-        "on_changed_tools": sum(verdict["rests_on"] != "separate" for verdict in changed),
+        "trusting": sum(bool(record["verdict"] and record["verdict"]["trusts"]) for record in records),
         "undecided": 0,
         "undecided_failed": 0,
         "decided_tasks": len(either),

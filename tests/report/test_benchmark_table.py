@@ -176,26 +176,21 @@ def test_a_thousand_tasks_of_ten_rounds_are_summed_up() -> None:
     assert len(lines) == 1_007
 
 
-def test_rounds_that_rest_on_changed_tools_mark_their_scores_and_are_named() -> None:
+def test_verdicts_that_trust_the_agents_system_mark_their_scores_and_are_named() -> None:
     records = rounds("ledger", "..", agent="cheat", seconds=1.0) + rounds("ledger", "..", seconds=1.0)
-    verdict = records[1].verdict
-    assert verdict is not None
-    changed = verdict.model_copy(update={"rests_on": "fork", "changed_tools": ("/usr/bin/env",)})
-    records[1] = records[1].model_copy(update={"verdict": changed})
+    for place, (rests_on, trusts) in enumerate([("in-place", "/"), ("clean", "/usr/lib/plugin.so")]):
+        verdict = records[place].verdict
+        assert verdict is not None
+        trusting = verdict.model_copy(update={"rests_on": rests_on, "trusts": (trusts,)})
+        records[place] = records[place].model_copy(update={"verdict": trusting})
     assert list(benchmark_lines(records, grid=False)) == [
         "agent   Dataset Score  Case Score  Avg Rounds  Perfect Tasks   time",
         "cheat          100.0*      100.0*         n/a           1/1*  2.0 s",
         "oracle          100.0       100.0         n/a            1/1  2.0 s",
-        "* the verdict of 1 round rests on tools or settings of the image that the agent had changed; round.json lists "
-        "them, and --evocode-strict does not count such rounds",
-        "  ledger cheat round-2",
+        "* the verdicts of 2 rounds trust the agent's system: paths that the task does not declare, or all of it (in "
+        "place); round.json lists them, and --evocode-strict carries none",
+        "  ledger cheat round-1 (in place), ledger cheat round-2",
     ]
-    apart = [
-        record.model_copy(update={"verdict": record.verdict.model_copy(update={"rests_on": "separate"})})
-        for record in records
-        if record.verdict is not None
-    ]
-    assert not [line for line in benchmark_lines(apart, grid=False) if "*" in line]
 
 
 def test_single_rounds_have_a_second_sr_where_an_infrastructure_error_happened() -> None:

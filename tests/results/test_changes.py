@@ -7,16 +7,16 @@ import hashlib
 from pathlib import Path
 
 from pytest_evocode.results.changes import recorded_changes, write_changes
-from pytest_evocode.results.records import ChangesFile, RoundFile
+from pytest_evocode.results.records import ChangesFile
 from pytest_evocode.secrets import Scrubber
 
-MANY = ChangesFile(paths={"configuration": tuple(f"/etc/{number}" for number in range(20_000)), "home": ("/root/Ü",)})
+MANY = ChangesFile(paths={"left behind": tuple(f"/etc/{number}" for number in range(20_000)), "carried": ("/root/Ü",)})
 
 
 def test_a_file_is_named_by_its_contents(tmp_path: Path) -> None:
     scrubber = Scrubber({})
     recorded = recorded_changes(MANY, scrubber)
-    assert recorded.counts == {"configuration": 20_000, "home": 1}
+    assert recorded.counts == {"left behind": 20_000, "carried": 1}
     for _ in range(2):
         write_changes(tmp_path, MANY, scrubber)
     (file,) = (tmp_path / "changes").iterdir()
@@ -35,17 +35,6 @@ def test_where_nothing_was_changed_there_is_none(tmp_path: Path) -> None:
 def test_secrets_in_names_are_taken_out(tmp_path: Path) -> None:
     secret = "sk-0123456789abcdef0123456789"
     scrubber = Scrubber({"OPENAI_API_KEY": secret})
-    write_changes(tmp_path, ChangesFile(paths={"other": (f"/srv/{secret}",)}), scrubber)
+    write_changes(tmp_path, ChangesFile(paths={"carried": (f"/srv/{secret}",)}), scrubber)
     (file,) = (tmp_path / "changes").iterdir()
     assert secret.encode() not in gzip.decompress(file.read_bytes())
-
-
-def test_rounds_of_versions_that_did_not_say_are_read() -> None:
-    old = (
-        '{"version": 2, "task": "t", "agent": "a", "attempt": 1, "round": "r", "index": 1, "declared_rounds": 1, '
-        '"outcome": "passed", "verdict": {"reward": 1, "rewards": {}, "changed_tools": ["/usr/bin/env"]}}'
-    )
-    verdict = RoundFile.model_validate_json(old).verdict
-    assert verdict is not None
-    assert (verdict.rests_on, verdict.changed) == (None, None)
-    assert verdict.rests_on_changed_tools

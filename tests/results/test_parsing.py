@@ -29,7 +29,6 @@ ROUND_1: dict[str, Any] = {
         "pinned": None,
         "flags": [],
         "timed_out": False,
-        "changed_tools": [],
     },
     "timed_out": None,
     "tool_calls": None,
@@ -88,6 +87,25 @@ def test_a_round_without_a_version_is_one_of_version_1() -> None:
 def test_a_run_of_version_1_does_not_tell_what_was_selected() -> None:
     record = read_record(RunRecord, parsed(RUN_1))
     assert (record.mode, record.selected, record.shard) == ("chain", {}, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "rests_on", "trusts"),
+    [
+        ({"changed_tools": ["/bin/sh"]}, None, ("/bin/sh",)),
+        ({"rests_on": "clean", "changed_tools": ["/app/a.pth"]}, "clean", ("/app/a.pth",)),
+        ({"rests_on": "fork", "changed_tools": ["/bin/sh"]}, "in-place", ("/", "/bin/sh")),
+        ({"rests_on": "place", "changed_tools": []}, "in-place", ("/",)),
+        ({"rests_on": "artifacts", "changed_tools": ["/bin/sh"]}, "clean", ()),
+        ({"rests_on": "separate", "changed_tools": ["/bin/sh"]}, "separate", ()),
+    ],
+)
+def test_what_verdicts_of_earlier_versions_trusted_is_said_in_today_s_words(
+    said: dict[str, object], rests_on: str | None, trusts: tuple[str, ...]
+) -> None:
+    record = read_record(RoundRecord, parsed({**ROUND_1, "verdict": {"reward": 1, "rewards": {}, **said}}))
+    assert record.verdict is not None
+    assert (record.verdict.rests_on, record.verdict.trusts) == (rests_on, trusts)
 
 
 @pytest.mark.parametrize(("kind", "values"), [(AttemptRecord, ATTEMPT_1), (RunRecord, RUN_1), (RoundRecord, ROUND_1)])

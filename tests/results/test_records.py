@@ -94,7 +94,7 @@ def test_a_record_cannot_be_changed(record: BaseModel) -> None:
 
 
 def test_attempts_and_runs_say_which_version_of_the_format_they_are() -> None:
-    assert (ATTEMPT.model_dump()["version"], RUN.model_dump()["version"]) == (3, 3)
+    assert (ATTEMPT.model_dump()["version"], RUN.model_dump()["version"]) == (4, 4)
 
 
 def test_what_is_unknown_is_null_and_never_zero() -> None:

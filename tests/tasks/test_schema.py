@@ -97,6 +97,7 @@ caches = ["/root/.m2"]
 verifier_state = ["/var/verifier"]
 warm_caches = "unless-strict"
 keep_processes = true
+safe_path = true
 reward_key = "x"
 sidecars = { db = "image" }
 case_reports = ["/tmp/ctrf.json"]

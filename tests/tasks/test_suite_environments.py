@@ -21,7 +21,7 @@ NO_SUITES = ("steps/round-1/tests/test.sh", "steps/round-2/tests/test.sh")
 def of_rounds(directory: Path) -> list[SuiteEnvironment | None]:
     """The environments that the suites of a task have for themselves."""
     task = load_task(directory)
-    assert all((each.verify_in == "artifacts") is (each.suite_environment is not None) for each in task.rounds)
+    assert {each.verify_in for each in task.rounds} == {"clean"}
     return [round_.suite_environment for round_ in task.rounds]
 
 
@@ -106,7 +106,7 @@ def test_an_image_of_the_verifiers_may_have_the_only_tests(write_task: WriteTask
 def test_an_image_for_native_suites_is_theirs_as_before(write_task: WriteTask) -> None:
     files = {"steps/round-1/tests/test_it.py": NATIVE}
     task = load_task(write_task(OWN + STEPS.format("", ""), without=NO_SUITES[:1], files=files))
-    assert [(each.verify_in, each.has_script) for each in task.rounds] == [("separate", False), ("artifacts", True)]
+    assert [(each.verify_in, each.has_script) for each in task.rounds] == [("separate", False), ("clean", True)]
 
 
 def test_collect_commands_of_the_task_come_before_those_of_the_step(write_task: WriteTask) -> None:
@@ -124,8 +124,11 @@ def test_collect_commands_of_the_task_come_before_those_of_the_step(write_task: 
     ("toml", "line", "message"),
     [
         ('[verifier]\nenvironment_mode = "shared"\n[verifier.environment]', 2, "has no environment of its own; remove"),
-        (f'{SEPARATE}[metadata.evocode]\nverify_in = "clean"', 4, '"clean" contradicts environment_mode = "separate"'),
-        (f'{SEPARATE}[metadata.evocode]\nverify_in = "place"', 4, '"place" contradicts environment_mode = "separate"'),
+        (
+            f'{SEPARATE}[metadata.evocode]\nverify_in = "in-place"',
+            4,
+            '"in-place" contradicts environment_mode = "separate"',
+        ),
         (f'artifacts = [\n"/app", "/proc/1"]\n{SEPARATE}', 2, "/proc/1 cannot be put into the environment"),
         ('[verifier.environment]\nallowed_hosts = ["a.org"]', 2, "verifier.environment.allowed_hosts: only means"),
         (
@@ -147,7 +150,7 @@ def test_what_cannot_be_is_told_with_its_line(write_task: WriteTask, toml: str, 
 def test_another_place_may_be_named_for_the_rounds_that_are_not_separate(write_task: WriteTask) -> None:
     steps = STEPS.format('verifier.environment_mode = "separate"', "")
     task = load_task(write_task(f'[metadata.evocode]\nverify_in = "clean"\n{steps}'))
-    assert [round_.verify_in for round_ in task.rounds] == ["artifacts", "clean"]
+    assert [round_.verify_in for round_ in task.rounds] == ["clean", "clean"]
 
 
 def test_services_of_a_verifier_are_refused(write_task: WriteTask) -> None:

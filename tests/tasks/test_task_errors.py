@@ -84,7 +84,7 @@ def test_an_unknown_key_like_no_other_is_shown_with_the_known_ones(write_task: W
         ('schema_version = "2.0"', 'schema_version: must be "1.0", "1.1", "1.2", "1.3" or "1.4", not "2.0"'),
         ("version = 1.0", 'version: must be "1.0", "1.1", "1.2", "1.3" or "1.4", not 1.0'),
         ('version = "1.0"\nschema_version = "1.0"', "version: is the old name of schema_version"),
-        ('metadata.evocode.verify_in = "here"', 'verify_in: must be "separate", "clean", "fork" or "place"'),
+        ('metadata.evocode.verify_in = "here"', 'verify_in: must be "separate", "clean" or "in-place"'),
         ("metadata.requirement_chain = 1", "metadata.requirement_chain: must be a table, not 1"),
         ('environment = { network_mode = "public", allowed_hosts = ["a"] }', "environment.allowed_hosts: only means"),
         ('agent.allowed_hosts = ["a.org"]', "agent.allowed_hosts: only means something with network_mode"),

@@ -90,7 +90,7 @@ def test_the_environment_has_an_allowlist_as_soon_as_one_phase_there_has(write_t
     assert network(steps + listed) == Allowlist(("a.org",))
     suite = '[verifier]\nnetwork_mode = "allowlist"\n'
     assert network(suite + steps) is None
-    assert network(f'{suite}[metadata.evocode]\nverify_in = "place"\n{steps}') == Allowlist()
+    assert network(f'{suite}[metadata.evocode]\nverify_in = "in-place"\n{steps}') == Allowlist()
 
 
 def test_a_step_may_close_the_network_for_its_verifier(write_task: WriteTask) -> None:

@@ -71,7 +71,7 @@ network_mode = "no-network"
 environment_mode = "shared"
 collect = []
 [metadata.evocode]
-verify_in = "fork"
+verify_in = "clean"
 [[steps]]
 name = "round-1"
 agent = { network_mode = "no-network" }

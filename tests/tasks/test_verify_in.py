@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import TaskError
-from pytest_evocode.tasks import load_task
+from pytest_evocode.tasks import Verify, load_task
 
 WriteTask = Callable[..., Path]
 
@@ -25,11 +25,13 @@ def write_both(write_task: WriteTask, toml: str) -> Path:
 @pytest.mark.parametrize(
     ("said", "script", "native"),
     [
-        ("", "fork", "separate"),
-        ('verify_in = "separate"', "fork", "separate"),
-        ('verify_in = "fork"', "fork", "fork"),
+        ("", "clean", "separate"),
+        ('verify_in = "separate"', "clean", "separate"),
         ('verify_in = "clean"', "clean", "clean"),
-        ('verify_in = "place"', "place", "place"),
+        ('verify_in = "in-place"', "in-place", "in-place"),
+        # The words of earlier versions.
+        ('verify_in = "' + 'fork"', "clean", "clean"),
+        ('verify_in = "' + 'place"', "in-place", "in-place"),
     ],
 )
 def test_what_holds_for_a_round_depends_on_its_suite_where_the_task_says_nothing(
@@ -40,13 +42,35 @@ def test_what_holds_for_a_round_depends_on_its_suite_where_the_task_says_nothing
     assert task.in_place == ("place" in said)
 
 
+@pytest.mark.parametrize(
+    ("said", "asked", "found"),
+    [
+        ("", None, "clean"),
+        ("", "in-place", "in-place"),
+        ("", "clean", "clean"),
+        ('verify_in = "in-place"', "clean", "clean"),
+        ('verify_in = "in-place"', None, "in-place"),
+    ],
+)
+def test_a_session_may_ask_for_another_way_to_judge(
+    write_task: WriteTask, said: str, asked: Verify | None, found: str
+) -> None:
+    task = load_task(write_task(f"[metadata.evocode]\n{said}\n", steps=())).judged(asked)
+    assert ([round_.verify_in for round_ in task.rounds], task.verify) == ([found], asked)
+
+
+def test_no_native_suite_is_put_where_the_agent_works(write_task: WriteTask) -> None:
+    task = load_task(write_both(write_task, "")).judged("in-place")
+    assert [round_.verify_in for round_ in task.rounds] == ["clean", "separate"]
+
+
 def test_scripts_alone_cannot_be_verified_separately(write_task: WriteTask) -> None:
     directory = write_task('\n[metadata.evocode]\nverify_in = "separate"\n', steps=())
     with pytest.raises(TaskError) as caught:
         load_task(directory)
     assert str(caught.value) == (
         f'{directory}/task.toml:3: metadata.evocode.verify_in: "separate" is for native suites, and every round '
-        'here is verified by a test.sh; use "clean" or "fork", environment_mode = "separate" of [verifier], '
+        'here is verified by a test.sh; use "clean", environment_mode = "separate" of [verifier], '
         "or write the suites for pytest"
     )
 

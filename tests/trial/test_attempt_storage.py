@@ -44,7 +44,7 @@ SUITE = """
     [ ! -e image/old ]
     [ "$(cat image/new)" = new ]
     [ "$(ls whole)" = made ]
-    [ "$(stat -c %a,%U,%Y s)" = 4750,nobody,1000000000 ]
+    [ "$(stat -c %a,%U,%Y s)" = 750,nobody,1000000000 ]
     [ "$(readlink link)" = log.txt ]
     [ image/new -ef hard ]
     echo 1 > /logs/verifier/reward.txt
@@ -82,7 +82,8 @@ class Remembering:
         if index == self._breaks_in:
             context.journal.add({"paid": index})
             raise AgentFault("the machine is lost")
-        first = FIRST if index == 1 else "true"
+        # No suite sees who a program could become; the next turn does.
+        first = FIRST if index == 1 else "[ $(stat -c %a s) = 4750 ]"
         result = context.environment.exec(f"set -e\n{first}\necho {index} >> log.txt", user="root")
         assert result.ok, result.output
         self.said.append(index)

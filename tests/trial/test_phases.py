@@ -71,7 +71,7 @@ def test_the_harness_costs_what_neither_setup_nor_the_agent_takes(
 def test_a_suite_in_place_is_no_part_of_the_turn(
     engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish, began: dict[int, list[Phase]]
 ) -> None:
-    task = make_task(PASS, toml='[metadata.evocode]\nverify_in = "place"\n')
+    task = make_task(PASS, toml='[metadata.evocode]\nverify_in = "in-place"\n')
     (record,) = finish(Trial(task, scripted(), engine))
     assert record.phases is not None
     assert set(record.phases.known) == OF_TURNS | OF_SUITES

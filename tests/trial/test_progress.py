@@ -76,7 +76,7 @@ def test_a_round_is_prepared_before_and_verified_after_the_turn(
     """The setup.sh and the suite take until they were seen at it."""
     files = {"steps/round-1/workdir/setup.sh": "until [ -e go ]; do sleep 0.01; done\n"}
     suite = "until [ -e /tmp/go ]; do sleep 0.01; done\n" + PASS
-    toml = '[metadata.evocode]\nverify_in = "place"\n'
+    toml = '[metadata.evocode]\nverify_in = "in-place"\n'
     trial = Trial(make_task(suite, files=files, toml=toml), scripted("true"), engine)
     seen = []
     with trial:

@@ -48,24 +48,31 @@ def test_the_run_with_the_lowest_reward_counts_with_its_fork_and_its_artifacts(
         assert [path.name for path in artifacts.parent.glob("[.]*")] == []
 
 
-def test_a_suite_that_gives_a_verdict_only_now_and_then_leaves_an_error(
-    engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("control_breaks", [True, False])
+def test_a_suite_that_gives_a_verdict_only_now_and_then_is_as_one_that_gives_none(
+    engine: Engine,
+    make_task: MakeTask,
+    scripted: type[Scripted],
+    finish: Finish,
+    monkeypatch: pytest.MonkeyPatch,
+    control_breaks: bool,
 ) -> None:
-    breaks = iter([False, True, False])
+    breaks = iter([False, True, False, control_breaks])
 
     def breaking(*arguments: Any, **more: Any) -> SuiteRun:
         return SuiteRun("", None, "pytest was killed") if next(breaks) else run_suite(*arguments, **more)
 
     monkeypatch.setattr("pytest_evocode.trial.suites.runner.run_suite", breaking)
-    (record,) = finish(Trial(make_task(PASS), scripted(), engine, options=TrialOptions(verify_times=3)))
-    assert (record.outcome, record.fault) == ("error", "infrastructure")
-    assert record.cause == "1 of 3 runs of the suite gave no verdict: pytest was killed"
+    task = make_task(f"{PASS} # {control_breaks}")
+    (record,) = finish(Trial(task, scripted(), engine, options=TrialOptions(verify_times=3)))
+    assert record.outcome == ("error" if control_breaks else "failed")
+    assert record.cause.endswith("1 of 3 runs of the suite gave no verdict: pytest was killed")
 
 
 def test_a_suite_in_place_is_run_once(
     engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish
 ) -> None:
-    task = make_task(PASS, toml='[metadata.evocode]\nverify_in = "place"')
+    task = make_task(PASS, toml='[metadata.evocode]\nverify_in = "in-place"')
     (record,) = finish(Trial(task, scripted(), engine, options=TrialOptions(verify_times=3)))
     assert record.verdict is not None
     assert (record.outcome, record.verdict.repeats) == ("passed", None)

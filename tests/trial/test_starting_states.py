@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
 
 PASS = "echo 1 > /logs/verifier/reward.txt"
-PLACE = '[metadata.evocode]\nverify_in = "place"\n'
+PLACE = '[metadata.evocode]\nverify_in = "in-place"\n'
 KEPT = TrialOptions(references=True)
 
 
@@ -45,7 +45,7 @@ def outcomes(records: list[RoundRecord]) -> list[tuple[str, str]]:
     return [(record.round, record.outcome) for record in records]
 
 
-@pytest.mark.parametrize("toml", ["", PLACE], ids=["fork", "place"])
+@pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.matrix
 def test_an_agent_begins_where_the_solutions_lead(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], toml: str
@@ -119,7 +119,7 @@ def test_sessions_that_need_the_same_state_wait_for_the_first_to_make_it(
 
 
 @pytest.mark.nightly
-def test_services_of_solutions_live_on_only_where_processes_are_kept(
+def test_services_of_solutions_live_on_only_where_suites_run_in_place(
     engine: Engine, make_task: MakeTask, finish: Finish, moment: str, scripted: type[Scripted]
 ) -> None:
     alive = f"for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null | grep -q '^sleep {moment}'"
@@ -129,7 +129,7 @@ def test_services_of_solutions_live_on_only_where_processes_are_kept(
     def look(context: RoundContext) -> None:
         seen.append(context.environment.exec(alive).ok)
 
-    for toml in ("", PLACE, f"{PLACE}keep_processes = true\n"):
+    for toml in ("", PLACE):
         finish(
             Trial(
                 make_task(PASS, PASS, toml=toml, files=started),
@@ -138,10 +138,10 @@ def test_services_of_solutions_live_on_only_where_processes_are_kept(
                 rounds=RoundSelection(begin_with=2),
             )
         )
-    assert seen == [False, False, True]
+    assert seen == [False, True]
 
 
-@pytest.mark.parametrize("toml", ["", PLACE], ids=["fork", "place"])
+@pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.matrix
 def test_nothing_of_solutions_or_suites_is_in_reach(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], toml: str
@@ -158,7 +158,7 @@ def test_nothing_of_solutions_or_suites_is_in_reach(
     assert found == [""]
 
 
-@pytest.mark.parametrize("toml", ["", PLACE], ids=["fork", "place"])
+@pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.parametrize(
     ("script", "why"),
     [
@@ -188,7 +188,7 @@ def test_solutions_that_lead_nowhere_are_nobodys_failed_round(
     assert agent.asked == []
 
 
-@pytest.mark.parametrize("toml", ["", PLACE], ids=["fork", "place"])
+@pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.matrix
 def test_an_earlier_suite_need_not_accept_what_a_later_one_does(
     engine: Engine, make_task: MakeTask, finish: Finish, toml: str
@@ -239,7 +239,7 @@ def test_artifacts_of_other_rounds_stay_as_their_own_attempts_left_them(
 NAME, VALUE = "SOME_SERVICE_API_KEY", "0123456789abcdef-of-the-host"
 
 
-@pytest.mark.parametrize("toml", ["", f"{PLACE}keep_processes = true\n"], ids=["fork", "place"])
+@pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.matrix
 def test_a_secret_of_a_solution_is_not_where_another_agent_begins(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], toml: str
@@ -259,7 +259,7 @@ def test_a_secret_of_a_solution_is_not_where_another_agent_begins(
     assert seen == ["none\n"]
 
 
-@pytest.mark.parametrize("place", ["", PLACE], ids=["fork", "place"])
+@pytest.mark.parametrize("place", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.matrix
 def test_a_solution_that_needs_a_secret_leads_nowhere(
     engine: Engine, make_task: MakeTask, finish: Finish, place: str
@@ -331,7 +331,7 @@ def test_an_agent_with_a_memory_begins_with_none(engine: Engine, make_task: Make
     assert record.passed, record.cause
 
 
-@pytest.mark.parametrize("toml", ["", PLACE], ids=["fork", "place"])
+@pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.matrix
 def test_closing_while_solutions_are_played_ends_them(
     engine: Engine,

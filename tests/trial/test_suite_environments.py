@@ -87,7 +87,7 @@ def test_a_collect_command_that_takes_too_long_is_stopped_and_the_suite_runs(
     (record,) = finish(Trial(make_task(PASS, toml=toml), scripted(), engine))
     assert record.verdict is not None
     assert (record.verdict.rests_on, record.verdict.flags) == (
-        "fork",
+        "clean",
         ("the collect command 'sleep 600' was stopped at its timeout",),
     )
 

@@ -108,10 +108,16 @@ def test_a_fork_that_does_not_start_is_an_error_of_its_round_only(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_next_fork(context: RoundContext) -> None:
-        fork = context.environment.fork
+        fork, create, tries = context.environment.fork, engine.create, iter(range(1))
 
         def refuse(*args: object, **kwargs: object) -> None:
-            monkeypatch.setattr(context.environment, "fork", fork)
+            if next(tries, None) is None:  # The second try, which a control run follows.
+                monkeypatch.setattr(context.environment, "fork", fork)
+                monkeypatch.setattr(engine, "create", refuse_control)
+            raise EnvironmentFault("no space left")
+
+        def refuse_control(*args: object, **kwargs: object) -> None:
+            monkeypatch.setattr(engine, "create", create)
             raise EnvironmentFault("no space left")
 
         monkeypatch.setattr(context.environment, "fork", refuse)

@@ -14,7 +14,7 @@ from pytest_evocode.tasks import load_task
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, find_toolbox, run_suite
 from tests.environments.conftest import start_engine
 
-FORK = '[metadata.evocode]\nverify_in = "fork"\n'
+FORK = '[metadata.evocode]\nverify_in = "clean"\n'
 RunSuite = Callable[..., SuiteRun]
 
 

@@ -188,7 +188,7 @@ def test_without_pins_it_is_no_verdict_but_a_message_with_its_place(
     assert others[0].startswith(place)
     assert said in others[0]
     assert run.fault.endswith(
-        "It is not counted against the agent, because nothing shows that the reference solution does better: correct "
+        "That is no verdict, because nothing shows that the reference solution does better: correct "
         "the suite; if only what an agent made lets it fail, have that run in the test itself, or pin it with "
         "--evocode-pin."
     )

@@ -1,4 +1,4 @@
-"""What a round is, by its suite: where an agent had changed tools, and where the suite hangs."""
+"""What a round is, by its suite: where the suite trusts the agent's system, and where it hangs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import pytest
 from pytest_evocode.metrics.failures import round_failure
 from pytest_evocode.metrics.scores import scores
 from pytest_evocode.results.phases import Phases
-from pytest_evocode.results.records import Case, ChangedPaths, ChangesFile, RoundRecord, Verdict
-from pytest_evocode.tasks import Task, VerifyIn, load_task
+from pytest_evocode.results.records import Case, RoundRecord, Verdict
+from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.verifier import SuiteRun, judge
 
-TOOL = "/usr/bin/env"
 CASES = (Case(id="a", status="passed"), Case(id="b", status="passed"))
 PASSED = SuiteRun("", Verdict(reward=1.0, rewards={"reward": 1.0, "style": 0.5}, cases=CASES, pinned=(2, 3)))
 BROKEN = SuiteRun("", None, "the suite left no reward")
@@ -34,54 +33,49 @@ def task(tmp_path: Path) -> Task:
     return load_task(tmp_path)
 
 
-def judged(task: Task, suite: SuiteRun, rests_on: VerifyIn, tools: tuple[str, ...], *, strict: bool) -> RoundRecord:
-    changes = ChangesFile(paths={"interpreters": tools} if tools else {})
-    rested = suite.resting_on(rests_on, changes, ChangedPaths(counts={"interpreters": len(tools)}), tools)
-    return judge(task.rounds[0], RECORD, rested, agent_timed_out=False, timeout_multiplier=1.0, strict=strict)
+def judged(task: Task, trusts: tuple[str, ...], *, strict: bool) -> RoundRecord:
+    suite = PASSED.saying(rests_on="in-place", trusts=trusts)
+    return judge(task.rounds[0], RECORD, suite, agent_timed_out=False, timeout_multiplier=1.0, strict=strict)
 
 
-@pytest.mark.parametrize("rests_on", ["fork", "place", "clean"])
-def test_strict_takes_reward_and_cases_of_a_round_with_changed_tools(task: Task, rests_on: VerifyIn) -> None:
-    record = judged(task, PASSED, rests_on, (TOOL,), strict=True)
+def test_strict_takes_reward_and_cases_of_a_round_that_trusts_the_agents_system(task: Task) -> None:
+    record = judged(task, ("/",), strict=True)
     assert record.outcome == "failed"
-    assert "strict: the agent changed tools of the image" in record.cause
+    assert "strict: the suite trusts the agent's system" in record.cause
     assert record.verdict is not None
     assert (record.verdict.rewards, record.verdict.pinned) == ({"reward": 0.0, "style": 0.0}, (0, 3))
     assert record.verdict.cases == CASES, "what the suite said can be looked at"
     for kept in (record, record.without_cases()):
         found = scores([kept])
         assert (found.dataset_score, found.case_score, found.pinned_case_score, found.mean_reward) == (0, 0, 0, 0)
-        assert found.on_changed_tools == 1
+        assert found.trusting == 1
         assert round_failure(kept) == "other"
 
 
 def test_without_strict_it_is_marked_only(task: Task) -> None:
-    record = judged(task, PASSED, "fork", (TOOL,), strict=False)
+    record = judged(task, ("/",), strict=False)
     assert record.outcome == "passed"
     found = scores([record])
-    assert (found.case_score, found.on_changed_tools) == (100.0, 1)
+    assert (found.case_score, found.trusting) == (100.0, 1)
 
 
-@pytest.mark.parametrize(("rests_on", "tools"), [("separate", (TOOL,)), ("fork", ())])
-def test_a_round_that_nothing_steers_is_not_touched(task: Task, rests_on: VerifyIn, tools: tuple[str, ...]) -> None:
-    record = judged(task, PASSED, rests_on, tools, strict=True)
+def test_a_round_that_trusts_nothing_of_it_is_not_touched(task: Task) -> None:
+    record = judged(task, (), strict=True)
     assert record.outcome == "passed"
+    assert scores([record]).trusting == 0
+
+
+def test_a_suite_without_a_verdict_is_an_error_unless_it_is_the_agents_doing(task: Task) -> None:
+    for suite, outcome, fault in [
+        (BROKEN, "error", "infrastructure"),
+        (replace(BROKEN, of_agent="a control has one"), "failed", None),
+    ]:
+        record = judge(task.rounds[0], RECORD, suite, agent_timed_out=False, timeout_multiplier=1.0, strict=False)
+        assert (record.outcome, record.fault) == (outcome, fault)
+    assert record.cause == "a control has one\nthe suite left no reward"
     assert record.verdict is not None
-    assert record.verdict.changed_tools == tools, "it is recorded all the same"
-    assert scores([record]).on_changed_tools == 0
-
-
-@pytest.mark.parametrize(
-    ("rests_on", "tools", "outcome"),
-    [("fork", (TOOL,), "failed"), ("fork", (), "error"), ("separate", (TOOL,), "error")],
-)
-def test_a_suite_without_a_verdict_is_the_agents_failure_where_its_tools_may_be_why(
-    task: Task, rests_on: VerifyIn, tools: tuple[str, ...], outcome: str
-) -> None:
-    record = judged(task, BROKEN, rests_on, tools, strict=True)
-    assert record.outcome == outcome
-    if record.verdict is not None:
-        assert (record.verdict.rests_on, record.verdict.changed_tools) == (rests_on, tools)
+    assert (record.verdict.rewards, record.verdict.rests_on) == ({"reward": 0.0}, "separate")
+    assert round_failure(record) == "build"
 
 
 def test_a_suite_that_is_run_anew_changes_nothing_in_the_times_of_the_turn(task: Task) -> None:

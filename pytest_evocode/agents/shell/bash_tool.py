@@ -30,12 +30,13 @@ BASH = Tool(
         "additionalProperties": False,
     },
 )
-# At the deadline only the script's own process group dies; background processes of earlier scripts live on.
+# At the deadline only the script's own process group dies; background processes of earlier scripts live on. The last
+# line has no `exec`, because bash may be a function: see environments/own_shell.py.
 _WITH_DEADLINE = """
 if command -v timeout >/dev/null && timeout -k 1 5 true 2>/dev/null; then
     exec timeout -k 2 "$1" bash -c "$2"
 fi
-exec bash -c "$2"
+bash -c "$2"
 """
 _TIMED_OUT = (124, 137)
 #: Models may ask for more seconds than clocks can count.

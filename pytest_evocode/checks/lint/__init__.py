@@ -10,6 +10,7 @@ from pytest_evocode.checks.lint.mentions import find_unmade_paths
 from pytest_evocode.checks.lint.requirements import find_tests_without_requirement
 from pytest_evocode.checks.lint.rounds import find_round_mistakes
 from pytest_evocode.checks.lint.scripts import find_script_mistakes
+from pytest_evocode.checks.lint.shadowing import find_shadowing
 from pytest_evocode.checks.lint.sources import TaskSources
 from pytest_evocode.checks.lint.suite_files import find_lost_tests
 from pytest_evocode.checks.lint.syntax import find_syntax_errors
@@ -18,6 +19,7 @@ from pytest_evocode.tasks import Task
 
 RULES = (
     find_script_mistakes,
+    find_shadowing,
     find_round_mistakes,
     find_syntax_errors,
     find_lost_tests,
@@ -38,7 +40,7 @@ def lint(task: Task) -> list[str]:
     """
     sources = TaskSources(task)
     found = [(problem, str(problem)) for rule in RULES for problem in rule(sources)]
-    weigh = CheckWarning if task.config.metadata.evocode.verify_in == "fork" else str
+    weigh = CheckWarning if task.config.metadata.evocode.verify_in == "clean" else str
     found += [(bypass, weigh(bypass)) for bypass in find_bypasses(sources)]
     found += [(note, CheckWarning(note)) for note in find_lost_state(sources)]
     found.sort(key=lambda each: (each[0].path, each[0].line or 0))

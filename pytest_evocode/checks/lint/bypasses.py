@@ -61,13 +61,13 @@ class Bypasses:
 def find_bypasses(sources: TaskSources) -> Iterator[TaskError]:
     """Yield a problem for each file of native suites and each way in which it goes past ``workspace``, with all lines.
 
-    In a fork it is the author's choice; suites that run elsewhere have reasons of their own, and no problems. A line
-    with a comment that names the verifier is meant, and passed over.
+    In a clean environment it is the author's choice; suites that run elsewhere have reasons of their own, and no
+    problems. A line with a comment that names the verifier is meant, and passed over.
     """
     native = [each for each in sources.rounds if not each.round.has_script]
-    if not native or (verify_in := native[0].round.verify_in) not in ("separate", "fork"):
+    if not native or (verify_in := native[0].round.verify_in) not in ("separate", "clean"):
         return
-    modules = _product_modules(sources)
+    modules = product_modules(sources)
     for file in (*sources.shared_tests, *(file for each in native for file in each.tests)):
         tree = parse_python(file.content) if file.path.suffix == ".py" else None
         if tree is None:
@@ -81,16 +81,16 @@ def find_bypasses(sources: TaskSources) -> Iterator[TaskError]:
 def _advice(kind: str, verify_in: VerifyIn) -> str:
     if kind == "runs":
         return ", which runs code of the agent's in the suite; compare the bytes, or parse them as data"
-    if verify_in == "fork":
-        return f'; {_INSTEAD[kind]} and leave out verify_in = "fork", so that no program can reach the suite'
-    return f'; {_INSTEAD[kind]}, because nothing of the agent\'s is where this suite runs; or say verify_in = "fork"'
+    if verify_in == "clean":
+        return f'; {_INSTEAD[kind]} and leave out verify_in = "clean", so that no program can reach the suite'
+    return f'; {_INSTEAD[kind]}, because nothing of the agent\'s is where this suite runs; or say verify_in = "clean"'
 
 
 def _meant_lines(file: SourceFile) -> set[int]:
     return {number for number, line in enumerate(file.text.splitlines(), start=1) if _MEANT.search(line)}
 
 
-def _product_modules(sources: TaskSources) -> set[str]:
+def product_modules(sources: TaskSources) -> set[str]:
     """Return the names by which Python could import what agents are given, or what the solutions make."""
     names: set[str] = set()
     for file in (*sources.given, *(file for each in sources.rounds for file in each.solution)):

@@ -19,11 +19,11 @@ Form = Literal["native", "script"]
 
 _ANY_ROUND = "round-K"
 """In the path of a template: any round from the third on."""
-_CLEAN = """
+_STATE = """
 [metadata.evocode]
 # Suites run in the image as it was built, with the working directory carried over. What agents are to leave elsewhere
-# goes into a list of paths, state = ["/var/lib/name"].
-verify_in = "clean"
+# goes into this list of paths, as in ["/var/lib/name"].
+state = []
 """
 _PARCELS = "A command-line tool that prices parcels, and whose requirements change."
 _WRITE = ""
@@ -104,7 +104,7 @@ def _values(name: str, rounds: Sequence[str], form: Form, *, empty: bool) -> Map
         "steps": "\n\n".join(f'[[steps]]\nname = "{each}"' for each in rounds),
         "changes": "\n\n".join(_change_types(each, conflict=not empty) for each in rounds),
         "category": "" if empty else 'difficulty = "easy"\ncategory = "command-line tools"\n',
-        "verify": _CLEAN if form == "script" else "",
+        "verify": _STATE if form == "script" else "",
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import logging
 import os
 import posixpath
@@ -89,14 +88,15 @@ class CarriedFiles:
             exact |= {above for path in (*found, *volumes) for above in target.missing_above(path)}
             try:
                 gone = self._pack_exact(exact, source, target, packed)
+                for path in found:
+                    packed.writelines(self._of_container(source, path))
+                for path in dict.fromkeys(volumes):
+                    packed.writelines(self._of_volume(path, trees))
+                packed.write(END)
                 self._remove([*trees, *gone], files, remove)
+                # Not as it comes: an engine that stops sending would be kept receiving, with the container locked.
                 packed.seek(0)
-                parts = [iter(lambda: packed.read(CHUNK), b"")]
-                parts += [self._of_container(source, path) for path in found]
-                parts += [self._of_volume(path, trees) for path in dict.fromkeys(volumes)]
-                # In large pieces: each is sent by itself.
-                whole = io.BufferedReader(ChunkReader(itertools.chain(*parts, [END])), CHUNK)
-                self.client.put_archive(files.container, "/", iter(lambda: whole.read(CHUNK), b""))
+                self.client.put_archive(files.container, "/", iter(lambda: packed.read(CHUNK), b""))
             except tarfile.TarError as error:
                 raise EnvironmentFault(f"the engine's archive of a snapshot cannot be read: {error}") from error
 

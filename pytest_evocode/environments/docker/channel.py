@@ -327,7 +327,10 @@ def _start_script(command: EngineCommand, input: bytes, merge: bool, for_all_use
     # PID 1's own stdout and stderr are opened anew, so that no program makes them non-blocking for it.
     streams = f">/proc/1/fd/1 {'2>&1' if merge else '2>/proc/1/fd/3'} 3>&- 4>&-"
     program = f"cd -- {shlex.quote(command.cwd)} || exit 126; {exports}exec -- {shlex.join(command.argv)}"
-    feed = f"exec 5< <(printf -- '{as_printf_format(input)}' 3>&- 4>&-)\n" if input else "exec 5</dev/null\n"
+    feed = (
+        f"exec 5< <(printf -- '{as_printf_format(input)}' 3>&- 4>&-)\n" if input else "exec 5</dev/null || exec 5</\n"
+    )
+    # Without /dev/null, as after `rm -rf /`, a directory: nothing can be read from one either.
     opened = ("/proc/1/fd/1", "/proc/1/fd/3", *(["/proc/1/fd/5"] if input else []))
     allow = f"chmod 666 {' '.join(opened)}\n" if for_all_users else ""
     return f"{feed}{allow}({program}) <&5 5<&- {streams} & running=$!\nexec 5<&-"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +33,7 @@ from pytest_evocode.environments.docker.snapshots import (
 )
 from pytest_evocode.environments.docker.trees import ContainerTrees
 from pytest_evocode.environments.egress import EgressGate
+from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -48,11 +51,17 @@ _LOOKED_AT = (
 _BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the channel takes it
 
 
-class DockerEnvironment(ContainerTrees, ProgramContainer):
+class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
 
     Short commands of root run through the container's PID 1.
     """
+
+    # The engine's words, and those of PID 1's bash for what it starts itself.
+    _start_failures = re.compile(
+        r"OCI runtime |crun: |runc: |unable to find user root|"
+        r"bash: (line \d+: (cd|exec|/\S+): |error while loading shared )"
+    )
 
     def __init__(
         self,
@@ -273,8 +282,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
             logger.info("PID 1 of a container has ended under a command; starting the container again")
             self._refuse_if_killed()
             with faults("starting a container again after it stopped under a command"):
-                self._client.start(here.container)
-                here.channel.attach_again()
+                self._start_anew(here.container, here.channel, self._client.start)
 
     def _refuse_if_killed(self) -> None:
         refuse_if_killed(self._client, self._running)
@@ -284,9 +292,23 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         if here.channel is not None and here.channel.closed:
             self._refuse_if_killed()
         logger.info("restarting container %.12s to kill its processes", here.container)
-        self._client.restart(here.container, timeout=0)
-        if here.channel is not None:
-            here.channel.attach_again()
+        self._start_anew(here.container, here.channel, partial(self._client.restart, timeout=0))
+
+    def _start_anew(self, container: str, channel: Channel | None, start: Callable[[str], object]) -> None:
+        """Start PID 1 anew, in an agent's turn with the image's own shell where the agent has left none for it."""
+        from docker.errors import APIError
+
+        with contextlib.suppress(*([APIError] if self._mending else [])):
+            start(container)
+            if channel is not None:
+                channel.attach_again()
+            if not self._mending or channel is None or channel.ask(":", CappedOutput()):
+                return
+        logger.info("container %.12s has no shell to start with; the image's own is put back", container)
+        self._own_shell().put_back()
+        self._client.start(container)
+        if channel is not None:
+            channel.attach_again()
 
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -317,6 +339,10 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
             part=part,
             own_network=self._network.of_fork(network, snapshot, anew=part is not None),
         )
+
+    def _as_built(self) -> Environment:
+        """Return an environment of the image, not started, with nothing of the agent."""
+        return DockerEnvironment(self._settings, self._settings.image, workdir="/", network="no-network")
 
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault, SnapshotGone
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -56,7 +56,7 @@ class SnapshotImage:
     def require(self) -> str:
         """Return the name as :meth:`wait` does, unless the first use was given up."""
         if self._discarded:
-            raise EnvironmentFault(f"the snapshot {self.name} was discarded")
+            raise SnapshotGone(f"the snapshot {self.name} was discarded")
         return self.wait()
 
     def hold(self) -> None:

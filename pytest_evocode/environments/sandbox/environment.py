@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import select
 import signal
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 from pytest_evocode.environments.archive import ALL_THAT_FOLLOWS, Source, lay_over, pack, unpack
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.egress import EgressGate
+from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
@@ -36,18 +38,21 @@ from pytest_evocode.environments.sandbox.snapshots import (
 )
 from pytest_evocode.environments.sandbox.trees import SandboxTrees
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
-from pytest_evocode.errors import EnvironmentFault, UnreadableFile
+from pytest_evocode.errors import EnvironmentFault, SnapshotGone, UnreadableFile
 from pytest_evocode.tasks import Network
 
 logger = logging.getLogger(__name__)
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TAKING_PENDING = ("make_directories", "unpack", "remove")
-_KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
+_KILL_GRACE = 0.5  # seconds for the killed tree to be reaped before it is killed once more
+_KILLS = 10  # after which the sandbox counts as broken
 
 
-class SandboxEnvironment(SandboxTrees, SandboxPrograms):
+class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` that needs neither Docker nor root."""
+
+    _start_failures = re.compile(r"\[Errno \d+\] |no user 'root'|bash: error while loading shared ")
 
     def __init__(
         self,
@@ -198,12 +203,10 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
         finally:
             os.close(output_write)
         timed_out = not collect(output_read, reply, output, deadline)
-        if timed_out:
-            self.kill_processes()
-            if not collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
-                os.close(output_read)
-                os.close(reply)
-                raise EnvironmentFault("a command in the sandbox could not be killed")
+        if timed_out and not self._kill_command(output_read, reply, output):
+            os.close(output_read)
+            os.close(reply)
+            raise EnvironmentFault("a command in the sandbox could not be killed")
         leave_open(output_read)
         answer = receive_from(self._pidfd, reply)
         self._require_running(int(answer["exit_code"]))
@@ -212,6 +215,14 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
         if timed_out or answer["exit_code"] != 0:
             output.add(self._notes.new_lines().encode())
         return None if timed_out else int(answer["exit_code"])
+
+    def _kill_command(self, output_read: int, reply: int, output: CappedOutput) -> bool:
+        """Kill everything, again as long as the command was only just being started, and tell whether it has ended."""
+        for _ in range(_KILLS):
+            self.kill_processes()
+            if collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
+                return True
+        return False
 
     def _require_running(self, exit_code: int) -> None:
         with self._lock:
@@ -333,6 +344,8 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
     ) -> Environment:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         assert isinstance(snapshot, SandboxSnapshot)
+        if not snapshot.layer.is_dir():
+            raise SnapshotGone(f"the snapshot {snapshot.layer} is gone")
         image = self.layers.below
         part = None if only is None else PartOfLayer(snapshot, tuple(only), tuple(exact), image)
         fork = SandboxEnvironment(
@@ -348,6 +361,11 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
         )
         fork.entry_point = self.entry_point
         return fork
+
+    def _as_built(self) -> Environment:
+        """Return a sandbox with the host's system, which is below every image, and nothing else."""
+        below = self.layers.below[:1]
+        return SandboxEnvironment(self._settings, below, workdir="/", user="0", env={}, network=None)
 
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

@@ -122,7 +122,10 @@ def look_up(user: str | int) -> tuple[int, int, str]:
 
 def _read_passwd() -> bytes:
     """Read what an agent may have replaced by a FIFO, where reading would never end, or by very much."""
-    file = os.open("/etc/passwd", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        file = os.open("/etc/passwd", os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError:  # A number needs no entry.
+        return b""
     try:
         return os.read(file, _PASSWD_LIMIT) if stat.S_ISREG(os.fstat(file).st_mode) else b""
     finally:

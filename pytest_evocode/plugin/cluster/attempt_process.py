@@ -209,7 +209,7 @@ class AttemptRun:
 
         order = self._order
         task = load_task(self._task)
-        task = task if order.verify is None else task.verified_in_clean()
+        task = task.judged(order.verify)
         directory = AttemptDirectory.of(
             home, order.task, order.agent.id, order.run, order.number, only_round=order.only_round
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_evocode.agents.declarations import Declarations
     from pytest_evocode.plugin.session_agents import SessionAgent
+    from pytest_evocode.tasks import Verify
     from pytest_evocode.tasks.task import RoundSelection
 
 Message = tuple[Any, ...]
@@ -59,7 +60,7 @@ class AttemptOrder:
     only_round: str
     """The name of the round that is run by itself; empty for a chain."""
     engine: str
-    verify: str | None
+    verify: Verify | None
     options: Mapping[str, Any]
     """Of :class:`~pytest_evocode.trial.options.TrialOptions`, those that the session sets."""
     environ: Mapping[str, str] = field(repr=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.environments.task_environment import TaskEnvironment, carried_over
+from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt, TaskError
 from pytest_evocode.process.execution.command_results import key_of
 from pytest_evocode.process.trajectory.events import RoundActivity
@@ -46,9 +46,7 @@ class Timeline:
             self._task_environment = TaskEnvironment(task, engine, os.environ, withheld_from_agent(os.environ, ()))
         self._operations: list[Round | Mapping[str, Any]] = []
         environment = task.config.environment.model_dump(mode="json")
-        clean = [round_.name for round_ in task.rounds if round_.verify_in == "clean"]
-        carried = [clean, task.state] if clean else []
-        self._key = key_of(hash_directory(task.environment_directory), environment, *carried)
+        self._key = key_of(hash_directory(task.environment_directory), environment)
         self._environment: Environment | None = None
         self._played = 0
         self._lost = ""
@@ -80,8 +78,7 @@ class Timeline:
         with contextlib.ExitStack() as stack:
             snapshot = environment.snapshot()
             stack.callback(snapshot.discard)
-            only = carried_over(self._task, round_, environment.workdir)
-            fork = environment.fork(snapshot, network=round_.verifier_network, only=only)
+            fork = environment.fork(snapshot, network=round_.verifier_network)
             stack.callback(fork.stop)
             fork.start()
             yield fork

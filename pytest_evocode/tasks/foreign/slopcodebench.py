@@ -1,4 +1,4 @@
-"""SlopCodeBench's problems, as native suites that run beside the program in a fork.
+"""SlopCodeBench's problems, as native suites that run beside the program.
 
 Read for this were the problems of github.com/gabeorlanski/scb-problems at commit 95adcef (and v1.0, 4d38d30), and the
 runner of github.com/SprocketLab/slop-code-bench: ``evaluation/config.py`` at 2a9800e, ``pytest_runner.py`` beside it at
@@ -275,7 +275,7 @@ class _Problem:
                 "metadata": {
                     "difficulty": config.text("difficulty", "Easy").lower(),
                     "category": config.text("category", "NOT_SET"),
-                    "evocode": {"verify_in": "fork"},
+                    "evocode": {"verify_in": "clean"},
                 },
             },
             self._canary(),

@@ -7,8 +7,6 @@ import errno
 import logging
 import os
 import shutil
-from collections.abc import Callable
-from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +19,7 @@ from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.service_records import SERVICES, record_services
-from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts, collect_logs
+from pytest_evocode.verifier import SuiteSettings, collect_artifacts, collect_logs
 
 T = TypeVar("T")
 _FULL = os.strerror(errno.ENOSPC)
@@ -42,10 +40,6 @@ class LeftFork:
         self.round = round_
         self.settings = settings
         """How the suite was run."""
-        self.keep_caches: Callable[[SuiteRun], object] = lambda suite: None
-        """Keeps the package caches for later suites where the run of this one is of trust; fails without an error."""
-        self.caches_kept: Future[None] | None = None
-        """When that is under way; the fork is not removed before it is done."""
         self.more_logs = False
         """Whether the suite left something in ``/logs/verifier`` that is collected."""
         self._context = context
@@ -118,8 +112,6 @@ class LeftFork:
 
     def stop(self) -> None:
         """Remove the fork; a failure is passed over, because the engine removes what is left when it closes."""
-        if self.caches_kept is not None:
-            wait([self.caches_kept])
         with self._life.pop_all(), contextlib.suppress(EnvironmentFault):
             self.environment.stop()
 

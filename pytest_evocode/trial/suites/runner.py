@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from pytest_evocode.environments import (
@@ -21,9 +20,7 @@ from pytest_evocode.environments import (
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.task_environment import (
     HIDDEN_FROM_AGENT,
-    SOLUTION,
     VERIFIER_DIRECTORIES,
-    carried_over,
 )
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
@@ -33,19 +30,25 @@ from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.clearing import Clearing
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.image_preparation import facts_beside
 from pytest_evocode.trial.suites.brought_artifacts import bring_artifacts
+from pytest_evocode.trial.suites.carrying import (
+    WHOLE_SYSTEM,
+    Carried,
+    Carry,
+    Carrying,
+    Reference,
+    changes_of,
+    trees_of,
+)
 from pytest_evocode.trial.suites.held_forks import HeldFork
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.suites.order import Rank, SuiteOrder, SuiteTurn
 from pytest_evocode.trial.suites.running import RunningSuites
+from pytest_evocode.trial.suites.shadowing import find_shadowing
 from pytest_evocode.trial.suites.suite_environments import SuiteEnvironments
-from pytest_evocode.trial.suites.system_changes import SystemChanges
 from pytest_evocode.trial.suites.verifier_environments import VerifierEnvironments
 from pytest_evocode.trial.suites.verifier_state import VerifierState
-from pytest_evocode.trial.suites.warm_caches import BegunSuite, WarmCaches
 from pytest_evocode.verifier import (
-    Changes,
     NativeSession,
     SuiteRun,
     SuiteSettings,
@@ -60,6 +63,11 @@ from pytest_evocode.verifier import (
 
 logger = logging.getLogger(__name__)
 
+_OTHERWISE = (
+    "the suite passes in all of the agent's system, without a network, and not with what is declared and what the "
+    "reference solution changes; see the paths left behind"
+)
+
 
 class SuiteRunner:
     """Runs the suites of one attempt, several at once where they run in forks.
@@ -67,26 +75,27 @@ class SuiteRunner:
     With the option ``hold_forks`` forks can be held as the suites have left them, until they are dropped.
     """
 
-    def __init__(self, context: TrialContext, *, trusted: bool = False) -> None:
-        """Run no suite yet; ``trusted`` says that the suites run on what reference solutions leave."""
+    def __init__(self, context: TrialContext, reference: Reference, *, is_oracle: bool = False) -> None:
+        """Run no suite yet; ``is_oracle`` says that the suites run on what reference solutions leave."""
         self._context = context
-        self._warm = WarmCaches(context, trusted=trusted)
+        self._carry: Carry = "declared" if context.options.strict else "changed" if is_oracle else "reference"
+        self._is_oracle = is_oracle
         self._task = context.task
+        self._safe_path = context.task.config.metadata.evocode.safe_path
         self._options = context.options
-        self._config = context.task.config.metadata.evocode
         self._running = RunningSuites(context.cancelled)
         self._order = SuiteOrder(context.suites_at_once)
         self.clearing = Clearing(context.task.name)
         """Removes forks that no suite runs in any more."""
         self._held: dict[int, HeldFork] = {}
-        self._system = SystemChanges(context)
+        self._reference = reference
+        self._carrying = Carrying(context, reference)
         self._toolbox: Toolbox | None = None
         self._verifiers: VerifierEnvironments | None = None
         self._own = SuiteEnvironments(context)
         self.state = VerifierState(context)
         """What suites keep for later ones."""
         self._pins: Pins = NOT_PINNED
-        self._looking = contextlib.ExitStack()
 
     @property
     def in_place(self) -> bool:
@@ -103,16 +112,12 @@ class SuiteRunner:
         self._own.prepare()
         native = [round_ for round_ in self._task.rounds if not round_.has_script]
         if any(round_.verify_in == "separate" for round_ in native):
-            with facts_beside(self._context.engine, self._task):
-                home = find_suite_home(self._context.engine, self._task)
+            home = find_suite_home(self._context.engine, self._task)
             self._toolbox = home.toolbox
             self._verifiers = VerifierEnvironments(self._context, home)
             self._verifiers.begin()
         elif native:
-            with facts_beside(self._context.engine, self._task):
-                self._toolbox = find_toolbox(self._context.engine, self._task)
-        else:  # Beside the agent's first turn, and not when the first suite has to wait for it.
-            self._looking.enter_context(facts_beside(self._context.engine, self._task))
+            self._toolbox = find_toolbox(self._context.engine, self._task)
 
     def run(self, environment: Environment, snapshot: Snapshot, round_: Round, **how: Any) -> SuiteRun:
         """Run a round's suite as :meth:`run_and_leave` does, and remove the fork before returning."""
@@ -127,13 +132,15 @@ class SuiteRunner:
         round_: Round,
         *,
         begun: bool = False,
+        carry: Carry | None = None,
         change: Callable[[Environment], None] = lambda fork: None,
         **changed_settings: Any,
     ) -> tuple[SuiteRun, LeftFork]:
         """Run a round's suite in a fork of its snapshot, and return what came of it and the fork.
 
         The fork is for the caller to let go, to stop or to hold. ``begun`` says that the suite has run before and left
-        a fork. ``change`` may change the fork before the suite runs; ``changed_settings`` are fields of
+        a fork, ``carry`` what a clean environment has that is not as usual: such a run leaves nothing for later suites.
+        ``change`` may change the fork before the suite runs; ``changed_settings`` are fields of
         :class:`~pytest_evocode.verifier.SuiteSettings` that are not as usual.
         """
         stopwatch, stopped = Stopwatch(), self._running.stopped(round_.index)
@@ -143,43 +150,48 @@ class SuiteRunner:
         with self._order.place(rank, stopped) as turn, contextlib.ExitStack() as until_ready:
             until_ready.enter_context(turn.making())
             stopwatch.begin("fork")
-            changes = self._system.find(snapshot, environment)
+            carried = self._carrying.find(snapshot, environment, round_, carry or self._carry)
             settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
-            left = LeftFork(self._context, self._fork(environment, snapshot, round_), round_, settings)
-            try:
-                with self._started(left):
-                    warm = self._make_ready(left, changes, change)
-                    missing = (*self._enter(left), *self._bring_apart(left))
-                    until_ready.close()
-                    left.keep_caches = partial(self._warm.keep, round_, warm)
-                    with self._verifier_of(round_) as verifier:
-                        notes = (*missing, *self._give_state(left, verifier))
-                        suite = self._run_in_slot(left, turn, verifier).noting(notes)
-                    return self._attached(suite, changes, left), left
-            except EnvironmentFault as error:
-                if stopped.is_set() or not self._options.strict:
-                    raise
-                suite = self._attached(SuiteRun("", None, str(error)), changes, left)
-                if not suite.stand_in().rests_on_changed_tools:
-                    raise
-                logger.info("%s, %s: the fork failed, with tools changed", self._task.name, round_.name)
-                return suite, left
+            left = LeftFork(self._context, self._fork(environment, snapshot, round_, carried, carry), round_, settings)
+            with self._started(left):
+                self._make_ready(left, change)
+                missing = (*self._enter(left), *self._bring_apart(left))
+                until_ready.close()
+                with self._verifier_of(round_) as verifier:
+                    notes = (*missing, *self._give_state(left, verifier))
+                    suite = self._run_in_slot(left, turn, verifier, keeps=carry is None).noting(notes)
+                suite = replace(suite, phases=stopwatch.phases, denied=take_denied(left.place, "verifier"))
+                return self._attached(suite, snapshot, carried, left), left
 
-    def _make_ready(self, left: LeftFork, changes: Changes, change: Callable[[Environment], None]) -> BegunSuite | None:
-        """Do in a fork what is to be done there before its suite, and return what :meth:`WarmCaches.keep` needs."""
-        fork, rests_on = left.environment, left.round.verify_in
-        if rests_on not in ("separate", "artifacts"):
-            own = (*VERIFIER_DIRECTORIES, *self.state.paths)
-            fork.remove(own)
-            fork.make_directories(own)
-        if rests_on == "clean":
-            fork.remove([SOLUTION])  # An image may bring one, as TaskEnvironment.make_ready knows.
+    def compared(self, environment: Environment, snapshot: Snapshot, round_: Round, suite: SuiteRun) -> SuiteRun:
+        """Return a run whose verdict says whether it would be a pass with all that was left behind.
+
+        The suite is run once more for that where it failed, in all of the agent's system. It has no network and no
+        secrets there: programs of the agent see it, and could tell a later turn.
+        """
+        verdict = suite.verdict
+        undecided = verdict is None or verdict.reward is None or verdict.timed_out
+        if suite.left_behind == 0 or undecided or suite.verdict.passed:  # type: ignore[union-attr]
+            return suite
+        alone = replace(round_, verifier_network="no-network", verifier_env={})
+        try:
+            whole, left = self.run_and_leave(environment, snapshot, alone, begun=True, carry="system")
+        except EnvironmentFault as error:
+            logger.info("%s, %s: not compared: %s", self._task.name, round_.name, error)
+            return suite
+        left.stop()
+        return suite.noting((_OTHERWISE,)) if whole.verdict is not None and whole.verdict.passed else suite
+
+    def _make_ready(self, left: LeftFork, change: Callable[[Environment], None]) -> None:
+        """Do in a fork what is to be done there before its suite."""
+        fork = left.environment
+        if left.round.verify_in == "clean" and left.round.suite_environment is None:
+            # An image may bring some of them, as TaskEnvironment.make_ready knows.
+            fork.remove([*HIDDEN_FROM_AGENT, *self.state.paths])
+            fork.make_directories([*VERIFIER_DIRECTORIES, *self.state.paths])
             # The agent may have removed it, or put a link in its place, which is not carried over.
             fork.exec(["mkdir", "-p", "--", fork.workdir], user="0", cwd="/", timeout=60)
         change(fork)
-        warm = self._warm.give(fork, left.round, left.settings, changes)
-        self._system.put_right(fork, changes, rests_on)
-        return warm
 
     def _enter(self, left: LeftFork) -> tuple[str, ...]:
         """Run the image's ENTRYPOINT where the program under test runs, and return what is to be said of it."""
@@ -205,36 +217,47 @@ class SuiteRunner:
         place = verifier or left.place
         return self.state.give(place, left.round, empty=place is left.environment)
 
-    def _run_in_slot(self, left: LeftFork, turn: SuiteTurn, verifier: ProgramEnvironment | None) -> SuiteRun:
-        """Run the suite of a fork that is ready. What comes before and after this has no slot."""
+    def _run_in_slot(
+        self, left: LeftFork, turn: SuiteTurn, verifier: ProgramEnvironment | None, *, keeps: bool
+    ) -> SuiteRun:
+        """Run the suite of a fork that is ready. What comes before and after this has no slot.
+
+        With ``keeps`` later suites find what it leaves in ``verifier_state``.
+        """
         name, round_ = self._task.name, left.round
         with turn.slot(lambda stopped: self._context.take_slots(round_, stopped, left.settings.stopwatch)):
             logger.debug("%s, %s: the suite begins", name, round_.name)
             suite = run_suite(left.place, self._task, round_, left.settings, verifier=verifier)
             left.more_logs = suite.more_logs
-            self.state.keep(verifier or left.place, round_)
+            if keeps:
+                self.state.keep(verifier or left.place, round_)
             if not self._options.hold_forks:  # Then a person is to find what runs there.
                 left.silence()
         logger.debug("%s, %s: the suite took %.1f s", name, round_.name, suite.seconds)
         return suite
 
-    def _attached(self, suite: SuiteRun, changes: Changes, left: LeftFork) -> SuiteRun:
-        """Return the run of a suite in a fork with what it rests on and where the time went."""
-        suite = self._system.attach(suite, changes, left.round.verify_in, left.environment.workdir)
-        denied = take_denied(left.place, "verifier")
-        return replace(suite, phases=left.settings.stopwatch.phases, denied=denied)
+    def _attached(self, suite: SuiteRun, snapshot: Snapshot, carried: Carried, left: LeftFork) -> SuiteRun:
+        """Return the run of a suite in a fork with what it rests on."""
+        passed = suite.verdict is not None and suite.verdict.passed
+        if passed and self._is_oracle:
+            self._reference.note(left.round.index, changes_of(self._task, snapshot, left.environment).noted)
+        if passed and carried.modules and left.round.has_script:
+            shadowing = find_shadowing(left.place, carried.modules, left.round.tests)
+            carried = replace(carried, trusts=(*carried.trusts, *shadowing))
+        suite = self._carrying.attach(suite, carried, left.round)
+        compares = left.round.verify_in == "clean" and left.round.suite_environment is None
+        return replace(suite, changes=carried.file, left_behind=len(carried.left_behind) if compares else 0)
 
-    def _fork(self, environment: Environment, snapshot: Snapshot, round_: Round) -> Environment:
+    def _fork(
+        self, environment: Environment, snapshot: Snapshot, round_: Round, carried: Carried, carry: Carry | None
+    ) -> Environment:
         """Return a fork for a round's suite, or for the program alone where the suite runs apart; not started."""
-        if round_.verify_in == "separate":
-            return environment.fork(snapshot, network=round_.verifier_network)
-        if round_.verify_in == "artifacts":  # It is only read.
+        if round_.suite_environment is not None:  # It is only read.
             return environment.fork(snapshot, network="no-network")
-        return environment.fork(
-            snapshot,
-            network=round_.verifier_network,
-            only=carried_over(self._task, round_, environment.workdir),
-        )
+        if round_.verify_in == "separate" or carry == "system":
+            return environment.fork(snapshot, network=round_.verifier_network)
+        trees = trees_of(self._task, environment)
+        return environment.fork(snapshot, network=round_.verifier_network, only=trees, exact=carried.carried)
 
     @contextlib.contextmanager
     def _verifier_of(self, round_: Round) -> Iterator[ProgramEnvironment | None]:
@@ -282,18 +305,12 @@ class SuiteRunner:
 
         Artifacts are collected unless ``collect`` is False.
         """
-        # All within the slot: while it waits for one, what the agent left running could still change a tool.
+        hidden = (*HIDDEN_FROM_AGENT, *self._task.case_reports)
         stopwatch = Stopwatch()
         with self._context.take_slots(round_, self._context.cancelled, stopwatch):
             try:
-                self._clear(environment)
-                snapshot = environment.snapshot()
-                try:
-                    changes = self._system.find(snapshot, environment)
-                finally:
-                    snapshot.discard()
+                environment.remove(hidden)
                 environment.make_directories(VERIFIER_DIRECTORIES)
-                self._system.put_right(environment, changes, "place")
                 directory = self._context.directory
                 artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
                 logs = directory.verifier_output(round_.name).with_name(SUITE_LOGS) if directory and collect else None
@@ -301,11 +318,11 @@ class SuiteRunner:
                 allow_network(environment, round_.verifier_network)
                 suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts, logs=logs)
                 denied = take_denied(environment, "verifier")
-                suite = self._system.attach(suite, changes, "place", environment.workdir)
+                suite = suite.saying(rests_on="in-place", trusts=(WHOLE_SYSTEM,))
                 return replace(suite, phases=stopwatch.phases, denied=denied)
             finally:
                 allow_network(environment, round_.agent_network)
-                self._clear(environment)
+                environment.remove(hidden)
 
     def fork_of(self, index: int) -> HeldFork | None:
         """Return the fork of a round's suite, where it is held."""
@@ -324,9 +341,7 @@ class SuiteRunner:
         for index in list(self._held):
             self.drop_fork(index)
         self.clearing.finish()
-        self._warm.close()
         self.state.close()
-        self._looking.close()
 
     def in_turn(self, index: int) -> AbstractContextManager[None]:
         """Return a context that waits for the suites of earlier rounds where those leave something for later ones."""
@@ -337,7 +352,12 @@ class SuiteRunner:
         if self._verifiers is not None:
             self._verifiers.close()
         self._own.close()
+        self._reference.stop()
         self._running.kill()
+
+    def stopping(self, environment: Environment, round_: Round) -> AbstractContextManager[None]:
+        """Return a context in which an environment is stopped with the suites of a round."""
+        return self._running.noted(environment, round_.index)
 
     def drop_after(self, index: int) -> None:
         """Kill every suite of the rounds after one, and start no more of them.
@@ -347,16 +367,16 @@ class SuiteRunner:
         self._running.kill(after=index)
 
     def _suite_settings(self, round_: Round) -> SuiteSettings:
-        # A process that runs as root beside the suite reads the environment of every process.
-        watched = self.in_place and self._config.keep_processes
         patterns = self._options.cases.get(round_.name, ())
         return SuiteSettings(
             env={
+                **({"PYTHONSAFEPATH": "1"} if round_.has_script and self._safe_path else {}),
                 **resolve_env(
                     round_.verifier_env,
                     self._options.environ,
                     path=self._task.file,
-                    withheld=lambda name: watched and self._context.withheld(name),
+                    # In place a process of the agent's may read the environment of every process.
+                    withheld=lambda name: self.in_place and self._context.withheld(name),
                 ),
                 **round_variables(round_),
             },
@@ -377,13 +397,3 @@ class SuiteRunner:
         except BaseException:
             left.stop()
             raise
-
-    def _clear(self, environment: Environment) -> None:
-        """End the agent's processes, and remove what it must not see.
-
-        Raises :class:`~pytest_evocode.errors.EnvironmentFault` when that cannot be done.
-        """
-        if not self._config.keep_processes:
-            environment.kill_processes()
-            self._context.task_environment.enter_again(environment)
-        environment.remove((*HIDDEN_FROM_AGENT, *self._task.case_reports))

@@ -64,7 +64,7 @@ class VerifierEnvironments(StartedEnvironments[ProgramEnvironment]):
         if not isinstance(environment, ProgramEnvironment):
             raise EnvironmentFault(
                 f"the environments of {engine.name} are no ProgramEnvironment, which a suite apart needs; run with "
-                '--evocode-env=docker or sandbox, or say verify_in = "fork" in [metadata.evocode] of task.toml'
+                '--evocode-env=docker or sandbox, or say verify_in = "clean" in [metadata.evocode] of task.toml'
             )
         self._start_one(environment, lambda each: each.remove(HIDDEN_FROM_AGENT))
         logger.debug("%s: a verifier environment has started", task.name)

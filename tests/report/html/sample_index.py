@@ -87,7 +87,7 @@ def _scores(attempts: list[Attempt]) -> dict[str, Any]:
         "rounds": sum(len(each.cells) for each in attempts),
         "attempts_min": 1,
         "attempts_max": max(each.attempt for each in attempts),
-        "on_changed_tools": sum(3 in each.verdicts for each in attempts),
+        "trusting": sum(3 in each.verdicts for each in attempts),
     }
 
 
@@ -197,7 +197,7 @@ def _attempt(each: Attempt) -> dict[str, Any]:
         "id": each.id, "row": each.row, "task": each.task.name, "agent": each.agent, "attempt": each.attempt,
         "run": each.run, "mode": each.mode, "finished": each.finished, "cells": each.cells,
         "cases": [list(each.counts(index)) for index in range(1, len(each.cells) + 1)],
-        "changed_tools": [index for index in each.verdicts if index == 3],
+        "trusts": [index for index in each.verdicts if index == 3],
         "cost_usd": 3.2 if chain else None, "tokens": 412_000 if chain else None, "seconds": 512.5, "left_out": "",
     }  # fmt: skip
 
@@ -217,7 +217,7 @@ def _run(run: str, attempts: list[Attempt]) -> dict[str, Any]:
         "mode": mine[0].mode,
         "shard": [1, 2] if run == "run-1" else None,
         "strict": True,
-        "verify": "fork",
+        "verify": "clean",
         "attempts": [each.id for each in mine],
         "phases": {"setup": 40.0, "agent": 4_000.5, "snapshot": 12.0, "waiting": 90.0, "suite": 220.0, "reading": 3.0},
         "agents": {mine[0].agent: {"model": "openai/gpt-5.4", "temperature": 0.2}},

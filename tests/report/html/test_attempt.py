@@ -87,16 +87,16 @@ def test_a_round_has_what_its_verdict_rests_on(tmp_path: Path) -> None:
         values["rounds"][0]["usage"] = {"prompt_tokens": 5, "cost_usd": 0.25}
         values["rounds"][0]["verdict"] |= {
             "flags": ["odd"],
-            "rests_on": "fork",
-            "changed": {"counts": {"libraries": 2}, "address": "0" * 64},
-            "changed_tools": ["/usr/bin/python"],
+            "rests_on": "clean",
+            "changed": {"counts": {"left behind": 2}, "address": "0" * 64},
+            "trusts": ["/usr/lib/plugin.so"],
             "repeats": {"times": 3, "passed": 2, "flaky": True, "differing": ["a"]},
         }
         path.write_text(json.dumps(values))
 
     found = shown(write_attempt(tmp_path, Played([passing("a")]), change=mark)).round(1)
-    assert (found["flags"], found["rests_on"], found["void"]) == (["odd"], "fork", False)
-    assert (found["changed_tools"], found["changed_counts"]) == (["/usr/bin/python"], {"libraries": 2})
+    assert (found["flags"], found["rests_on"], found["void"]) == (["odd"], "clean", False)
+    assert (found["trusts"], found["changed_counts"]) == (["/usr/lib/plugin.so"], {"left behind": 2})
     assert found["repeats"] == {"times": 3, "passed": 2, "flaky": True, "differing": ["a"]}
     assert (found["usage"]["cost_usd"], found["usage"]["completion_tokens"]) == (0.25, None)
 

@@ -118,7 +118,7 @@ def test_an_attempt_has_what_it_took_if_that_is_known_of_all_rounds(tmp_path: Pa
     write_attempt(tmp_path, "b", outcomes="p", usage=Usage(prompt_tokens=10))
     known, unknown = index(tmp_path)["attempts"]
     assert (known["cost_usd"], known["tokens"], known["seconds"]) == (1.0, 24, 3.0)
-    assert (known["cases"], known["changed_tools"]) == ([[2, 2], [1, 2], [0, 0]], [2])
+    assert (known["cases"], known["trusts"]) == ([[2, 2], [1, 2], [0, 0]], [2])
     assert (unknown["cost_usd"], unknown["tokens"]) == (None, None)
 
 
@@ -258,8 +258,9 @@ def test_warnings_of_a_run_name_what_its_records_know(tmp_path: Path) -> None:
         "1 attempt is partial, and only the rounds that were selected count: d gpt (round-2)",
         "1 attempt was verified again later: b gpt (2026-02-01)",
         "1 round ended in an infrastructure error, and counts as not passed: a gpt round-2",
-        "1 verdict rests on tools or settings of the image that the agent had changed: a gpt round-1",
-        "1 verdict counts no case, because the session was strict and the agent had changed tools: b gpt round-1",
+        "1 verdict trusts the agent's system: paths that the task does not declare, or all of it (in place): "
+        "a gpt round-1",
+        "1 verdict counts no case, because it trusts the agent's system in a strict session: b gpt round-1",
         "1 suite did not give the same verdict every time that it ran: b gpt round-1",
         "1 turn of the agent was ended from outside: b gpt round-1 (the budget ran out)",
         "1 verdict is marked: b gpt round-1 (a failing case under a full reward)",

@@ -39,7 +39,7 @@ def test_checkpoints_become_rounds_in_their_order(problem: WriteProblem) -> None
     assert [round_.name for round_ in imported.task.rounds] == ["round-1", "round-2"]
     assert "| round-1 | checkpoint_1 |\n| round-2 | checkpoint_2 |" in imported.text("IMPORT.md")
     assert all(round_.has_solution and not round_.has_script for round_ in imported.task.rounds)
-    assert {round_.verify_in for round_ in imported.task.rounds} == {"fork"}
+    assert {round_.verify_in for round_ in imported.task.rounds} == {"clean"}
 
 
 def test_requests_have_the_program_s_name_and_no_canary(problem: WriteProblem) -> None:

@@ -64,7 +64,7 @@ def _attempt(attempt: StoredAttempt, row: ScoreRow | None, id_: str, cells: str,
         "finished": attempt.finished,
         "cells": cells,
         "cases": [list(rounds[index].case_counts) if index in rounds else [0, 0] for index in indices],
-        "changed_tools": [each.index for each in record.rounds if each.verdict and each.verdict.rests_on_changed_tools],
+        "trusts": [each.index for each in record.rounds if each.verdict and each.verdict.trusts_agent],
         **_taken(attempt),
         "left_out": left_out,
     }

@@ -19,6 +19,7 @@ from pytest_evocode.report.html.overview.case_failures import FoundFailures, fai
 from pytest_evocode.report.identities import changed_tasks
 from pytest_evocode.report.notes import row_notes
 from pytest_evocode.report.rankings import rankings
+from pytest_evocode.report.scores import trusting_rounds
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.identity import AgentIdentity
 
@@ -35,7 +36,7 @@ SCORES = (
     "reliability",
     "tasks",
     "rounds",
-    "on_changed_tools",
+    "trusting",
 )
 """The fields of :class:`~pytest_evocode.metrics.scores.Scores` that a report shows under the same names."""
 _WITHOUT_FAULTS = ("dataset_score", "case_score", "sr")
@@ -182,9 +183,8 @@ def _notes(row: ScoreRow, scores: Scores, faults: Faults | None, *, any_version:
         yield changed_tasks(row, any_version=any_version)
     if faults is not None:
         yield f"infrastructure errors count as not passed: {describe(faults)}"
-    if scores.on_changed_tools:
-        rounds = "1 round rests" if scores.on_changed_tools == 1 else f"{scores.on_changed_tools} rounds rest"
-        yield f"the verdict of {rounds} on tools or settings of the image that the agent had changed"
+    if scores.trusting:
+        yield trusting_rounds(scores.trusting)
     if flaky := row.flaky:
         yield f"flaky, verdicts differ although nothing else does: {join_first([_flaky(each) for each in flaky], 5)}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_evocode.report.html.overview.comparisons import SR_BY_TASK
 from pytest_evocode.report.leaderboard import TITLES as OF_SCORES
+from pytest_evocode.report.scores import TRUSTS
 
 PERCENT = "%"
 
@@ -11,7 +12,7 @@ _OTHERS = {
     "reliability": "Reliability",
     "attempts_min": "k, fewest",
     "attempts_max": "k",
-    "on_changed_tools": "On changed tools",
+    "trusting": "Trusting",
     "cost_usd": "Cost",
     "tokens": "Tokens",
     "output_tokens": "Output tokens",
@@ -36,10 +37,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "rounds": ("rounds", "How many rounds of these tasks count."),
     "attempts_min": ("attempts", "The fewest attempts at any round."),
     "attempts_max": ("attempts", "The most attempts at any task: the k of MT@k."),
-    "on_changed_tools": (
-        "rounds",
-        "Rounds whose verdict rests on tools or settings of the image that the agent had changed.",
-    ),
+    "trusting": ("rounds", f"Rounds whose verdict trusts {TRUSTS}."),
     "cost_usd": ("USD", "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is."),
     "tokens": ("tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks."),
     "output_tokens": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pytest_evocode.names import attempt_name
+from pytest_evocode.report.scores import TRUSTS
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RoundRecord, RunRecord
@@ -90,13 +91,13 @@ _ABOUT_ROUNDS: tuple[tuple[str, str, _About], ...] = (
         _when(lambda record: record.outcome == "error" and record.fault == "agent"),
     ),
     (
-        "verdict rests on tools or settings of the image that the agent had changed",
-        "verdicts rest on tools or settings of the image that the agent had changed",
-        _when(lambda record: record.verdict is not None and record.verdict.rests_on_changed_tools),
+        f"verdict trusts {TRUSTS}",
+        f"verdicts trust {TRUSTS}",
+        _when(lambda record: record.verdict is not None and record.verdict.trusts_agent),
     ),
     (
-        "verdict counts no case, because the session was strict and the agent had changed tools",
-        "verdicts count no case, because the session was strict and the agent had changed tools",
+        "verdict counts no case, because it trusts the agent's system in a strict session",
+        "verdicts count no case, because they trust the agent's system in a strict session",
         _when(lambda record: record.verdict is not None and record.verdict.void),
     ),
     (

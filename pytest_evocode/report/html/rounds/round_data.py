@@ -94,7 +94,7 @@ def missing_round(
         "flags": [],
         "rests_on": None,
         "void": False,
-        "changed_tools": [],
+        "trusts": [],
         "changed_counts": {},
         "repeats": None,
         "cases": [],
@@ -147,7 +147,7 @@ def _verdict_data(verdict: Verdict) -> dict[str, Any]:
         "rewards": verdict.rewards,
         "rests_on": verdict.rests_on,
         "void": verdict.void,
-        "changed_tools": list(verdict.changed_tools[:_MOST]),
+        "trusts": list(verdict.trusts[:_MOST]),
         "changed_counts": dict(verdict.changed.counts) if verdict.changed is not None else {},
         "repeats": None if repeats is None else repeats.model_dump(mode="json"),
     }

@@ -46,8 +46,8 @@ interface ScoreValues {
   /** k: the fewest and the most attempts at a round. */
   attempts_min: number;
   attempts_max: number;
-  /** Verdicts that rest on tools which the agent had changed. */
-  on_changed_tools: number;
+  /** How many verdicts trust the agent's system. */
+  trusting: number;
 }
 
 /** What a row cost, each the mean over tasks per attempt at a task. */
@@ -129,8 +129,8 @@ interface AttemptSummary {
   cells: string;
   /** Passed cases of each declared round, and of how many; [0, 0] without a verdict. */
   cases: [number, number][];
-  /** Indices of rounds whose verdict rests on changed tools. */
-  changed_tools: number[];
+  /** Indices of rounds whose verdict trusts the agent's system. */
+  trusts: number[];
   cost_usd: number | null;
   tokens: number | null;
   seconds: number | null;
@@ -260,9 +260,9 @@ interface RoundData {
   rewards: { [key: string]: number };
   counts: [number, number];
   flags: string[];
-  rests_on: "separate" | "artifacts" | "fork" | "clean" | "place" | null;
+  rests_on: "separate" | "clean" | "in-place" | null;
   void: boolean;
-  changed_tools: string[];
+  trusts: string[];
   changed_counts: { [kind: string]: number };
   repeats: { times: number; passed: number; flaky: boolean; differing: string[] } | null;
   /** Those that did not pass, in full; passed ones have texts that are empty but id, origin, requirement and kind. */

@@ -186,7 +186,7 @@ const agentCell = (row) => h("span.agent-cell", anchor(rowLink(row.id), named(ro
 /** What a row's scores rest on that a reader has to know.
  * @type {{sign: string, count(row: Row): number, means: string}[]} */
 const MARKS = [
-  { sign: "* tools", count: (row) => row.scores.on_changed_tools, means: "Verdicts that rest on tools which the agent had changed: look at them before you trust them." },
+  { sign: "* trusts", count: (row) => row.scores.trusting, means: "Verdicts that trust the agent's system: paths that the task does not declare, or all of it where the suite ran in place." },
   { sign: "! faults", count: (row) => row.faults, means: "Rounds with a fault of the infrastructure or of the agent's program; they count as not passed." },
   { sign: "† partial", count: (row) => row.partial, means: "Attempts of which not all rounds were selected; only those that were count." },
   { sign: "– missing", count: (row) => row.missing.length, means: "Attempts that were selected and left nothing; their rounds count as not passed." },

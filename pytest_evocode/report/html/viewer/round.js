@@ -3,10 +3,8 @@
 /** @type {{ [place: string]: string }} */
 const RESTS_ON = {
   separate: "The suite ran in the task's image as it was built, apart from the program. Nothing that the agent made was there.",
-  artifacts: "The suite had an environment for itself. Of what the agent made, only the declared artifacts were there.",
-  clean: "The suite ran in the task's image as it was built, with only the working directory and the task's state carried over. What the suite reads or imports from there is the agent's.",
-  fork: "The suite ran in a copy of the agent's system, without its processes. Tools that the agent changed were there and can steer the verdict.",
-  place: "The suite ran where the agent works. Whatever the agent changed was there and can steer the verdict.",
+  clean: "The suite ran in an environment made anew, with what the agent is to leave behind carried over: the workspace, artifacts and the task's state. What the suite reads or imports from there is the agent's.",
+  "in-place": "The suite ran in all of the agent's system, and trusts it. Whatever the agent changed was there and can steer the verdict.",
 };
 
 definePage("round", "", async (main, place, left) => {
@@ -92,7 +90,7 @@ function verdictView(round) {
       ["Rests on", restsOnView(round)],
     ]),
     round.flags.map((flag) => note("warning", named(flag, 1000))),
-    changedToolsNote(round));
+    trustNote(round));
 }
 
 /** @param {string} text */
@@ -112,18 +110,16 @@ function restsOnView({ outcome, rests_on: place }) {
 }
 
 /** @param {RoundData} round */
-function changedToolsNote(round) {
-  const { changed_tools: tools, changed_counts: counts, rests_on: place } = round;
+function trustNote({ trusts, changed_counts: counts, void: isVoid }) {
   const sums = entries(counts).map(([kind, count]) => `${integer(count)} ${kind}`);
   const others = sums.length > 0 && h("p", "Changed outside of the workspace: ", named(sums.join(", "), 1000), ".");
-  if (!tools.length) return others && note("info", others);
-  const steered = place !== "separate" && place !== "artifacts";
-  return note(steered ? "warning" : "info",
-    h("p", steered
-      ? "The verdict rests on tools that the agent changed: look at them before you trust it. --evocode-strict fails such rounds."
-      : "The agent changed tools of the image. The suite did not run with them.",
-    round.void && " This session was strict: no case of the round counts."),
-    unfolding("details", `Changed tools (${integer(tools.length)})`, false, () => longList(tools, (tool) => named(tool, 1000))),
+  if (!trusts.length) return others && note("info", others);
+  return note("warning",
+    h("p", "The verdict trusts the agent's system: ", trusts.includes("/")
+      ? "the suite ran in place."
+      : "the suite found paths that the task does not declare. --evocode-strict carries none.",
+    isVoid && " This session was strict: no case of the round counts."),
+    unfolding("details", `Trusted paths (${integer(trusts.length)})`, false, () => longList(trusts, (path) => named(path, 1000))),
     others);
 }
 

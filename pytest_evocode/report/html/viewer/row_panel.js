@@ -57,11 +57,11 @@ function attemptGrid(caption, attempts, left, label, marked = (one) => firstFail
 }
 
 /** @param {AttemptSummary} attempt @param {number} at */
-function cellTitle({ task, cells, cases, changed_tools: changed }, at) {
+function cellTitle({ task, cells, cases, trusts }, at) {
   const name = report.task(task)?.rounds[at];
   const [passed, of] = cases[at] ?? [0, 0];
   return [
     `round ${at + 1}${name ? ` (${name})` : ""}: ${cellName(cells[at])}`, of && `, ${passed} of ${of} cases passed`,
-    firstFailure(cells) === at + 1 && "; the first failure", changed.includes(at + 1) && "; rests on changed tools",
+    firstFailure(cells) === at + 1 && "; the first failure", trusts.includes(at + 1) && "; trusts the agent's system",
   ].filter(Boolean).join("");
 }

@@ -111,7 +111,7 @@ const faultsPart = ({ faults }) => faults.length > 0 && [h("h2", "Faults"), long
 /** @param {AttemptSummary} attempt */
 const attemptAt = (attempt) => [anchor(link("attempt", [attempt.id]), named(attemptLabel(attempt))), " at ", named(attempt.task)];
 
-/** What to be careful about: what the run said, attempts that do not count or rest on changed tools, and what could not be read.
+/** What to be careful about: what the run said, attempts that do not count or trust the agent's system, and what could not be read.
  * @param {RunSummary} run */
 function warningsPart({ name, warnings = [], attempts }) {
   /** @type {[AttemptSummary | null, string][]} */
@@ -120,7 +120,7 @@ function warningsPart({ name, warnings = [], attempts }) {
     const one = report.attempt(id);
     if (one?.left_out) found.push([one, `does not count: ${one.left_out}`]);
     if (one && !one.finished) found.push([one, "not finished"]);
-    if (one?.changed_tools.length) found.push([one, `changed tools in round ${one.changed_tools.slice(0, 20).join(", ")}`]);
+    if (one?.trusts.length) found.push([one, `trusts the agent's system in round ${one.trusts.slice(0, 20).join(", ")}`]);
   }
   return found.length > 0 && [h("h2", "Warnings"), longList(found, ([one, text]) => [one && [attemptAt(one), ": "], named(text, 1000)], 20)];
 }

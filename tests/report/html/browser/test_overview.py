@@ -25,7 +25,7 @@ def test_rows_are_ranked_and_charted_only_with_rows_of_their_ranking(view: Open)
 
 def test_marks_are_explained_and_what_was_left_out_is_listed(view: Open) -> None:
     page = view().open("#/overview")
-    expect(page.get_by_text("Verdicts that rest on tools which the agent had changed").last).to_be_visible()
+    expect(page.get_by_text("Verdicts that trust the agent's system").last).to_be_visible()
     expect(page.get_by_text("Attempts of which not all rounds were selected").last).to_be_visible()
     expect(page.get_by_text("it is no JSON; the round is left out")).to_be_visible()
     expect(page.get_by_text("#2 at ledger")).to_be_visible()

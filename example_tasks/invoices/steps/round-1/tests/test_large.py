@@ -1,5 +1,7 @@
 """Large totals, and what is not to change."""
 
+import re
+
 import pytest
 from papers import TUG, bars, invoice
 
@@ -27,4 +29,4 @@ def test_own_tests_pass(workspace):
     """The project's own tests pass, the user's among them, and in any order."""
     done = workspace.run("python3 -m unittest discover -s tests -t .")
     assert done.exit_code == 0, done.stderr
-    assert "Ran 0 tests" not in done.stderr
+    assert re.search("Ran [1-9]", done.stderr)
