@@ -27,6 +27,7 @@ NAMES = (
     "process-labels",
     "programs",
     "snapshots",
+    "judging",
     "correlation",
     "report",
     "scale",

@@ -178,7 +178,7 @@ def test_a_broken_suite_is_nobodys_failure_and_an_image_without_python_an_error_
     assert session.outcomes == {"errors": 2, "failed": 1, "skipped": 1}
     where = f"{broken}/steps/round-1/tests/test_native.py:1"
     said = "does not import: ModuleNotFoundError: No module named 'nosuch'"
-    session.has(f"{where}: {said}", "It is not counted against the agent, *", f"note: not counted: {where}: {said}")
+    session.has(f"{where}: {said}", "That is no verdict, *", f"note: not counted: {where}: {said}")
     session.has(f"{bare}/environment/Dockerfile: the image has no Python, which a native suite needs; *")
 
 

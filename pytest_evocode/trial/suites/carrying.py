@@ -7,7 +7,7 @@ the snapshot, and what the reference solution changes there is found out by play
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from pytest_evocode.environments import Environment, Snapshot
@@ -19,6 +19,7 @@ from pytest_evocode.results.records import ChangesFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suites.packages import add_packages
+from pytest_evocode.trial.suites.shadowing import find_shadowing
 from pytest_evocode.verifier import SuiteRun
 
 Carry = Literal["declared", "reference", "changed", "system"]
@@ -32,6 +33,23 @@ _LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs from the image in a snapshot and may matter to a suite; each in order."""
+
+    outside: tuple[str, ...] = ()
+    """Paths that are not in :func:`trees_of`, and not the harness's own."""
+    modules: tuple[str, ...] = ()
+    """Python modules and packages at the top of the workspace, which is where Python may look first."""
+    entry: tuple[str, ...] = ()
+    """Files in the workspace that the image's ENTRYPOINT is started from."""
+
+    @property
+    def noted(self) -> tuple[str, ...]:
+        """What is worth to be known of a reference solution."""
+        return (*self.outside, *self.modules)
+
+
+@dataclass(frozen=True, slots=True)
 class Carried:
     """What an agent changed outside of its workspace and of what the task declares, by what becomes of it."""
 
@@ -40,8 +58,7 @@ class Carried:
     left_behind: tuple[str, ...] = ()
     trusts: tuple[str, ...] = ()
     """Of those carried, what the verdict has to say; and files in the workspace that the image runs by itself."""
-    modules: tuple[str, ...] = ()
-    """Paths of Python modules at the top of the workspace that are neither the image's nor the reference solution's."""
+    changes: Changes = Changes()
 
     @property
     def file(self) -> ChangesFile:
@@ -78,24 +95,28 @@ class Carrying:
 
     def find(self, snapshot: Snapshot, environment: Environment, round_: Round, carry: Carry) -> Carried:
         """Return what becomes of what the agent changed; the reference solutions may be played for that."""
-        found = changes_of(self._context.task, snapshot, environment)
-        changed = tuple(found.outside)
+        changes = changes_of(self._context.task, snapshot, environment)
         # The program under test of a separate suite runs in all of the agent's system, and that suite in none.
         if round_.verify_in == "separate" or carry in ("changed", "system"):
-            return Carried(changed)
+            return Carried(changes.outside, changes=changes)
         if round_.suite_environment is not None:
-            return Carried((), changed)
-        if not (changed or found.modules):
-            return Carried(trusts=tuple(found.entry))
-        reference = self._reference.after(round_)
-        modules = tuple(path for path in found.modules if path not in reference)
-        if carry == "declared":
-            return Carried((), changed, tuple(found.entry), modules)
-        everything = frozenset(changed)
-        carried = add_packages(everything & reference, everything, reference, snapshot, environment)
-        listed = sorted(carried)
-        left_behind = tuple(sorted(everything - carried))
-        return Carried(tuple(listed), left_behind, (*found.entry, *listed), modules)
+            return Carried((), changes.outside, changes=changes)
+        if carry == "declared" or not changes.outside:
+            return Carried((), changes.outside, changes.entry, changes)
+        changed, reference = frozenset(changes.outside), self._reference.after(round_)
+        carried = add_packages(changed & reference, changed, reference, snapshot, environment)
+        listed = tuple(sorted(carried))
+        return Carried(listed, tuple(sorted(changed - carried)), (*changes.entry, *listed), changes)
+
+    def marked(self, carried: Carried, round_: Round, place: Environment) -> Carried:
+        """Return what a suite that passed in ``place`` trusts with modules of the agent's that may be why.
+
+        Modules that the reference solution has, too, are the product.
+        """
+        if not (modules := carried.changes.modules):
+            return carried
+        own = [path for path in modules if path not in self._reference.after(round_)]
+        return replace(carried, trusts=(*carried.trusts, *find_shadowing(place, own, round_.tests)))
 
     def attach(self, suite: SuiteRun, carried: Carried, round_: Round) -> SuiteRun:
         """Return a suite's run with what it rests on in its verdict; the list is written into the results."""
@@ -115,33 +136,16 @@ def trees_of(task: Task, environment: Environment) -> tuple[str, ...]:
     return (*workspace, ARTIFACTS, *task.state)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What differs from the image in a snapshot and may matter to a suite; each in order."""
-
-    outside: Sequence[str]
-    """Paths that are not in :func:`trees_of`, and not the harness's own."""
-    modules: Sequence[str]
-    """Python modules and packages at the top of the workspace, which is where Python may look first."""
-    entry: Sequence[str]
-    """Files in the workspace that the image's ENTRYPOINT is started from."""
-
-    @property
-    def noted(self) -> tuple[str, ...]:
-        """What is worth to be known of a reference solution."""
-        return (*self.outside, *self.modules)
-
-
 def changes_of(task: Task, snapshot: Snapshot, environment: Environment) -> Changes:
     """Find what differs from the image in a snapshot of an environment."""
     always = (*(tree for tree in trees_of(task, environment) if tree != environment.workdir), *_OWN_DIRECTORIES)
     found = [path for path in snapshot.changed_paths(always) if not is_below(path, always)]
     if environment.workdir not in trees_of(task, environment):
-        return Changes(found, (), ())
+        return Changes(tuple(found))
     inside = [path for path in found if is_below(path, [environment.workdir])]
     modules = dict.fromkeys(module for path in inside if (module := _module(path, environment.workdir)))
-    outside = [path for path in found if not is_below(path, [environment.workdir])]
-    return Changes(outside, tuple(modules), [path for path in entry_files(environment) if path in inside])
+    outside = tuple(path for path in found if not is_below(path, [environment.workdir]))
+    return Changes(outside, tuple(modules), tuple(path for path in entry_files(environment) if path in inside))
 
 
 def _module(path: str, workdir: str) -> str:

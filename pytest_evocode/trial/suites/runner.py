@@ -37,14 +37,12 @@ from pytest_evocode.trial.suites.carrying import (
     Carry,
     Carrying,
     Reference,
-    changes_of,
     trees_of,
 )
 from pytest_evocode.trial.suites.held_forks import HeldFork
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.suites.order import Rank, SuiteOrder, SuiteTurn
 from pytest_evocode.trial.suites.running import RunningSuites
-from pytest_evocode.trial.suites.shadowing import find_shadowing
 from pytest_evocode.trial.suites.suite_environments import SuiteEnvironments
 from pytest_evocode.trial.suites.verifier_environments import VerifierEnvironments
 from pytest_evocode.trial.suites.verifier_state import VerifierState
@@ -161,7 +159,7 @@ class SuiteRunner:
                     notes = (*missing, *self._give_state(left, verifier))
                     suite = self._run_in_slot(left, turn, verifier, keeps=carry is None).noting(notes)
                 suite = replace(suite, phases=stopwatch.phases, denied=take_denied(left.place, "verifier"))
-                return self._attached(suite, snapshot, carried, left), left
+                return self._attached(suite, carried, left, carry), left
 
     def compared(self, environment: Environment, snapshot: Snapshot, round_: Round, suite: SuiteRun) -> SuiteRun:
         """Return a run whose verdict says whether it would be a pass with all that was left behind.
@@ -236,14 +234,13 @@ class SuiteRunner:
         logger.debug("%s, %s: the suite took %.1f s", name, round_.name, suite.seconds)
         return suite
 
-    def _attached(self, suite: SuiteRun, snapshot: Snapshot, carried: Carried, left: LeftFork) -> SuiteRun:
+    def _attached(self, suite: SuiteRun, carried: Carried, left: LeftFork, carry: Carry | None) -> SuiteRun:
         """Return the run of a suite in a fork with what it rests on."""
-        passed = suite.verdict is not None and suite.verdict.passed
-        if passed and self._is_oracle:
-            self._reference.note(left.round.index, changes_of(self._task, snapshot, left.environment).noted)
-        if passed and carried.modules and left.round.has_script:
-            shadowing = find_shadowing(left.place, carried.modules, left.round.tests)
-            carried = replace(carried, trusts=(*carried.trusts, *shadowing))
+        if suite.verdict is not None and suite.verdict.passed:
+            if self._is_oracle and carry is None:
+                self._reference.note(left.round.index, carried.changes.noted)
+            elif left.round.has_script:
+                carried = self._carrying.marked(carried, left.round, left.place)
         suite = self._carrying.attach(suite, carried, left.round)
         compares = left.round.verify_in == "clean" and left.round.suite_environment is None
         return replace(suite, changes=carried.file, left_behind=len(carried.left_behind) if compares else 0)
