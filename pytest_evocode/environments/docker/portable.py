@@ -6,6 +6,7 @@ built there from the same files; the engine gets them as it gets any saved image
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -18,9 +19,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from pytest_evocode.environments.docker.change_lists import read_list, write_list
+from pytest_evocode.environments.docker.change_lists import write_list
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.snapshots import COMMENT, own_layers
+from pytest_evocode.environments.docker.snapshots import COMMENT, changed_in_image, own_layers
+from pytest_evocode.environments.overlay import Area
 from pytest_evocode.environments.portable import ExportedLayer
 from pytest_evocode.errors import EnvironmentFault
 
@@ -50,8 +52,8 @@ def export_image(
         if wanted and not _write_directories(image, below, archives):
             _write_saved(client, image, below, archives)
     layers = [ExportedLayer(name, archives.get(name)) for name in names]
-    changes = read_list(image["Id"])
-    if changes is not None:
+    with contextlib.suppress(EnvironmentFault):  # Where nobody here knows it.
+        changes = changed_in_image(image, below, Area())
         digest = hashlib.sha256("\0".join(sorted(changes)).encode("utf-8", "surrogateescape")).hexdigest()
         name = f"{_CHANGES}:{digest}"
         path = None

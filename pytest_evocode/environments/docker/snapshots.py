@@ -6,6 +6,7 @@ Snapshots are committed images. Kept containers are known by their names, becaus
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import shlex
@@ -74,7 +75,7 @@ class DockerSnapshot:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         with faults("looking at a snapshot"):
             image = self.client.inspect_image(self.image)  # type: ignore[no-untyped-call]
-        return sorted(_changed_in_image(image, self.image_layers, Area([*outside, *MOUNTED], but)))
+        return sorted(changed_in_image(image, self.image_layers, Area([*outside, *MOUNTED], but)))
 
     def discard(self) -> None:
         """Remove the image and the copies of volumes."""
@@ -206,8 +207,11 @@ def layers_can_be_read(container: Mapping[str, Any]) -> bool:
     return driver.get("Name") == "overlay2" and os.access(upper, os.R_OK | os.X_OK)
 
 
-def _changed_in_image(image: Mapping[str, Any], below: int, area: Area) -> list[str]:
-    """Return the paths at which a snapshot's image differs from the one with the first ``below`` of its layers."""
+def changed_in_image(image: Mapping[str, Any], below: int, area: Area) -> list[str]:
+    """Return the paths at which a snapshot's image differs from the one with the first ``below`` of its layers.
+
+    Raises EnvironmentFault where that is not known.
+    """
     listed = read_list(image["Id"])
     if listed is not None:
         return [path for path in listed if area.has(path)]
@@ -244,7 +248,9 @@ def own_layers(image: Mapping[str, Any], below: int) -> list[str]:
 
 def _layers(image: Mapping[str, Any]) -> list[str]:
     """Return the directories of all layers of an image, the highest first."""
-    data = image["GraphDriver"]["Data"]
+    data = image["GraphDriver"]["Data"] or {}
+    if "UpperDir" not in data:
+        raise OSError(errno.EOPNOTSUPP, "the engine's layers are no directories")
     return [data["UpperDir"], *data.get("LowerDir", "").split(":")]
 
 
