@@ -132,7 +132,7 @@ class Snapshot(Protocol):
     def made(self) -> Future[None]:
         """Return what is done once later sessions can find the snapshot, or fails as all that needs it then does."""
 
-    def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
+    def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """Return all absolute paths at which the file system differs from the task's image, in order.
 
         They are those of files made, changed and deleted, and of directories deleted, made empty, or given another mode
@@ -140,7 +140,6 @@ class Snapshot(Protocol):
 
         Args:
             outside: Directories in which nothing is looked at; ``/`` has no effect.
-            but: Paths in these directories that are looked at all the same, with what is above and below them.
         """
 
     def discard(self) -> None:

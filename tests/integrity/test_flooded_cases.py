@@ -39,7 +39,9 @@ REPEATS = [
 
 
 @in_all_places(FLOODS)
-def test_a_flood_of_cases_is_the_agents_failure_and_no_score(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
+def test_a_flood_of_cases_is_the_agents_failure_and_no_score(
+    attack: Attack, place: Place, play: Play, honest: Honest
+) -> None:
     nothing_done = honest(attack, place)
     played = play(attack, place)
     scores = played.run.scores[played.agent]

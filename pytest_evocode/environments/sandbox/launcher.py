@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..carry_over import NewLayer
-from ..overlay import Area, LayeredFiles, list_changes
+from ..overlay import LayeredFiles, list_changes
 from . import files, processes
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
 from .processes import default_signals, signal_inside
@@ -101,7 +101,7 @@ def _list_changes(request: dict[str, Any], output: int) -> dict[str, Any]:
     own_user_namespace()
     image, snapshot = _files_of(request)
     with os.fdopen(output, "wb") as file:
-        for path in list_changes(snapshot, image, Area(request["outside"], request["but"])):
+        for path in list_changes(snapshot, image, request["outside"]):
             file.write(os.fsencode(path) + b"\0")
     return {}
 

@@ -55,10 +55,10 @@ class SandboxSnapshot:
         done.set_result(None)
         return done
 
-    def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
+    def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         with open(os.memfd_create("paths"), "w+b") as found:
-            request = {"operation": "list_changes", "outside": list(outside), "but": list(but)}
+            request = {"operation": "list_changes", "outside": list(outside)}
             request |= self.describe(self.below)
             self.launcher.ask(request, [found.fileno()])
             found.seek(0)
