@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.docker import change_lists, snapshot_chain, snapshots
+from pytest_evocode.environments.docker import carry_over, change_lists, snapshot_chain, snapshots
 from pytest_evocode.tasks import Task
+from tests.environments import test_contract_carrying_over as contract
 from tests.environments.conftest import start_engine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from pytest_evocode.environments import Engine
-    from tests.environments.conftest import MakeTask
+    from pytest_evocode.environments import Engine, Environment
+    from tests.environments.conftest import MakeEnvironment, MakeTask
 
 pytestmark = pytest.mark.docker
 
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.docker
 @pytest.fixture
 def engine(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine of somebody who may not read the files of the daemon."""
-    monkeypatch.setattr(snapshots, "layers_can_be_read", lambda container: False)
-    monkeypatch.setattr(snapshot_chain, "layers_can_be_read", lambda container: False)
+    for module in (snapshots, snapshot_chain, carry_over):
+        monkeypatch.setattr(module, "layers_can_be_read", lambda container: False)
     started = start_engine("docker")
     yield started
     started.close()
@@ -70,3 +71,20 @@ def test_what_was_changed_is_known_whole_and_after_an_attempt_was_resumed_until_
         kept.discard()
     engine.close()
     assert not lists & set(change_lists._directory().iterdir())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "promise",
+    [
+        contract.test_exact_files_links_directories_and_deletions_come_along_and_nothing_beside_them,
+        contract.test_directories_above_exact_paths_and_the_files_are_as_in_the_snapshot_without_rights,
+        contract.test_an_exact_path_takes_the_place_of_another_kind,
+        contract.test_links_above_exact_paths_lead_nowhere,
+        contract.test_thousands_of_exact_paths_come_along,
+    ],
+)
+def test_what_was_changed_is_carried_over_by_the_engine_as_from_its_layers(
+    make_task: MakeTask, make_environment: MakeEnvironment, promise: Callable[[Environment], None]
+) -> None:
+    promise(make_environment(make_task(contract.WITH_FILES)))
