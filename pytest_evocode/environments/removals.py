@@ -7,7 +7,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from pytest_evocode.errors import EvocodeError
 
@@ -34,9 +35,12 @@ class Removals:
         with self._lock:
             return dict(self._left)
 
-    def is_under_way(self, what: str) -> bool:
-        """Tell whether somebody is just removing it."""
-        return self.left.get(what) == _UNDER_WAY
+    def remove(self, wanted: Mapping[str, Callable[[], object]], wait: float | None = None) -> None:
+        """Remove what is not being removed already, by what it is called, as :meth:`background` does jobs."""
+        wanted = {what: remove for what, remove in wanted.items() if self.left.get(what) != _UNDER_WAY}
+        for what in wanted:
+            self._note(what, _UNDER_WAY)
+        self.background(*(partial(self.attempt, what, remove) for what, remove in wanted.items()), wait=wait)
 
     def background(self, *jobs: Callable[[], object], wait: float | None = None) -> None:
         """Do jobs, which raise nothing, side by side, and return when they are done or ``wait`` seconds are over.
@@ -58,7 +62,7 @@ class Removals:
             for lane in lanes:
                 lane.join(max(0.0, deadline - time.monotonic()))
             if any(lane.is_alive() for lane in lanes):
-                self._stuck.update(filter(self.is_under_way, self.left))
+                self._stuck.update(what for what, why in self.left.items() if why == _UNDER_WAY)
 
     def wait_again(self) -> None:
         """Have the patience to wait in vain once more."""

@@ -21,6 +21,7 @@ from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.environments.sandbox.kept import kept_sandboxes, lock_kept
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, receive
 from tests.environments.conftest import start_engine
+from tests.terminals import HANGS
 
 
 @pytest.fixture
@@ -77,9 +78,12 @@ def test_a_session_removes_its_directory_while_no_other_can_lock_it(
     assert not any(leftovers.trash(state.parent).iterdir())
 
 
-def test_sessions_start_beside_one_another_and_beside_a_removal(parent: Path, launcher: Launcher) -> None:
+def test_sessions_start_beside_one_another_and_beside_a_removal(
+    parent: Path, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Removals, "patience", HANGS)
     state = parent / "dead"
-    for number in range(200):
+    for number in range(50):
         (below := state / f"{number}/deeper").mkdir(parents=True)
         for name in map(str, range(100)):
             (below / name).touch()
@@ -98,13 +102,19 @@ def test_sessions_start_beside_one_another_and_beside_a_removal(parent: Path, la
 def test_a_removal_that_takes_long_stops_no_session_and_is_named(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Removals, "patience", 0.2)
     (parent / "dead").mkdir()
-    has_ended = threading.Event()
-    monkeypatch.setattr(leftovers, "remove_tree", lambda *_: has_ended.wait())
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def removing(*_: object) -> None:
+        has_begun.set()
+        may_end.wait()
+
+    monkeypatch.setattr(leftovers, "remove_tree", removing)
     engine = start_engine("sandbox")
+    assert has_begun.wait(HANGS)
     assert not (parent / "dead").exists()
     engine.close()
     assert engine.left_behind == [f"sandbox files {leftovers.trash(parent)}"]
-    has_ended.set()
+    may_end.set()
 
 
 @pytest.mark.parametrize("call", ["open", "scandir", "unlink", "rmdir"])

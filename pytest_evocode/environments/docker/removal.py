@@ -21,15 +21,8 @@ def discard(client: APIClient, kind: Kind, *names: str, wait: float | None = Non
     from pytest_evocode.environments.docker.client import EngineClient
 
     assert isinstance(client, EngineClient)
-    removals = client.removals
-    removals.background(
-        *(
-            partial(removals.attempt, what, partial(remove, client, kind, name))
-            for name in names
-            if not removals.is_under_way(what := f"{kind} {_REST_OF_ID.sub('', name)}")
-        ),
-        wait=wait,
-    )
+    wanted = {f"{kind} {_REST_OF_ID.sub('', name)}": partial(remove, client, kind, name) for name in names}
+    client.removals.remove(wanted, wait)
 
 
 def remove(client: APIClient, kind: Kind, name: str, *, force: bool = True) -> None:

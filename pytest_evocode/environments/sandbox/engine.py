@@ -116,8 +116,6 @@ class SandboxEngine:
                     reasons.append(str(error))
                     self._release_state()
                     continue
-                for layer in leftover_snapshots(self._settings.kept):
-                    self._removals.attempt(f"sandbox files {layer}", partial(leftovers.throw_away, parent, layer))
                 self._empty_trash(wait=0)
                 self._tell(without_root)
                 self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds))
@@ -162,7 +160,7 @@ class SandboxEngine:
         return replace(settings, launchers=launchers)
 
     def _claim_state(self, parent: Path) -> Path:
-        """Remove the directories of dead sessions, and return a new one, locked while this process lives."""
+        """Throw away what dead sessions left, and return a new directory, locked while this process lives."""
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with leftovers.claim(parent):
             state = Path(tempfile.mkdtemp(dir=parent))
@@ -170,6 +168,8 @@ class SandboxEngine:
             for other in parent.iterdir():
                 if other != state and other.is_dir():
                     self._removals.attempt(f"sandbox files {other}", partial(leftovers.throw_away_state, other))
+        for layer in leftover_snapshots(leftovers.kept_snapshots(parent)):
+            self._removals.attempt(f"sandbox files {layer}", partial(leftovers.throw_away, parent, layer))
         return state
 
     def _release_state(self) -> None:
