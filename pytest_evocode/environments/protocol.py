@@ -369,6 +369,10 @@ class Engine(Protocol):
     def close(self) -> None:
         """Stop every environment that still runs, and remove what no attempt needs any more."""
 
+    @property
+    def left_behind(self) -> Sequence[str]:
+        """What could not be removed so far, of this session and of dead ones."""
+
 
 @runtime_checkable
 class MeasuredEngine(Engine, Protocol):

@@ -23,6 +23,7 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.change_lists import compare_with_image, read_list, write_list
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, SnapshotImage
 from pytest_evocode.environments.overlay import LayeredFiles, is_below, list_changes
 from pytest_evocode.errors import EnvironmentFault
@@ -106,7 +107,7 @@ def commit_container(
     labels = snapshot_labels(keep_for, volumes)
     repository, _, tag = image.partition(":")
     with faults("taking a snapshot"), contextlib.ExitStack() as undo:
-        undo.callback(_remove_if_made, client, image)
+        undo.callback(discard, client, "image", image)
         state = client.inspect_container(container)
         compared = not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
@@ -171,12 +172,6 @@ def paused(client: APIClient, container: str) -> Iterator[bool]:
     finally:
         if is_paused:
             client.unpause(container)
-
-
-def _remove_if_made(client: APIClient, image: str) -> None:
-    """Remove the image of a snapshot that failed; only the first failure is reported."""
-    with contextlib.suppress(EnvironmentFault), faults("removing a snapshot"):
-        client.remove_image(image, force=True)
 
 
 def copy_volumes(client: APIClient, container: str, volumes: Sequence[str]) -> dict[str, IO[bytes]]:

@@ -122,8 +122,14 @@ def _carry_over(request: dict[str, Any]) -> dict[str, Any]:
 def _remove_tree(request: dict[str, Any]) -> dict[str, Any]:
     """Delete directories of the host with sandboxes' files, as their root."""
     own_user_namespace()
+    failure = None
     for path in request["paths"]:
-        files.remove_path(path)
+        try:
+            files.remove_path(path)
+        except OSError as error:  # Of the others nothing is to stay.
+            failure = error
+    if failure is not None:
+        raise failure
     return {}
 
 
