@@ -84,7 +84,7 @@ def test_a_program_under_test_makes_no_verdict(attack: Attack, place: Place, pla
         pytest.skip("there is one uid, so a program writes what its suite writes, which docs/integrity.md says")
     played = play(attack, place)
     if place.has_one_user and attack.name == "kills-the-suite":
-        assert played.outcome.gains_nothing_over(honest(attack, place)) or played.outcome.dataset_score == 0
+        assert (played.outcome.dataset_score, played.outcome.case_score) == (0.0, 0.0)
     else:
         assert played.outcome == honest(attack, place)
     assert played.secrets == []
