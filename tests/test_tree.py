@@ -112,6 +112,12 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         pytest.fail(f"a circle of imports: {' -> '.join(error.args[1])}")
 
 
+def test_one_module_removes_from_the_engine() -> None:
+    # All others discard, which neither waits for an engine that does not answer nor raises.
+    removes = re.compile(r"\.remove_(container|image|network|volume)\(")
+    assert [path.name for path in PACKAGE.rglob("*.py") if removes.search(path.read_text())] == ["removal.py"]
+
+
 def test_functions_are_short() -> None:
     lengths = {
         f"{name}.{each}": length for name, module in modules().items() for each, length in module.functions.items()
