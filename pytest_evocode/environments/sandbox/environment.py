@@ -26,6 +26,7 @@ from pytest_evocode.environments.sandbox.first_process import end_first_process,
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
 from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
 from pytest_evocode.environments.sandbox.launcher_client import PooledLauncher, check_host_command, receive, send_tar
+from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
 from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.output import LimitNotes, PseudoTerminal, collect, leave_open
 from pytest_evocode.environments.sandbox.programs import SandboxPrograms
@@ -125,7 +126,13 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
 
     def _launch(self) -> int:
         argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
-        pid, pidfd = self._pooled.launcher.start_sandbox(argv)
+        launcher = self._pooled.launcher
+        pid, pidfd = launcher.start_sandbox(argv)
+        try:
+            receive(launcher.begin({"operation": "cover_proc", "namespaces": self._namespaces}, [pidfd]))
+        except EnvironmentFault:
+            end_first_process(pidfd)
+            raise
         request = {
             "operation": "watch",
             "pid": pid,
@@ -161,7 +168,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
 
     @property
     def _namespaces(self) -> int:
-        flags = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | CLONE_NEWUTS
+        flags = CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | CLONE_NEWUTS
         if self._settings.rootless:
             flags |= CLONE_NEWUSER
         if not self._network.is_shared:

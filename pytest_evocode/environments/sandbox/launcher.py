@@ -24,12 +24,11 @@ from typing import Any, NoReturn
 
 from ..carry_over import NewLayer
 from ..overlay import Area, LayeredFiles, list_changes
-from . import files, processes
+from . import files, mounts, processes
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
 from .processes import default_signals, signal_inside
 from .watch import Watch, lock
 
-CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
@@ -137,6 +136,7 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
         try:
             os.setsid()
             default_signals()
+            mounts.own_devices()
             # bubblewrap does the same, but only after the launcher may have died unnoticed.
             check(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
             if os.getppid() != launcher:
@@ -147,6 +147,8 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
             os.dup2(info, 3)
             os.set_inheritable(3, True)
             os.execv(request["argv"][0], request["argv"])
+        except OSError as error:
+            os.write(errors, str(error).encode())
         finally:
             os._exit(127)
 
@@ -192,6 +194,7 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "exec": processes.run_command,
     "program": processes.run_program,
     "sweep": processes.sweep,
+    "cover_proc": mounts.cover_proc,
     "signal": _signal,
     "host_command": _host_command,
     "copy_stopped": _copy_stopped,
@@ -245,6 +248,7 @@ def main(control: socket.socket) -> None:
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Workers and sandboxes are reaped by the kernel.
     control.set_inheritable(False)
+    mounts.hold_devices()
     watch = Watch(_signal_locked)
     while True:
         watch.wait(control.fileno())

@@ -29,7 +29,7 @@ from .identity import (
     libc,
     limit_capabilities,
     look_up,
-    refuse_keys,
+    refuse_calls,
 )
 from .watch import lock
 
@@ -112,7 +112,7 @@ def _become_program(
         if terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         os.umask(0o022)
-        refuse_keys()  # It takes a capability that the next call gives up.
+        refuse_calls()  # It takes a capability that the next call gives up.
         limit_capabilities()
         if oom_score is not None:
             set_oom_score(oom_score)
