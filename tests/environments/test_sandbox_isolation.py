@@ -312,7 +312,8 @@ def test_a_user_without_rights_has_the_whole_sandbox(plain_task: Task) -> None:
 
 # Prints what of the sandbox is on a file system of the host, and what can be done to it. Each try changes nothing.
 SHARED = """
-import fcntl, json, os, stat, sys
+import ctypes, fcntl, json, os, stat, sys
+libc = ctypes.CDLL(None)
 hosts = json.loads(sys.argv[1])
 paths = {line.split()[4] for line in open("/proc/self/mountinfo")}
 for top in ("/dev", "/proc"):
@@ -331,6 +332,7 @@ for path in sorted(paths):
         "owner": lambda: os.chown(path, -1, -1),
         "times": lambda: os.utime(path, ns=times),
         "now": lambda: os.utime(path),
+        "watch": lambda: 1 / (1 + libc.inotify_add_watch(libc.inotify_init(), path.encode(), 0xFFF)),
         "lock": lambda: fcntl.flock(opened(os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB),
         "range": lambda: fcntl.lockf(opened(os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB),
         "write": lambda: stat.S_ISCHR(status.st_mode) and 1 / 0 or os.close(opened(os.O_WRONLY | os.O_APPEND)),

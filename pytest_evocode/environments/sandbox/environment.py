@@ -128,8 +128,9 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
         argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
         launcher = self._pooled.launcher
         pid, pidfd = launcher.start_sandbox(argv)
+        covering = {"operation": "cover_proc", "namespaces": self._namespaces, "rootless": self._settings.rootless}
         try:
-            receive(launcher.begin({"operation": "cover_proc", "namespaces": self._namespaces}, [pidfd]))
+            receive(launcher.begin(covering, [pidfd]))
         except EnvironmentFault:
             end_first_process(pidfd)
             raise
