@@ -239,7 +239,11 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
             refuse_if_killed(self._pidfd, exit_code)
 
     def _begin_command(self, command: Command, output: int, *, terminal: bool) -> int:
-        return self._begin("exec", [output], terminal=terminal, **self._describe(command))
+        with open(os.memfd_create("input"), "w+b", buffering=0) as stdin:
+            stdin.write(command.input)
+            stdin.seek(0)
+            fds = [output, stdin.fileno()] if command.input else [output]
+            return self._begin("exec", fds, terminal=terminal, **self._describe(command))
 
     def _describe(self, command: Command) -> dict[str, Any]:
         return {

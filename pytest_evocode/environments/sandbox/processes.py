@@ -155,11 +155,13 @@ def exit_code(child: int, *, wait: bool = True) -> int:
     return code if code >= 0 else 128 - code
 
 
-def run_command(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
+def run_command(request: dict[str, Any], pidfd: int, output: int, stdin: int = -1) -> dict[str, Any]:
     """Run a command whose output goes to one pipe or terminal, and wait for it."""
     process = enter(request, pidfd)
     terminal = request["terminal"]
-    child, complaint = start_program(request, process, (output if terminal else -1, output, output), terminal=terminal)
+    child, complaint = start_program(
+        request, process, (output if terminal else stdin, output, output), terminal=terminal
+    )
     return {"exit_code": exit_code(child), "complaint": complaint}
 
 
