@@ -320,11 +320,12 @@ for top in ("/dev", "/proc"):
     for directory, names, files in os.walk(top):
         names[:] = [name for name in names if not name.isdigit() and name not in ("self", "thread-self")]
         paths.update(os.path.join(directory, name) for name in (*names, *files))
-for path in sorted(paths):
-    status = os.lstat(path)
+opened = {f"/proc/1/fd/{number}" for number in range(9) if os.access(f"/proc/1/fd/{number}", os.F_OK)}
+for path in sorted(paths | opened):
+    status = os.stat(path) if path in opened else os.lstat(path)
     if status.st_dev not in hosts:
         continue
-    def opened(flags):
+    def open_to(flags):
         return os.open(path, flags | os.O_NONBLOCK)
     times = status.st_atime_ns, status.st_mtime_ns
     tries = {
@@ -333,9 +334,9 @@ for path in sorted(paths):
         "times": lambda: os.utime(path, ns=times),
         "now": lambda: os.utime(path),
         "watch": lambda: 1 / (1 + libc.inotify_add_watch(libc.inotify_init(), path.encode(), 0xFFF)),
-        "lock": lambda: fcntl.flock(opened(os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB),
-        "range": lambda: fcntl.lockf(opened(os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB),
-        "write": lambda: stat.S_ISCHR(status.st_mode) and 1 / 0 or os.close(opened(os.O_WRONLY | os.O_APPEND)),
+        "lock": lambda: fcntl.flock(open_to(os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB),
+        "range": lambda: fcntl.lockf(open_to(os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB),
+        "write": lambda: stat.S_ISCHR(status.st_mode) and 1 / 0 or os.close(open_to(os.O_WRONLY | os.O_APPEND)),
     }
     done = []
     for name, attempt in tries.items():

@@ -128,7 +128,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
         argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
         launcher = self._pooled.launcher
         pid, pidfd = launcher.start_sandbox(argv)
-        covering = {"operation": "cover_proc", "namespaces": self._namespaces, "rootless": self._settings.rootless}
+        covering = {"operation": "cover", "namespaces": self._namespaces, "rootless": self._settings.rootless}
         try:
             receive(launcher.begin(covering, [pidfd]))
         except EnvironmentFault:

@@ -141,7 +141,7 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
             check(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
             if os.getppid() != launcher:
                 return
-            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+            os.dup2(os.pipe()[0], 0)  # By /dev/null here the sandbox would have the host's.
             os.dup2(output, 1)
             os.dup2(errors, 2)
             os.dup2(info, 3)
@@ -194,7 +194,7 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "exec": processes.run_command,
     "program": processes.run_program,
     "sweep": processes.sweep,
-    "cover_proc": mounts.cover_proc,
+    "cover": mounts.cover_what_is_shared,
     "signal": _signal,
     "host_command": _host_command,
     "copy_stopped": _copy_stopped,

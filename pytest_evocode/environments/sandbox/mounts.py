@@ -12,7 +12,7 @@ import stat
 import struct
 from typing import Any
 
-from .identity import check, enter_namespaces, libc, own_user_namespace
+from .identity import check, enter_namespaces, libc
 
 CLONE_NEWNS = 0x00020000
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _SLAVE = 1, 2, 4, 8, 0x20, 0x1000, 0x4000, 0x80000
@@ -40,30 +40,26 @@ def _mount(source: str, target: str, flags: int, kind: str | None = None) -> Non
 def _cover(source: str, target: str, flags: int) -> None:
     """Let a file or directory be seen at another place with fewer rights."""
     _mount(source, target, _BIND)
-    _mount(source, target, _REMOUNT | _BIND | _NOSUID | _NOEXEC | flags)
+    _restrict(target, flags)
+
+
+def _restrict(mounted: str, flags: int) -> None:
+    _mount("none", mounted, _REMOUNT | _BIND | _NOSUID | _NOEXEC | flags)
 
 
 def own_devices() -> None:
-    """Put devices of its own into the /dev of this process, for the sandbox that it becomes.
-
-    Where none can be made, as without root, those of the host are read-only, so that mode, owner and times stay.
-    """
-    own_user_namespace()
+    """Put devices into the /dev of this process that only the sandbox has that it becomes, where root may make some."""
+    if os.getuid() != 0:
+        return
     check(libc.unshare(CLONE_NEWNS), "unshare")
     _mount("none", "/", _REC | _SLAVE)
     _mount("tmpfs", "/dev/pts", _NOSUID | _NOEXEC, "tmpfs")  # A sandbox has other terminals than the host.
-    for name in _DEVICES:
-        device, own = f"/dev/{name}", f"/dev/pts/{name}"
-        try:
+    with contextlib.suppress(PermissionError):
+        for name in _DEVICES:
+            device, own = f"/dev/{name}", f"/dev/pts/{name}"
             os.mknod(own, stat.S_IFCHR, os.stat(device).st_rdev)
-        except PermissionError:
-            if name != "tty":
-                _cover(device, device, _RDONLY)
-                continue
-            # The kernel changes the times of /dev/tty by itself; a socket cannot be opened, as where no terminal is.
-            os.mknod(own, stat.S_IFSOCK)
-        os.chmod(own, 0o666)
-        _mount(own, device, _BIND)
+            os.chmod(own, 0o666)
+            _mount(own, device, _BIND)
 
 
 def hold_devices() -> None:
@@ -80,18 +76,26 @@ def hold_devices() -> None:
             fcntl.fcntl(device, fcntl.F_OFD_SETLK, whole)
 
 
-def cover_proc(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    """Make read-only or unreadable in a sandbox's own /proc what is about the machine."""
+def cover_what_is_shared(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
+    """Take from a sandbox what of its /proc is about the machine, and of the host's devices all but their bytes."""
+    hosts = os.stat("/dev/null").st_dev
     enter_namespaces(pidfd, request["namespaces"])
-    if request["rootless"] and os.statvfs("/dev/null").f_flag & os.ST_RDONLY:
-        _watch_nothing()
+    if os.stat("/dev/null").st_dev == hosts:
+        _cover_devices(watched=not request["rootless"])
     for names, flags in ((_READ_ONLY, _RDONLY), (_UNREADABLE, _RDONLY | _NODEV)):
         for path in (f"/proc/{name}" for name in names if os.path.exists(f"/proc/{name}")):
             _cover("/dev/null" if flags & _NODEV else path, path, flags)
     return {}
 
 
-def _watch_nothing() -> None:
-    """Take the watches of inotify from this user namespace, where it would tell who opens the host's devices."""
-    with open("/proc/sys/user/max_inotify_watches", "w") as file:
-        file.write("0")
+def _cover_devices(watched: bool) -> None:
+    """Let mode, owner and times of the host's devices stay, and nobody see who opens them, unless ``watched``."""
+    for name in _DEVICES[:-1]:
+        _restrict(f"/dev/{name}", _RDONLY)
+    # The kernel changes the times of /dev/tty by itself; a socket cannot be opened, as where no terminal is.
+    os.mknod("/dev/shm/tty", stat.S_IFSOCK | 0o666)
+    _mount("/dev/shm/tty", "/dev/tty", _BIND)
+    os.unlink("/dev/shm/tty")
+    if not watched:  # It is a setting of the sandbox's own user namespace.
+        with open("/proc/sys/user/max_inotify_watches", "w") as file:
+            file.write("0")
