@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from threading import Thread
 
 import click
 
 from pytest_evocode.cli.printing import echo
 from pytest_evocode.environments.cleanup import images_of_agents, leftovers
-from pytest_evocode.errors import EvocodeError
+from pytest_evocode.environments.removals import Removals
+
+_SOON = 2.0  # seconds
 
 
 @click.command("clean")
@@ -36,12 +39,18 @@ def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
             if dry_run:
                 echo(f"would remove {leftover.what}")
                 continue
-            try:
-                leftover.remove()
-                echo(f"removed {leftover.what}")
-            except EvocodeError as error:
+            removals = Removals()
+            removal = Thread(target=removals.attempt, args=[leftover.what, leftover.remove], daemon=True)
+            removal.start()
+            removal.join(_SOON)
+            if removal.is_alive():
+                echo(f"waiting for {leftover.what} to be removed", err=True)
+            removal.join()
+            for what, why in removals.left.items():
                 failed = True
-                echo(f"could not remove {leftover.what}: {error}", err=True)
+                echo(f"could not remove {what}: {why}", err=True)
+            if not removals.left:
+                echo(f"removed {leftover.what}")
         if not found:
             echo("nothing is left over")
     sys.exit(1 if failed else 0)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from .overlay import NO_DEVICE, Entry, LayeredFiles, same
 
 _AT_ONCE = 2**30  # bytes
+_NO_RIGHTS = 0o1777  # of the bits of a mode
 _NOT_BETWEEN_THESE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -35,7 +36,8 @@ class NewLayer:
         self._mounts = frozenset(mounts)
         self._directories: dict[str, str | None] = dict(mounts)
         """Where the directories of the layer are, by path; None where it has something else or nothing."""
-        self._made: list[tuple[str, Entry]] = []
+        self._made: list[tuple[str, Entry, int]] = []
+        """The directories, with the bits of their modes that they keep."""
         self._names: dict[tuple[int, int], str] = {}
 
     def carry(self, trees: Iterable[str], exact: Iterable[str]) -> None:
@@ -47,8 +49,8 @@ class NewLayer:
                 self._carry(path, tree=wanted[path])
                 tree = f"{path}/" if wanted[path] else tree
         # From below, because what is made in a directory changes its times.
-        for place, entry in reversed(self._made):
-            _copy_attributes(entry.places[0], place, entry.status)
+        for place, entry, kept in reversed(self._made):
+            _copy_attributes(entry.places[0], place, entry.status, kept)
 
     def _carry(self, path: str, *, tree: bool) -> None:
         found, before = self._snapshot.find(path), self._image.find(path)
@@ -94,17 +96,20 @@ class NewLayer:
         if path not in self._directories:
             above, _, name = path.rpartition("/")
             directory = self._directory(above)
-            found = [each for files in (self._image, self._snapshot) if (each := files.find(path)) is not None]
-            entry = next((each for each in found if each.is_directory), None)
+            before, found = self._image.find(path), self._snapshot.find(path)
             self._directories[path] = None
-            if directory is not None and entry is not None:
-                self._make_directory(path, f"{directory}/{name}", entry)
+            if directory is None:
+                return None
+            if before is not None and before.is_directory:
+                self._make_directory(path, f"{directory}/{name}", before, 0o7777)
+            elif found is not None and found.is_directory:
+                self._make_directory(path, f"{directory}/{name}", found)
         return self._directories[path]
 
-    def _make_directory(self, path: str, place: str, entry: Entry) -> None:
+    def _make_directory(self, path: str, place: str, entry: Entry, kept: int = _NO_RIGHTS) -> None:
         os.mkdir(place, 0o700)
         self._directories[path] = place
-        self._made.append((place, entry))
+        self._made.append((place, entry, kept))
 
     def _copy(self, entry: Entry, place: str) -> bool:
         """Copy a file or a link; False for anything else."""
@@ -175,12 +180,12 @@ def _extents(file: int, status: os.stat_result) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _copy_attributes(source: str, target: str, status: os.stat_result) -> None:
-    """Copy owner, mode, times and what programs have noted on a file, and nothing that gives rights."""
+def _copy_attributes(source: str, target: str, status: os.stat_result, kept: int = _NO_RIGHTS) -> None:
+    """Copy owner, mode, times and what programs have noted on a file, and no set-id bit unless it is kept."""
     with contextlib.suppress(OSError):  # Without root there is one owner only.
         os.chown(target, status.st_uid, status.st_gid, follow_symlinks=False)
     if not stat.S_ISLNK(status.st_mode):
-        os.chmod(target, status.st_mode & 0o1777)
+        os.chmod(target, status.st_mode & kept)
         for name in os.listxattr(source):
             if name.startswith("user.") and not name.startswith("user.overlay."):
                 os.setxattr(target, name, os.getxattr(source, name))

@@ -12,6 +12,7 @@ from pathlib import Path
 from pytest_evocode.environments import scratch
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.protocol import Engine
+from pytest_evocode.environments.removals import Removals
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
@@ -35,7 +36,7 @@ def choose_engine(
         EnvironmentUnavailable: The engine cannot be had here; the message says what can be done.
         UsageError: There is no engine of that name.
     """
-    scratch.remove_all_dead()
+    Removals().background(scratch.remove_all_dead)
     if name not in NAMES:
         near = difflib.get_close_matches(name, NAMES, n=1)
         hint = f" did you mean {near[0]!r}?" if near else ""

@@ -75,15 +75,18 @@ def _agents_of_sandboxes(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
     from pytest_evocode.environments.docker import engine
+    from pytest_evocode.environments.docker.removal import remove
 
     try:
         client = stack.enter_context(contextlib.closing(engine.connect()))
     except EnvironmentUnavailable:
         return
+    client.be_patient()
     for kind, entries in engine.find_docker_leftovers(client, needed_too=kept).items():
         for entry in entries:
-            name = (entry.get("RepoTags") or entry.get("Names") or [entry.get("Name")])[0] or entry["Id"]
-            yield Leftover(f"{kind} {name.lstrip('/')}", partial(engine.remove_docker_leftover, client, kind, entry))
+            for name in engine.names_of(kind, entry):
+                shown = name if kind == "image" else (entry.get("Names") or [entry.get("Name")])[0] or name
+                yield Leftover(f"{kind} {shown.lstrip('/')}", partial(remove, client, kind, name))
     if references:
         yield from _reference_states("docker", partial(engine.remove_reference_state, client))
 

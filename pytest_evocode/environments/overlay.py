@@ -17,25 +17,6 @@ _LINKS_FOLLOWED = 40
 NO_DEVICE = os.makedev(0, 0)
 
 
-class Area:
-    """A part of a file system: everything but what is in the directories ``outside``, and yet what is at ``but``.
-
-    ``/`` in ``outside`` leaves out nothing.
-    """
-
-    def __init__(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> None:
-        self._outside = [path.rstrip("/") for path in outside if path.strip("/")]
-        self._but = [path.rstrip("/") for path in but if path.strip("/")]
-
-    def has(self, path: str) -> bool:
-        """Tell whether a path belongs to it; so does what is above one of ``but``, and may stand in its way."""
-        return self.has_inside(path) or any(each.startswith(f"{path}/") for each in self._but)
-
-    def has_inside(self, path: str) -> bool:
-        """Tell whether what is at a path belongs to it whatever stands there; not so what is above one of ``but``."""
-        return not is_below(path, self._outside) or is_below(path, self._but)
-
-
 def is_below(path: str, directories: Sequence[str]) -> bool:
     """Tell whether a path is one of some directories or in one of them.
 
@@ -146,7 +127,7 @@ def same(one: Entry | None, other: Entry | None) -> bool:
     return one.places[0] == other.places[0]
 
 
-def list_changes(snapshot: LayeredFiles, image: LayeredFiles, area: Area) -> list[str]:
+def list_changes(snapshot: LayeredFiles, image: LayeredFiles, outside: Sequence[str] = ()) -> list[str]:
     """List the paths at which a snapshot differs from its image.
 
     They are those of files and links made, changed and deleted, of directories deleted, made empty, and with another
@@ -155,11 +136,12 @@ def list_changes(snapshot: LayeredFiles, image: LayeredFiles, area: Area) -> lis
     Args:
         snapshot: The files of the snapshot, whose lowest layers are the image's.
         image: The files of the image.
-        area: What is listed.
+        outside: Directories in which nothing is listed; ``/`` leaves out nothing.
 
     Raises:
         OSError: A directory cannot be read.
     """
+    outside = [path.rstrip("/") for path in outside if path.strip("/")]
     found: list[str] = []
     waiting = [*snapshot.mounts]
     while waiting:
@@ -178,16 +160,16 @@ def list_changes(snapshot: LayeredFiles, image: LayeredFiles, area: Area) -> lis
             found.append(here)
             continue
         for path, new in changed:
-            if path not in snapshot.mounts and area.has(path):
+            if path not in snapshot.mounts and not is_below(path, outside):
                 (waiting if new is not None and new.is_directory else found).append(path)
-        if here not in snapshot.mounts and _is_other(entry, before, area.has_inside(here), any(e for _, e in inside)):
+        if here not in snapshot.mounts and _is_other(entry, before, filled=any(each for _, each in inside)):
             found.append(here)
     return found
 
 
-def _is_other(directory: Entry, before: Entry | None, inside: bool, filled: bool) -> bool:
+def _is_other(directory: Entry, before: Entry | None, *, filled: bool) -> bool:
     """Tell whether a changed directory counts by itself."""
     if before is None or not before.is_directory:
         return not filled
     old, new = before.status, directory.status
-    return inside and (old.st_mode, old.st_uid, old.st_gid) != (new.st_mode, new.st_uid, new.st_gid)
+    return (old.st_mode, old.st_uid, old.st_gid) != (new.st_mode, new.st_uid, new.st_gid)

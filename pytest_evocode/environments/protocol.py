@@ -134,7 +134,7 @@ class Snapshot(Protocol):
     def made(self) -> Future[None]:
         """Return what is done once later sessions can find the snapshot, or fails as all that needs it then does."""
 
-    def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
+    def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """Return all absolute paths at which the file system differs from the task's image, in order.
 
         They are those of files made, changed and deleted, and of directories deleted, made empty, or given another mode
@@ -142,7 +142,6 @@ class Snapshot(Protocol):
 
         Args:
             outside: Directories in which nothing is looked at; ``/`` has no effect.
-            but: Paths in these directories that are looked at all the same, with what is above and below them.
         """
 
     def discard(self) -> None:
@@ -371,6 +370,10 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Stop every environment that still runs, and remove what no attempt needs any more."""
+
+    @property
+    def left_behind(self) -> Sequence[str]:
+        """What could not be removed so far, of this session and of dead ones."""
 
 
 @runtime_checkable

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Collection
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_evocode.plugin.run import SessionRun
     from pytest_evocode.trial.trial import Trial
 
+_NAMED = 3  # of what is left behind
 _SHOW_ALL = 2
 """The verbosity that ``-vv`` asks for."""
 Selected = tuple[SelectedAttempt, ...]
@@ -86,8 +88,18 @@ class EvocodeSession:
                 self.settings.environment, hidden=hidden, failed_builds=self.failed_builds
             )
             # Not at the session's end: one that is refused after this has none.
-            self.config.add_cleanup(self._engine.close)
+            self.config.add_cleanup(partial(self._close, self._engine))
         return self._engine
+
+    def _close(self, engine: Engine) -> None:
+        engine.close()
+        # What a worker leaves is found by its controller, and by the next session.
+        if self.worker_input is None and (left := engine.left_behind):
+            more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+            print(
+                f"evocode: left behind: {', '.join(left[:_NAMED])}{more}; to remove it, run: evocode clean",
+                file=sys.stderr,
+            )
 
     @cached_property
     def failed_builds(self) -> Path:

@@ -118,7 +118,8 @@ class Verdict(ResultsRecord):
     """What the suite found of the agent's system that the task does not declare: paths that its reference solution
     changes, too, and ``/`` where it ran in place. A long list is cut off."""
     lacks_reports: bool = False
-    """Whether none of the files that ``case_reports`` in task.toml names has a case."""
+    """Whether none of the files that ``case_reports`` in task.toml names has a case, or the agent kept the suite from a
+    verdict: it may report cases all the same."""
     void: bool = False
     """Whether a strict session counts no case of it, because the suite trusts the agent's system."""
     repeats: Repeats | None = None

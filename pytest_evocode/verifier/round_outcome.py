@@ -35,7 +35,7 @@ def judge(
         suite = replace(suite, verdict=None, fault=_fault_of_the_task(round_, suite.hang, suite_limit))
     verdict = suite.verdict
     if suite.of_agent:
-        verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, rests_on=round_.verify_in)
+        verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, rests_on=round_.verify_in, lacks_reports=True)
     causes = [suite.of_agent] if suite.of_agent else []
     if agent_timed_out:
         # Without a deadline of the task's it is the agent's own, such as its model's.

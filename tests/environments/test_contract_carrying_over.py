@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
 pytestmark = pytest.mark.matrix
+#: Files, directories and a link in /srv.
+WITH_FILES = """\
+FROM python:3.11-slim-bookworm
+WORKDIR /app
+RUN mkdir -p /srv/dir/sub /srv/empty && echo image | tee /srv/a /srv/b /srv/dir/x /srv/dir/sub/y && ln -s a /srv/link \
+ && echo image > here && chmod 2775 /srv/dir
+"""
 
 
 @contextlib.contextmanager
@@ -202,14 +209,8 @@ def test_volumes_of_the_image_come_along_as_far_as_they_are_asked_for(
 
 @pytest.fixture
 def with_files(make_task: MakeTask, make_environment: MakeEnvironment) -> Environment:
-    """An environment whose image has files, directories and a link in /srv."""
-    return make_environment(
-        make_task(
-            "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
-            "RUN mkdir -p /srv/dir/sub /srv/empty && echo image | tee /srv/a /srv/b /srv/dir/x /srv/dir/sub/y "
-            "&& ln -s a /srv/link && echo image > here\n"
-        )
-    )
+    """An environment whose image has :data:`WITH_FILES`."""
+    return make_environment(make_task(WITH_FILES))
 
 
 def test_exact_files_links_directories_and_deletions_come_along_and_nothing_beside_them(
@@ -264,7 +265,7 @@ def test_directories_above_exact_paths_and_the_files_are_as_in_the_snapshot_with
     owner = with_files.exec("stat -c %u:%g /srv/new/deep").output
     with with_only(with_files, exact=["/srv/new/deep/file", "/srv/new/deep/again", "/srv/dir/new"]) as fork:
         shown = fork.exec("stat -c %a new new/deep dir; stat -c '%a %Y' new/deep/file; ls new/deep", cwd="/srv")
-        assert shown.output == "711\n750\n755\n755 1580608922\nagain\nfile\n"
+        assert shown.output == "711\n750\n2775\n755 1580608922\nagain\nfile\n"
         assert fork.exec("stat -c %u:%g new/deep; cat new/deep/again", cwd="/srv").output == f"{owner}text\n"
         assert fork.exec("[ new/deep/again -ef new/deep/file ]", cwd="/srv").ok
     with with_only(with_files, exact=["/srv/new/deep/not"]) as fork:

@@ -302,11 +302,6 @@ def test_a_snapshot_knows_what_is_not_as_in_the_image(environment: Environment) 
         outside = snapshot.changed_paths(["/app"])
         assert made <= set(outside)
         assert not [path for path in outside if path.startswith("/app")]
-        again = snapshot.changed_paths(["/app", "/opt"], but=["/app/venv", "/opt/link/below"])
-        assert {"/app/venv/lib/x", "/opt/link", "/etc/motd"} <= set(again)
-        assert not {"/app/inside", "/opt/a/c"} & set(again)
-        # That a directory of the agent's is open to others says nothing of what is looked at in it.
-        assert "/app/tree" not in snapshot.changed_paths(["/app"], but=["/app/tree/sub"])
     finally:
         snapshot.discard()
 

@@ -94,7 +94,7 @@ def test_a_docker_host_that_is_no_address(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_daemon_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_evocode.environments.docker.engine._PING_TIMEOUT", 0.5)
+    monkeypatch.setattr("pytest_evocode.environments.docker.client._PING_TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.getsockname()[1]}")
         with pytest.raises(EnvironmentUnavailable, match="no Docker daemon answers"):

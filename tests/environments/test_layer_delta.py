@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from pytest_evocode.environments.carry_over import NewLayer
 from pytest_evocode.environments.docker.layer_delta import Layer, copy_changes, find_changes, read_layer
-from pytest_evocode.environments.overlay import Area, LayeredFiles, list_changes
+from pytest_evocode.environments.overlay import LayeredFiles, list_changes
 
 Operation = tuple[str, str, str]
 
@@ -62,7 +62,7 @@ class Overlay:
 
     def changes(self, layers: Sequence[Path]) -> list[str]:
         """The paths at which these layers differ from the image."""
-        return sorted(list_changes(self.files(layers), self.files([]), Area()))
+        return sorted(list_changes(self.files(layers), self.files([])))
 
     def _wait_for_tick(self) -> None:
         probe = self.directory / "probe"

@@ -73,9 +73,12 @@ class Place:
         return f"{self.env}{', without root' if self.rootless else ''}"
 
     @property
-    def usr_is_the_hosts(self) -> bool:
-        """Whether nobody there can write below ``/usr``."""
+    def has_one_user(self) -> bool:
+        """Whether a suite and the programs that it runs as somebody else are the same user there."""
         return self.rootless and self.env == "sandbox"
+
+    usr_is_the_hosts = has_one_user
+    """Whether nobody there can write below ``/usr``."""
 
     def suite(self, wanted: SuiteName) -> str:
         """Return the suite that is as careful as the one wanted; what runs apart asks for programs by ``workspace``."""

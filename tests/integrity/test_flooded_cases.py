@@ -39,12 +39,13 @@ REPEATS = [
 
 
 @in_all_places(FLOODS)
-def test_a_flood_of_cases_is_an_error_and_no_score(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
+def test_a_flood_of_cases_is_the_agents_failure_and_no_score(
+    attack: Attack, place: Place, play: Play, honest: Honest
+) -> None:
     nothing_done = honest(attack, place)
     played = play(attack, place)
     scores = played.run.scores[played.agent]
-    assert [round_.outcome for round_ in played.record.rounds] == ["error", "error"]
-    assert [round_.fault for round_ in played.record.rounds] == ["infrastructure", "infrastructure"]
+    assert [(round_.outcome, round_.fault) for round_ in played.record.rounds] == [("failed", None)] * 2
     assert all("have test.sh keep" in round_.cause for round_ in played.record.rounds), played.text
     assert (scores["dataset_score"], scores["case_score"]) == (0, 0)
     assert nothing_done.case_score is not None

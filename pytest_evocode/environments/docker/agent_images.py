@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.removal import remove
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -55,5 +56,4 @@ def agent_images(client: APIClient) -> list[AgentImage]:
 
 def remove_agent_image(client: APIClient, image: AgentImage) -> None:
     """Remove an image that is not in use; the next attempt of its agent installs it anew."""
-    with faults(f"removing the {image}"):
-        client.remove_image(image.name)
+    remove(client, "image", image.name, force=False)

@@ -24,6 +24,7 @@ from pytest_evocode.environments.docker.files import (
     ContainerFiles,
     batches,
 )
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshots import MOUNTED, DockerSnapshot, layered_files, layers_can_be_read
 from pytest_evocode.environments.protocol import ExecResult
 from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in
@@ -154,8 +155,7 @@ class CarriedFiles:
         try:
             yield _Looks(ContainerFiles(self.client, created["Id"], None))
         finally:
-            with faults("removing a container"):
-                self.client.remove_container(created["Id"], v=True, force=True)
+            discard(self.client, "container", created["Id"])
 
     def _of_container(self, source: _Looks, path: str, awaited: set[str] | None = None) -> Iterator[bytes]:
         volumes = tuple(self.snapshot.volumes)

@@ -9,6 +9,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ from pytest_evocode.environments.docker.gpus import gpus_of, has_gpus
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
-from pytest_evocode.environments.docker.snapshot_images import SnapshotImage, remove_image_name
+from pytest_evocode.environments.docker.removal import Kind, discard, remove
+from pytest_evocode.environments.docker.snapshot_images import SnapshotImage
 from pytest_evocode.environments.docker.snapshots import (
     COMMENT,
     KEEP_FOR,
@@ -41,6 +43,7 @@ from pytest_evocode.tasks import Network, Task
 if TYPE_CHECKING:
     from docker import APIClient
 
+    from pytest_evocode.environments.docker.client import EngineClient
     from pytest_evocode.environments.egress.proxy import EgressProxy
 
 logger = logging.getLogger(__name__)
@@ -49,8 +52,8 @@ OWNER = "evocode.owner"
 ENGINE = "evocode.engine"
 IMAGE_LAYERS = "evocode.image-layers"
 _UNNAMED = "<none>:<none>"
-_PING_TIMEOUT = 5  # seconds
-_API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace takes a few
+_KNOCKING = 5  # seconds
+_EACH_KIND = 2.0  # seconds in which the rest of a kind is removed, where one is stuck
 
 
 class DockerEngine:
@@ -86,7 +89,7 @@ class DockerEngine:
         self._running: list[DockerEnvironment] = []
         self._network: str | None = None
         self._proxy: EgressProxy | None = None
-        remove_docker_leftovers(self._client)
+        self._client.removals.background(partial(remove_docker_leftovers, self._client))
 
     def create(
         self,
@@ -246,6 +249,11 @@ class DockerEngine:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         remove_reference_state(self._client, key)
 
+    @property
+    def left_behind(self) -> Sequence[str]:
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        return sorted(self._client.removals.left)
+
     def close(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         with self._lock:
@@ -253,15 +261,14 @@ class DockerEngine:
         for environment in running:
             with contextlib.suppress(EnvironmentFault):
                 environment.stop()
-        with contextlib.suppress(EnvironmentFault):
-            _remove_all(self._client, _list_labelled(self._client, f"{ENGINE}={self._own[ENGINE]}"))
-            drop_lists_without_image(self._client)
+        self._client.removals.wait_again()
+        self._client.removals.background(partial(remove_docker_leftovers, self._client, self._own[ENGINE]))
         if self._proxy is not None:
             self._proxy.close()
         self._client.close()
 
 
-def connect() -> APIClient:
+def connect() -> EngineClient:
     """Connect to the daemon that ``DOCKER_HOST``, the current context or the usual socket names.
 
     Raises:
@@ -270,10 +277,11 @@ def connect() -> APIClient:
     host = os.environ.get("DOCKER_HOST", "")
     if not host and not Path("/var/run/docker.sock").exists() and not Path.home().joinpath(".docker/contexts").exists():
         raise EnvironmentUnavailable("there is no Docker socket at /var/run/docker.sock and DOCKER_HOST is not set")
-    from docker import APIClient
     from docker.errors import DockerException
     from docker.utils import kwargs_from_env
     from requests.exceptions import RequestException
+
+    from pytest_evocode.environments.docker.client import EngineClient
 
     settings: dict[str, Any] = {**kwargs_from_env()}
     if not host:
@@ -285,11 +293,9 @@ def connect() -> APIClient:
                 settings["base_url"] = context.Host
     try:
         _knock(settings.get("base_url") or "unix:///var/run/docker.sock")
-        client = APIClient(version="auto", timeout=_PING_TIMEOUT, num_pools=32, **settings)
+        return EngineClient(**settings)
     except (DockerException, RequestException, OSError) as error:
         raise EnvironmentUnavailable(f"no Docker daemon answers at {host or 'its usual socket'}: {error}") from None
-    client.timeout = _API_TIMEOUT
-    return client
 
 
 def _knock(url: str) -> None:
@@ -299,33 +305,31 @@ def _knock(url: str) -> None:
     """
     if url.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as knocking:
-            knocking.settimeout(_PING_TIMEOUT)
+            knocking.settimeout(_KNOCKING)
             knocking.connect(url.removeprefix("unix://"))
 
 
-def find_docker_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
+def find_docker_leftovers(
+    client: APIClient, *, needed_too: bool = False, engine: str = ""
+) -> dict[Kind, list[dict[str, Any]]]:
     """Find the containers, networks, volumes and images of dead sessions.
 
     Args:
         client: A client of the engine.
         needed_too: Include snapshots that an attempt may still be resumed from, and kept containers.
+        engine: Include those of an engine of a living session.
 
     Returns:
         The engine's descriptions of them, by their kind: ``container``, ``network``, ``volume`` or ``image``.
     """
-    labelled = _list_labelled(client, OWNER, needed_too=needed_too)
-    return {kind: list(filter(_is_orphan, entries)) for kind, entries in labelled.items()}
-
-
-def _list_labelled(client: APIClient, label: str, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
-    """List what carries a label as :func:`find_docker_leftovers` does, without reference states."""
     with faults("looking for leftovers"):
-        containers = client.containers(all=True, filters={"label": label})
-        networks = client.networks(filters={"label": label})
-        images = client.images(filters={"label": label})
-        volumes = client.volumes(filters={"label": label})["Volumes"] or ()
+        labelled = {"label": OWNER}
+        containers = client.containers(all=True, filters=labelled)
+        networks = client.networks(filters=labelled)
+        images = client.images(filters=labelled)
+        volumes = client.volumes(filters=labelled)["Volumes"] or ()
     in_use = images_of_kept(containers)
-    return {
+    found: dict[Kind, list[dict[str, Any]]] = {
         "container": [entry for entry in containers if needed_too or not is_kept(entry)],
         "network": networks,
         "volume": [{**entry, "Id": entry["Name"]} for entry in volumes],
@@ -336,44 +340,36 @@ def _list_labelled(client: APIClient, label: str, *, needed_too: bool = False) -
             and not all(map(_is_reference, entry.get("RepoTags") or [""]))
         ],
     }
+    return {kind: [each for each in entries if _is_orphan(each, engine)] for kind, entries in found.items()}
 
 
-def remove_docker_leftovers(client: APIClient) -> None:
-    """Remove the containers, networks, volumes and snapshots of sessions that died on this machine."""
-    _remove_all(client, find_docker_leftovers(client))
+def remove_docker_leftovers(client: EngineClient, engine: str = "") -> None:
+    """Remove the containers, networks, volumes and snapshots of sessions that died on this machine; raises nothing.
+
+    Args:
+        client: A client of the engine.
+        engine: An engine of a living session, whose things are removed as well.
+    """
+    found: dict[Kind, list[dict[str, Any]]] = {}
+    removals = client.removals
+
+    def find() -> None:
+        found.update(find_docker_leftovers(client, engine=engine))
+        removals.forget_failed()
+
+    removals.attempt("what sessions left", find)
+    for kind, entries in found.items():
+        names = [name for entry in entries for name in names_of(kind, entry)]
+        discard(client, kind, *names, wait=_EACH_KIND)
     with contextlib.suppress(EnvironmentFault), faults("looking for snapshots"):
         drop_lists_without_image(client)
 
 
-def _remove_all(client: APIClient, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    for kind, entries in found.items():
-        for entry in entries:
-            with contextlib.suppress(EnvironmentFault):  # Another session may be removing it too.
-                remove_docker_leftover(client, kind, entry)
-
-
-def remove_docker_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> None:
-    """Remove one container with its volumes, one network, volume or image, unless another session was quicker."""
-    from docker.errors import NotFound
-
-    logger.info("removing the %s %s", kind, entry["Id"])
-    with faults(f"removing the {kind} {entry['Id']}"), contextlib.suppress(NotFound):
-        if kind == "container":
-            client.remove_container(entry["Id"], v=True, force=True)
-        elif kind == "network":
-            client.remove_network(entry["Id"])
-        elif kind == "volume":
-            client.remove_volume(entry["Id"], force=True)
-        else:
-            _remove_snapshot(client, entry)
-
-
-def _remove_snapshot(client: APIClient, image: Mapping[str, Any]) -> None:
-    """Remove an image but for its name as a reference state."""
+def names_of(kind: Kind, entry: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names that something is to be removed by: all that an image has but those of reference states."""
+    tags = entry.get("RepoTags") if kind == "image" else ()
     # By name where it has one, which no image on top of it prevents.
-    for name in list(image.get("RepoTags") or ()) or [image["Id"]]:
-        if not _is_reference(name):
-            remove_image_name(client, image["Id"] if name == _UNNAMED else name, force=True)
+    return [entry["Id"] if tag == _UNNAMED else tag for tag in tags or [entry["Id"]] if not _is_reference(tag)]
 
 
 def _is_reference(name: str) -> bool:
@@ -382,15 +378,14 @@ def _is_reference(name: str) -> bool:
 
 def remove_reference_state(client: APIClient, key: str) -> None:
     """Remove the name of a reference state, and the image with it unless it is still a snapshot."""
-    from docker.errors import ImageNotFound
-
-    with faults("removing a reference state"), contextlib.suppress(ImageNotFound):
-        remove_image_name(client, f"{REFERENCES}:{key}")
+    remove(client, "image", f"{REFERENCES}:{key}", force=False)
 
 
-def _is_orphan(entry: Mapping[str, Any]) -> bool:
-    owner = Owner.from_label((entry.get("Labels") or {}).get(OWNER, ""))
-    return owner is not None and not owner.is_alive()
+def _is_orphan(entry: Mapping[str, Any], engine: str) -> bool:
+    labels = entry.get("Labels") or {}
+    owner = Owner.from_label(labels.get(OWNER, ""))
+    is_own = engine != "" and labels.get(ENGINE) == engine
+    return is_own or (owner is not None and not owner.is_alive())
 
 
 def _is_needed(entry: Mapping[str, Any]) -> bool:

@@ -25,6 +25,7 @@ from pytest_evocode.environments.docker.gpus import gpu_requests
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.programs import ProgramContainer
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_chain import SnapshotChain
 from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
@@ -363,8 +364,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         return docker_exec_line(kept, self._filled_in(command), conceal)
 
     def _remove_container(self) -> None:
-        from docker.errors import NotFound
-
         running, self._running = self._running, None
         if running is None:
             self._network.close()
@@ -373,8 +372,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             running.channel.end()
         self._snapshots.settle()  # What they have copied goes with the container.
         logger.debug("removing container %.12s", running.container)
-        with faults("removing a container"), contextlib.suppress(NotFound):
-            self._client.remove_container(running.container, v=True, force=True)
+        discard(self._client, "container", running.container)
         self._network.close()
         if running.channel is not None:
             running.channel.close()

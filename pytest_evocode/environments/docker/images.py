@@ -20,6 +20,7 @@ from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.installing import (
     CERTIFICATES,
     certificates,
@@ -90,8 +91,7 @@ class DockerImages:
             started = time.monotonic()
             measured = self._build(task, task.dockerfile, f"{_TASKS}:measured", _WANTED, "--no-cache")
             write_atomically(known, f"{time.monotonic() - started:.3f}")
-            with faults("removing an image"):
-                self._client.remove_image(measured["Id"], force=True)
+            discard(self._client, "image", measured["Id"])
         return float(known.read_text())
 
     def _ensure(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[dict[str, Any], bool]:

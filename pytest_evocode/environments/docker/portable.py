@@ -22,7 +22,6 @@ from typing import IO, TYPE_CHECKING, Any
 from pytest_evocode.environments.docker.change_lists import write_list
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.snapshots import COMMENT, changed_in_image, own_layers
-from pytest_evocode.environments.overlay import Area
 from pytest_evocode.environments.portable import ExportedLayer
 from pytest_evocode.errors import EnvironmentFault
 
@@ -53,7 +52,7 @@ def export_image(
             _write_saved(client, image, below, archives)
     layers = [ExportedLayer(name, archives.get(name)) for name in names]
     with contextlib.suppress(EnvironmentFault):  # Where nobody here knows it.
-        changes = changed_in_image(image, below, Area())
+        changes = changed_in_image(image, below, ())
         digest = hashlib.sha256("\0".join(sorted(changes)).encode("utf-8", "surrogateescape")).hexdigest()
         name = f"{_CHANGES}:{digest}"
         path = None

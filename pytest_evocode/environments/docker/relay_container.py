@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.environments.docker.execs import FramedStream
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.relay_programs import PROGRAM, WINDOW, arguments
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.egress import PROXY_PORT
 from pytest_evocode.environments.egress.proxy import EgressProxy, ServedEnvironment
 from pytest_evocode.environments.programs import Stream
@@ -122,14 +123,11 @@ class RelayContainer:
 
     def stop(self) -> None:
         """Remove it; a second call does nothing."""
-        from docker.errors import NotFound
-
         container, self.container = self.container, ""
         if not container:
             return
         self._outgoing.put(b"")
-        with faults("removing the container that holds a network"), contextlib.suppress(NotFound):
-            self._client.remove_container(container, v=True, force=True)
+        discard(self._client, "container", container)
         if self._stream is not None:
             self._stream.shutdown()
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.layer_delta import Layer, copy_changes, find_changes, read_layer
 from pytest_evocode.environments.docker.mapped_files import is_plain_overlay, mapped_inodes
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, SnapshotImage
 from pytest_evocode.environments.docker.snapshots import (
     CHANGED_FILES,
@@ -200,9 +201,8 @@ class SnapshotChain:
             with contextlib.suppress(EnvironmentFault):
                 if last is not None:
                     last.release()
-            with contextlib.suppress(EnvironmentFault), faults("removing a container"):
-                if container is not None:
-                    self._client.remove_container(container, v=True, force=True)
+            if container is not None:
+                discard(self._client, "container", container)
 
     def _create(self, image: str) -> str:
         """Create a container whose layer the copy becomes."""

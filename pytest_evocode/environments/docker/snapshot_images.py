@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.errors import EnvironmentFault, SnapshotGone
 
 if TYPE_CHECKING:
@@ -72,19 +72,4 @@ class SnapshotImage:
         if not left:
             with contextlib.suppress(EnvironmentFault):
                 self.wait()
-            with faults("removing a snapshot"):
-                remove_image_name(self._client, self.name, force=True)
-
-
-def remove_image_name(client: APIClient, name: str, *, force: bool = False) -> None:
-    """Remove a name of an image, and the image unless it has other names or other images are on top of it.
-
-    What is left goes with the last image on top of it.
-    """
-    from docker.errors import APIError
-
-    try:
-        client.remove_image(name, force=force)
-    except APIError as error:
-        if "dependent child" not in str(error.explanation):
-            raise
+            discard(self._client, "image", self.name)

@@ -23,8 +23,9 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.change_lists import compare_with_image, read_list, write_list
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, SnapshotImage
-from pytest_evocode.environments.overlay import Area, LayeredFiles, list_changes
+from pytest_evocode.environments.overlay import LayeredFiles, is_below, list_changes
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -71,11 +72,11 @@ class DockerSnapshot:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         return self.source.made
 
-    def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
+    def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         with faults("looking at a snapshot"):
             image = self.client.inspect_image(self.image)  # type: ignore[no-untyped-call]
-        return sorted(changed_in_image(image, self.image_layers, Area([*outside, *MOUNTED], but)))
+        return sorted(changed_in_image(image, self.image_layers, [*outside, *MOUNTED]))
 
     def discard(self) -> None:
         """Remove the image and the copies of volumes."""
@@ -106,7 +107,7 @@ def commit_container(
     labels = snapshot_labels(keep_for, volumes)
     repository, _, tag = image.partition(":")
     with faults("taking a snapshot"), contextlib.ExitStack() as undo:
-        undo.callback(_remove_if_made, client, image)
+        undo.callback(discard, client, "image", image)
         state = client.inspect_container(container)
         compared = not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
@@ -173,12 +174,6 @@ def paused(client: APIClient, container: str) -> Iterator[bool]:
             client.unpause(container)
 
 
-def _remove_if_made(client: APIClient, image: str) -> None:
-    """Remove the image of a snapshot that failed; only the first failure is reported."""
-    with contextlib.suppress(EnvironmentFault), faults("removing a snapshot"):
-        client.remove_image(image, force=True)
-
-
 def copy_volumes(client: APIClient, container: str, volumes: Sequence[str]) -> dict[str, IO[bytes]]:
     """Return a tar of each of a container's volumes."""
     with faults("copying volumes"), contextlib.ExitStack() as undo:
@@ -207,16 +202,16 @@ def layers_can_be_read(container: Mapping[str, Any]) -> bool:
     return driver.get("Name") == "overlay2" and os.access(upper, os.R_OK | os.X_OK)
 
 
-def changed_in_image(image: Mapping[str, Any], below: int, area: Area) -> list[str]:
+def changed_in_image(image: Mapping[str, Any], below: int, outside: Sequence[str]) -> list[str]:
     """Return the paths at which a snapshot's image differs from the one with the first ``below`` of its layers.
 
     Raises EnvironmentFault where that is not known.
     """
     listed = read_list(image["Id"])
     if listed is not None:
-        return [path for path in listed if area.has(path)]
+        return [path for path in listed if not is_below(path, outside)]
     try:
-        return list_changes(*layered_files(image, below), area)
+        return list_changes(*layered_files(image, below), outside)
     except OSError as error:
         raise EnvironmentFault(
             f"what the agent changed is not known: no list of it is kept in {cache_directory()}, where another "

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.environments.entry_points import EntryPoint
 from pytest_evocode.environments.portable import ExportedLayer
 from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
+from pytest_evocode.environments.removals import Removals
 from pytest_evocode.environments.sandbox import leftovers
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, bubblewrap_version, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
@@ -80,6 +82,7 @@ class SandboxEngine:
         self._state_lock: FileLock | None = None
         self._tree: CgroupTree | None = None
         self._proxy: EgressProxy | None = None
+        self._removals = Removals()
         self._limits = limits
         below_usr = tuple(
             path for path in {*(p.resolve() for p in hidden), self._cache} if path.is_dir() and _below_usr(path)
@@ -113,8 +116,7 @@ class SandboxEngine:
                     reasons.append(str(error))
                     self._release_state()
                     continue
-                for layer in leftover_snapshots(self._settings.kept):
-                    remove_tree(self._launcher, layer)
+                self._empty_trash(wait=0)
                 self._tell(without_root)
                 self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds))
                 logger.info(
@@ -158,25 +160,40 @@ class SandboxEngine:
         return replace(settings, launchers=launchers)
 
     def _claim_state(self, parent: Path) -> Path:
-        """Remove the directories of dead sessions, and return a new one, locked while this process lives."""
+        """Throw away what dead sessions left, and return a new directory, locked while this process lives."""
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with leftovers.claim(parent):
             state = Path(tempfile.mkdtemp(dir=parent))
             self._state_lock = try_lock(state / leftovers.LOCK)
             for other in parent.iterdir():
                 if other != state and other.is_dir():
-                    leftovers.remove_state(self._launcher, other)
+                    self._removals.attempt(f"sandbox files {other}", partial(leftovers.throw_away_state, other))
+        for layer in leftover_snapshots(leftovers.kept_snapshots(parent)):
+            self._removals.attempt(f"sandbox files {layer}", partial(leftovers.throw_away, parent, layer))
         return state
 
     def _release_state(self) -> None:
         self._settings.launchers.close()
         tree, self._tree = self._tree, None
-        with leftovers.claim(self._settings.state.parent):
+        state = self._settings.state
+        with leftovers.claim(state.parent):
             if tree is None or tree.remove():
-                remove_tree(self._launcher, self._settings.state)
+                self._removals.attempt(f"sandbox files {state}", partial(leftovers.throw_away, state.parent, state))
             if self._state_lock is not None:
                 self._state_lock.release()
                 self._state_lock = None
+        self._removals.wait_again()
+        self._empty_trash()
+
+    def _empty_trash(self, wait: float | None = None) -> None:
+        trash = leftovers.trash(self._settings.state.parent)
+        empty = partial(leftovers.empty_trash, self._launcher, trash)
+        self._removals.background(partial(self._removals.attempt, f"sandbox files {trash}", empty), wait=wait)
+
+    @property
+    def left_behind(self) -> Sequence[str]:
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        return sorted(self._removals.left)
 
     def create(
         self,

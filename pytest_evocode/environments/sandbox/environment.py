@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -410,7 +411,8 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
         self._network.close()
         self._release_launcher()
         if not keep_files:
-            remove_tree(self._settings.launcher, self.layers.top)
+            with contextlib.suppress(EnvironmentFault):  # It goes with the session's directory.
+                remove_tree(self._settings.launcher, self.layers.top)
 
     def _release_launcher(self) -> None:
         with self._lock:

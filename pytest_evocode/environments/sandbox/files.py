@@ -233,11 +233,12 @@ def list_directory(request: dict[str, Any], output: int) -> dict[str, Any]:
 
 
 def remove_path(path: str) -> None:
-    """Delete whatever is at a path, if anything is."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        _remove_tree(path)
-    elif os.path.lexists(path):
-        os.unlink(path)
+    """Delete whatever is at a path, if anything is; another process may be deleting the same."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.isdir(path) and not os.path.islink(path):
+            _remove_tree(path)
+        elif os.path.lexists(path):
+            os.unlink(path)
 
 
 def _remove_tree(path: str, above: int | None = None) -> None:
@@ -250,31 +251,34 @@ def _remove_tree(path: str, above: int | None = None) -> None:
     waiting = [_remove_files(here)]
     while waiting:
         if waiting[-1]:
-            entered.append(waiting[-1].pop())
-            here = _move(here, entered[-1])
-            waiting.append(_remove_files(here))
+            with contextlib.suppress(FileNotFoundError):
+                here = _move(here, name := waiting[-1].pop())
+                entered.append(name)
+                waiting.append(_remove_files(here))
             continue
         waiting.pop()
         if waiting:
             here = _move(here, "..")
-            os.rmdir(entered.pop(), dir_fd=here)
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(entered.pop(), dir_fd=here)
     os.close(here)
     os.rmdir(path, dir_fd=above)
 
 
 def _remove_files(directory: int) -> list[str]:
     """Delete everything in a directory but directories, and return the names of those."""
-    with os.scandir(directory) as entries:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    found: list[tuple[str, bool]] = []
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
+        found += [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_directory in found:
         if not is_directory:
-            os.unlink(name, dir_fd=directory)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=directory)
     return [name for name, is_directory in found if is_directory]
 
 
 def _move(directory: int, name: str) -> int:
-    """Open a directory by its name in another one, and close that."""
-    try:
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
-    finally:
-        os.close(directory)
+    """Open a directory by its name in another one, which is closed then."""
+    opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+    os.close(directory)
+    return opened

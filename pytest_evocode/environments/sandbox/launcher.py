@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..carry_over import NewLayer
-from ..overlay import Area, LayeredFiles, list_changes
+from ..overlay import LayeredFiles, list_changes
 from . import files, mounts, processes
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
 from .processes import default_signals, signal_inside
@@ -100,7 +100,7 @@ def _list_changes(request: dict[str, Any], output: int) -> dict[str, Any]:
     own_user_namespace()
     image, snapshot = _files_of(request)
     with os.fdopen(output, "wb") as file:
-        for path in list_changes(snapshot, image, Area(request["outside"], request["but"])):
+        for path in list_changes(snapshot, image, request["outside"]):
             file.write(os.fsencode(path) + b"\0")
     return {}
 
@@ -121,8 +121,14 @@ def _carry_over(request: dict[str, Any]) -> dict[str, Any]:
 def _remove_tree(request: dict[str, Any]) -> dict[str, Any]:
     """Delete directories of the host with sandboxes' files, as their root."""
     own_user_namespace()
+    failure = None
     for path in request["paths"]:
-        files.remove_path(path)
+        try:
+            files.remove_path(path)
+        except OSError as error:  # Of the others nothing is to stay.
+            failure = error
+    if failure is not None:
+        raise failure
     return {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import uuid
 from pathlib import Path
 
 from filelock import FileLock
@@ -38,8 +39,26 @@ def reference_states(parent: Path) -> Path:
     return parent.with_name(f"{parent.name}-references")
 
 
+def trash(parent: Path) -> Path:
+    """Return where things wait to be removed: nobody looks into it, so whatever is in it can be removed at any time."""
+    return parent.with_name(f"{parent.name}-trash")
+
+
+def throw_away(parent: Path, path: Path) -> None:
+    """Put a directory into the trash at once, if it is still there."""
+    trash(parent).mkdir(exist_ok=True, mode=0o700)
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, trash(parent) / f"{path.name}-{uuid.uuid4().hex[:8]}")
+
+
+def empty_trash(launcher: Launcher, trash: Path) -> None:
+    """Delete what is in the trash; another session may be doing the same."""
+    with contextlib.suppress(FileNotFoundError):
+        remove_tree(launcher, *trash.iterdir())
+
+
 def find_sandbox_leftovers(*, needed_too: bool = False) -> list[Path]:
-    """Find the directories of dead sessions and the snapshots they kept.
+    """Find the directories of dead sessions, the snapshots they kept, and trash that was not removed to the end.
 
     With ``needed_too``, snapshots that an attempt needs and kept sandboxes are included.
     """
@@ -49,6 +68,7 @@ def find_sandbox_leftovers(*, needed_too: bool = False) -> list[Path]:
             if parent.is_dir():
                 with claim(parent):
                     found += [path for path in sorted(parent.iterdir()) if path.is_dir() and not is_locked(path / LOCK)]
+                found += [trash(parent)] if os.path.isdir(trash(parent)) and os.listdir(trash(parent)) else []
         found += leftover_snapshots(kept_snapshots(parent), needed_too=needed_too)
         found += ended_kept(kept_sandboxes(parent)) if needed_too else []
     return found
@@ -62,23 +82,27 @@ def claim(parent: Path) -> FileLock:
     return FileLock(parent / "claim.lock")
 
 
-def remove_state(launcher: Launcher, state: Path) -> None:
-    """Delete a session's directory and its cgroups, unless the session lives; :func:`claim` must be held."""
+def throw_away_state(state: Path) -> None:
+    """Put a session's directory into the trash and remove its cgroups, unless it lives; :func:`claim` must be held."""
     lock = try_lock(state / LOCK) if state.is_dir() else None
     if lock is not None:
         try:
             logger.info("removing the files of a dead session in %s", state)
             if remove_recorded(state / CGROUPS):
-                remove_tree(launcher, state)
+                throw_away(state.parent, state)
         finally:
             lock.release()
 
 
 def remove_sandbox_leftover(launcher: Launcher, path: Path) -> None:
     """Delete what :func:`find_sandbox_leftovers` found, unless somebody uses it by now."""
-    if path.parent in state_parents():
-        with claim(path.parent):
-            remove_state(launcher, path)
+    parent = path.parent
+    if parent in state_parents():
+        with claim(parent):
+            throw_away_state(path)
+        path = trash(parent)
+    if path in map(trash, state_parents()):
+        empty_trash(launcher, path)
         return
     is_kept = path.is_dir() and path.parent in map(kept_sandboxes, state_parents())
     lock = lock_kept(path) if is_kept else None

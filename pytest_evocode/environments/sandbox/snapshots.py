@@ -55,10 +55,10 @@ class SandboxSnapshot:
         done.set_result(None)
         return done
 
-    def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
+    def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         with open(os.memfd_create("paths"), "w+b") as found:
-            request = {"operation": "list_changes", "outside": list(outside), "but": list(but)}
+            request = {"operation": "list_changes", "outside": list(outside)}
             request |= self.describe(self.below)
             self.launcher.ask(request, [found.fileno()])
             found.seek(0)
@@ -78,8 +78,9 @@ class SandboxSnapshot:
         self.launcher.host_command(_copy_command(self.layer, top))
 
     def discard(self) -> None:
-        """Delete the copy."""
-        remove_tree(self.launcher, self.layer)
+        """Delete the copy; where that fails, it is left to the session's end."""
+        with contextlib.suppress(EnvironmentFault):
+            remove_tree(self.launcher, self.layer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +210,10 @@ def _copy_command(source: Path, target: Path) -> list[str]:
     return ["cp", "-a", "--reflink=auto", "--sparse=always", "--", *layers, str(target)]
 
 
-def remove_tree(launcher: Launcher, path: Path) -> None:
-    """Delete a directory of sandbox files, whatever mode bits an agent left in it."""
-    if os.path.lexists(path):
-        launcher.ask({"operation": "remove_tree", "paths": [str(path)]})
+def remove_tree(launcher: Launcher, *paths: Path) -> None:
+    """Delete directories of sandbox files, whatever mode bits an agent left in them."""
+    if there := [str(path) for path in paths if os.path.lexists(path)]:
+        launcher.ask({"operation": "remove_tree", "paths": there})
 
 
 def is_empty(layer: Path, directory: str) -> bool:

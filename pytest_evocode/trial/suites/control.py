@@ -64,7 +64,8 @@ class ControlledSuites:
         except (Cancelled, SnapshotGone):
             raise
         except Exception as error:  # Whatever it is: what an agent leaves may bring about any.
-            if not (why := self._why_of_agent(round_)):
+            # What is no failure of an environment may be this program's own, so an earlier control says nothing of it.
+            if not (why := self._why_of_agent(round_, anew=not isinstance(error, EvocodeError))):
                 raise
             return SuiteRun("", None, describe_error(error), of_agent=why), None
         if suite.verdict is not None:
@@ -110,8 +111,11 @@ class ControlledSuites:
             logger.info("%s: a suite is run once more: %s", self._context.task.name, describe_error(error))
             return run()
 
-    def _why_of_agent(self, round_: Round) -> str:
-        """Return why it is the agent's doing that a suite has no verdict; empty where it is not known to be."""
+    def _why_of_agent(self, round_: Round, *, anew: bool = False) -> str:
+        """Return why it is the agent's doing that a suite has no verdict; empty where it is not known to be.
+
+        With ``anew`` a control runs now, whatever is known of earlier ones.
+        """
         context = self._context
         if self._is_oracle or context.cancelled.is_set():
             return ""
@@ -120,7 +124,7 @@ class ControlledSuites:
             cases = context.options.cases.get(round_.name)
             key = (engine.image_key(task), content_hash(task.directory), task.verify, round_.index, cases)
             known = _known.setdefault(engine, {})
-            if (where := known.get(key)) is None:
+            if anew or (where := known.get(key)) is None:
                 where = known[key] = self._where_there_is_a_verdict(round_)
             elif where:
                 self._try_engine(round_)  # It may have failed since.

@@ -22,6 +22,7 @@ from pytest_evocode.environments.docker.compose.project import (
     run_compose,
 )
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import EnvironmentFault
@@ -181,8 +182,7 @@ def with_files(client: APIClient, image: str, copies: Sequence[CopiedFiles], lab
             conf = {"Labels": dict(labels)}
             made = client.commit(container, repository=REPOSITORY, tag=uuid.uuid4().hex[:12], conf=conf)
     finally:
-        with faults("removing a container"):
-            client.remove_container(container, v=True, force=True)
+        discard(client, "container", container)
     return str(made["Id"])
 
 

@@ -8,7 +8,6 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +24,7 @@ from pytest_evocode.environments.docker.compose.health import health_of
 from pytest_evocode.environments.docker.compose.project import ComposeProject, Service, VolumeMount
 from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot, VolumeCopy
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
 from pytest_evocode.environments.docker.snapshots import COMMENT, paused, refuse_size
 
@@ -290,7 +290,7 @@ class ServiceGroup:
                         volumes[mount["Name"]] = VolumeCopy(contents, name, mount["Destination"])
                 if whole and self._has_changed(template["Id"], [mount["Destination"] for mount in mounts], service):
                     images[name] = self._commit(template["Id"])
-                    undo.callback(self._client.remove_image, images[name], force=True)
+                    undo.callback(discard, self._client, "image", images[name])
             undo.pop_all()
         return ServicesSnapshot(self._client, templates, images, volumes, main)
 
@@ -346,21 +346,11 @@ class ServiceGroup:
 
 def remove_group(client: APIClient, label: str) -> None:
     """Remove the containers, networks and volumes with a label."""
-    from docker.errors import APIError
-
     chosen = {"label": label}
     with faults("removing services"):
-        containers = [each["Id"] for each in client.containers(all=True, filters=chosen)]
-        with ThreadPoolExecutor(4) as pool:
-            for done in [pool.submit(client.remove_container, each, v=True, force=True) for each in containers]:
-                with contextlib.suppress(APIError):  # Somebody else removes it too.
-                    done.result()
-        for network in client.networks(filters=chosen):
-            with contextlib.suppress(APIError):
-                client.remove_network(network["Id"])
-        for volume in client.volumes(filters=chosen)["Volumes"] or ():
-            with contextlib.suppress(APIError):
-                client.remove_volume(volume["Name"], force=True)
+        discard(client, "container", *(each["Id"] for each in client.containers(all=True, filters=chosen)))
+        discard(client, "network", *(each["Id"] for each in client.networks(filters=chosen)))
+        discard(client, "volume", *(each["Name"] for each in client.volumes(filters=chosen)["Volumes"] or ()))
 
 
 def _parents(path: str) -> list[str]:

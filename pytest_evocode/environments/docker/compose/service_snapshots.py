@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.snapshot_images import remove_image_name
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.environments.docker.removal import discard
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -45,5 +42,4 @@ class ServicesSnapshot:
         for volume in self.volumes.values():
             volume.contents.close()
         for image in self.images.values():
-            with contextlib.suppress(EnvironmentFault), faults("removing a snapshot"):
-                remove_image_name(self.client, image, force=True)
+            discard(self.client, "image", image)

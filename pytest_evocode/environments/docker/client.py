@@ -1,0 +1,47 @@
+"""The SDK's client, with a deadline for every call and errors that name the call and what it was about."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from docker import APIClient
+from requests import Response
+from requests.exceptions import RequestException, Timeout
+
+from pytest_evocode.environments.removals import Removals
+
+_PING_TIMEOUT = 5  # seconds
+_API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace takes a few
+_REMOVAL_TIMEOUT = 20  # seconds; the engine goes on when nobody waits any more
+
+
+class EngineClient(APIClient):
+    """A client of an engine that has answered once.
+
+    Args:
+        settings: As the SDK takes them.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.removals = Removals()
+        self.removal_timeout: float = _PING_TIMEOUT
+        """Seconds for the engine to remove something."""
+        super().__init__(version="auto", timeout=_PING_TIMEOUT, num_pools=32, **settings)
+        self.timeout, self.removal_timeout = _API_TIMEOUT, _REMOVAL_TIMEOUT
+
+    def be_patient(self) -> None:
+        """Give removals as much time as other calls have."""
+        self.removal_timeout = _API_TIMEOUT
+
+    def request(self, method: Any, url: Any, *args: Any, **kwargs: Any) -> Response:
+        """Make a call; see requests."""
+        if method == "DELETE":
+            kwargs["timeout"] = self.removal_timeout
+        call = f"{method} {urlsplit(url).path}"
+        try:
+            return super().request(method, url, *args, **kwargs)
+        except Timeout as error:
+            raise Timeout(f"{call} had no answer within {kwargs.get('timeout')} s") from error
+        except RequestException as error:
+            raise type(error)(f"{call}: {error}") from error
