@@ -51,10 +51,10 @@ def own_devices() -> None:
     """Put devices into the /dev of this process that only the sandbox has that it becomes, where root may make some."""
     if os.getuid() != 0:
         return
-    check(libc.unshare(CLONE_NEWNS), "unshare")
-    _mount("none", "/", _REC | _SLAVE)
-    _mount("tmpfs", "/dev/pts", _NOSUID | _NOEXEC, "tmpfs")  # A sandbox has other terminals than the host.
     with contextlib.suppress(PermissionError):
+        check(libc.unshare(CLONE_NEWNS), "unshare")
+        _mount("none", "/", _REC | _SLAVE)
+        _mount("tmpfs", "/dev/pts", _NOSUID | _NOEXEC, "tmpfs")  # A sandbox has other terminals than the host.
         for name in _DEVICES:
             device, own = f"/dev/{name}", f"/dev/pts/{name}"
             os.mknod(own, stat.S_IFCHR, os.stat(device).st_rdev)
