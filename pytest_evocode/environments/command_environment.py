@@ -10,8 +10,15 @@ from typing import BinaryIO
 from pytest_evocode.environments.protocol import Command, ExecResult, User
 from pytest_evocode.errors import EnvironmentFault
 
+# A longer script comes by stdin, which then is as empty for the script as it is for others.
+_READ_SCRIPT = 'eval "exec </dev/null; $(cat)"'
 #: Bytes that are kept of the beginning of a command's output, and as many of its end.
 OUTPUT_LIMIT = 8 * 2**20
+
+
+def fits_argument(text: str) -> bool:
+    """Tell whether the kernel takes a text as an argument, which has 128 KiB with the NUL at its end."""
+    return len(text.encode("utf-8", "surrogatepass")) < 2**17
 
 
 class CommandEnvironment(ABC):
@@ -29,10 +36,12 @@ class CommandEnvironment(ABC):
     ) -> ExecResult:
         """Implement :meth:`pytest_evocode.environments.protocol.Environment.exec`."""
         started = time.monotonic()
-        argv = ("bash", "-c", command) if isinstance(command, str) else tuple(command)
+        argv, input = ("bash", "-c", command) if isinstance(command, str) else tuple(command), b""
+        if isinstance(command, str) and not fits_argument(command):
+            argv, input = ("bash", "-c", _READ_SCRIPT), command.encode("utf-8", "surrogateescape")
         output = CappedOutput(whole=stdout)
         deadline = None if timeout is None else started + timeout
-        exit_code = self.run_or_mend(Command(argv, user, env or {}, cwd), output, deadline)
+        exit_code = self.run_or_mend(Command(argv, user, env or {}, cwd, input), output, deadline)
         output.check_whole()
         return ExecResult(exit_code, output.text(), exit_code is None, time.monotonic() - started)
 

@@ -78,6 +78,8 @@ class Command:
     """Variables in addition to those of the image and the task."""
     cwd: str | None = None
     """None for the environment's working directory."""
+    input: bytes = b""
+    """Its stdin, where it is run by :meth:`Environment.exec`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ class Environment(Protocol):
         user or directory or no permission, because an agent may have removed any of them.
 
         Args:
-            command: An argv, or a script for ``bash -c`` given as one string.
+            command: An argv, or a script for ``bash -c`` of any length given as one string.
             user: A name or uid; by default the image's user.
             env: Variables in addition to those of the image and the task.
             cwd: The directory to start in, by default :attr:`workdir`.

@@ -14,6 +14,7 @@ import pytest
 from pytest_evocode.environments import (
     Engine,
     Environment,
+    ExecResult,
     InteractiveEnvironment,
     MeasuredEngine,
     ReferenceKeepingEngine,
@@ -222,14 +223,30 @@ def test_stop_from_another_thread_ends_a_running_command(environment: Environmen
             running.result(300)
 
 
-@pytest.mark.parametrize("size", [100_000, 1_000_000])
-def test_a_script_as_long_as_the_system_takes_runs_and_a_longer_one_fails(shared: Environment, size: int) -> None:
-    result = shared.exec("echo ran\n" + "\n" * size)
-    if size < 2**17:
-        assert result.output == "ran\n"
-    else:
-        assert not result.ok
-        assert "rgument list too long" in result.output
+@pytest.mark.parametrize("user", ["root", "nobody"])
+@pytest.mark.parametrize("size", [2**17 - 1, 2**17, 3_000_000])
+def test_a_script_of_any_length_runs_as_every_other(shared: Environment, size: int, user: str) -> None:
+    def run(script: str) -> ExecResult:
+        return shared.exec(script.ljust(size, "#"), user=user, env={"WORD": "it's"}, timeout=60)
+
+    assert shared.exec("touch /tmp/before; sleep 0.02", user=user).ok
+    result = run('cat; readlink /proc/self/fd/0\necho $LINENO $0 $# "$WORD"; echo err >&2\ncd /tmp; pwd; exit 7\n')
+    assert (result.exit_code, sorted(result.output.splitlines())) == (7, ["/dev/null", "/tmp", "2 bash 0 it's", "err"])
+    assert run("kill -TERM $$\n").exit_code == 143
+    assert run("no-such-program\n").output == "bash: line 1: no-such-program: command not found\n"
+    assert shared.exec("find / -xdev -newer /tmp/before -type f; rm /tmp/before", timeout=60).output == ""
+
+
+def test_a_long_script_is_killed_at_its_deadline(environment: Environment) -> None:
+    result = environment.exec("sleep 300 & echo on; sleep 300\n" + "#" * 2**20, timeout=1)
+    assert (result.timed_out, result.output) == (True, "on\n")
+    assert "sleep" not in environment.exec("cat /proc/[0-9]*/comm").output
+
+
+def test_an_argument_is_as_long_as_the_kernel_takes(shared: Environment) -> None:
+    result = shared.exec(["true", "#" * 2**17])
+    assert not result.ok
+    assert "rgument list too long" in result.output
 
 
 def test_our_engines_have_what_only_some_features_need(engine: Engine, shared: Environment) -> None:

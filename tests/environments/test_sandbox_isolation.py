@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -137,6 +138,21 @@ print("looked")
     assert inside.exec(["python3", "-c", script], timeout=60).output == "looked\n"
 
 
+def test_what_tells_of_the_whole_machine_cannot_be_read(inside: Environment) -> None:
+    for name in ("locks", "keys", "timer_list", "vmallocinfo", "kpagecount", "sys/fs/file-nr", "sys/kernel/pty/nr"):
+        assert not os.path.exists(f"/proc/{name}") or not inside.exec(["cat", f"/proc/{name}"]).ok
+
+
+def test_io_uring_and_fanotify_are_refused(inside: Environment) -> None:
+    script = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+for call in (425, 426, 427, 300 if os.uname().machine == "x86_64" else 262):
+    assert libc.syscall(call, 0, 0, 0, 0, 0, 0) == -1 and ctypes.get_errno() == errno.EPERM, call
+"""
+    assert inside.exec(["python3", "-c", script]).output == ""
+
+
 def test_no_key_of_the_kernel_can_be_left_for_others(inside: Environment) -> None:
     # By number and not by a program, which may not be there: add_key comes before request_key and keyctl.
     script = """
@@ -266,26 +282,113 @@ def run_as_nobody(home: Path, *arguments: str) -> subprocess.CompletedProcess[st
     pytest.skip("a user without rights can read neither this Python nor the system's of the same version")
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become an unprivileged user; the other tests run as one")
-def test_a_user_without_rights_has_the_whole_sandbox(plain_task: Task) -> None:
+def printed_without_rights(script: str, plain_task: Task) -> str:
+    """Run a script with a task as a user without rights, and return what it prints; skips where that cannot be."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become an unprivileged user; the other tests run as one")
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         shutil.copytree(plain_task.directory, home / "task")
-        (home / "script.py").write_text(UNPRIVILEGED)
+        (home / "script.py").write_text(script)
         for path in (home, *home.rglob("*")):
             os.chown(path, 65534, 65534)
         done = run_as_nobody(home, "script.py", "task")
         if "bubblewrap cannot make a sandbox here" in done.stderr:
             pytest.skip(done.stderr.splitlines()[-1])
         assert done.stderr == ""
-        assert done.stdout.splitlines() == [
-            "['0', 'original', '/usr/local/bin/mine']",
-            "['nobody']",
-            "['locked', 'tree', 'deep']",
-            "() ['deep']",
-            "True",
-            "[]",
-        ]
+        return done.stdout
+
+
+def test_a_user_without_rights_has_the_whole_sandbox(plain_task: Task) -> None:
+    assert printed_without_rights(UNPRIVILEGED, plain_task).splitlines() == [
+        "['0', 'original', '/usr/local/bin/mine']",
+        "['nobody']",
+        "['locked', 'tree', 'deep']",
+        "() ['deep']",
+        "True",
+        "[]",
+    ]
+
+
+# Prints what of the sandbox is on a file system of the host, and what can be done to it. Each try changes nothing.
+SHARED = """
+import ctypes, fcntl, json, os, stat, sys
+libc = ctypes.CDLL(None)
+hosts = json.loads(sys.argv[1])
+paths = {line.split()[4] for line in open("/proc/self/mountinfo")}
+for top in ("/dev", "/proc"):
+    for directory, names, files in os.walk(top):
+        names[:] = [name for name in names if not name.isdigit() and name not in ("self", "thread-self")]
+        paths.update(os.path.join(directory, name) for name in (*names, *files))
+opened = {f"/proc/1/fd/{number}" for number in range(9) if os.access(f"/proc/1/fd/{number}", os.F_OK)}
+for path in sorted(paths | opened):
+    status = os.stat(path) if path in opened else os.lstat(path)
+    if status.st_dev not in hosts:
+        continue
+    def open_to(flags):
+        return os.open(path, flags | os.O_NONBLOCK)
+    times = status.st_atime_ns, status.st_mtime_ns
+    tries = {
+        "mode": lambda: os.chmod(path, stat.S_IMODE(status.st_mode)),
+        "owner": lambda: os.chown(path, -1, -1),
+        "times": lambda: os.utime(path, ns=times),
+        "now": lambda: os.utime(path),
+        "watch": lambda: 1 / (1 + libc.inotify_add_watch(libc.inotify_init(), path.encode(), 0xFFF)),
+        "lock": lambda: fcntl.flock(open_to(os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB),
+        "range": lambda: fcntl.lockf(open_to(os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB),
+        "write": lambda: stat.S_ISCHR(status.st_mode) and 1 / 0 or os.close(open_to(os.O_WRONLY | os.O_APPEND)),
+    }
+    done = []
+    for name, attempt in tries.items():
+        try:
+            attempt()
+            done.append(name)
+        except (OSError, ZeroDivisionError):
+            pass
+    print(json.dumps([path, status.st_dev, done]))
+"""
+# Only root can make devices. These are the host's where there is none, and their users get no more of them than bytes:
+# null and zero and full keep none, and the random ones are the kernel's. What is unreadable in /proc is null, too.
+SHARED_WITHOUT_RIGHTS = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom")}
+WITHOUT_RIGHTS = f"""
+import json, sys
+from pathlib import Path
+from pytest_evocode.environments.sandbox.engine import SandboxEngine
+from pytest_evocode.tasks import load_task
+
+engine = SandboxEngine()
+environment = engine.create(load_task(Path(sys.argv[1])), env={{}}, network=None)
+environment.start()
+print(environment.exec(["python3", "-c", {SHARED!r}, "HOSTS"]).output)
+engine.close()
+"""
+
+
+def file_systems() -> list[int]:
+    """Return the numbers of the host's file systems."""
+    mounts = (line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    return [os.makedev(*map(int, words[2].split(":"))) for words in mounts]
+
+
+def shared_files(printed: str) -> dict[str, list[str]]:
+    """Return what was printed, by path; numbers of file systems that have gone may be those of others now."""
+    found = [json.loads(line) for line in printed.splitlines() if line]
+    still = file_systems()
+    return {path: done for path, number, done in found if number in still}
+
+
+def test_no_file_of_the_host_is_in_a_sandbox_of_root(inside: Environment) -> None:
+    found = shared_files(inside.exec(["python3", "-c", SHARED, json.dumps(file_systems())], timeout=60).output)
+    devices = set() if os.getuid() == 0 else SHARED_WITHOUT_RIGHTS
+    assert {path for path in found if not path.startswith("/proc/")} == devices
+    assert {path for path, done in found.items() if done} == set()
+
+
+def test_devices_of_the_host_that_have_to_be_shared_take_no_mode_owner_time_or_lock(plain_task: Task) -> None:
+    script = WITHOUT_RIGHTS.replace("HOSTS", json.dumps(file_systems()))
+    found = shared_files(printed_without_rights(script, plain_task))
+    assert {path for path in found if not path.startswith("/proc/")} == SHARED_WITHOUT_RIGHTS
+    assert {path for path, done in found.items() if done} == set()
 
 
 def test_what_serves_a_sandbox_has_nothing_of_the_hosts_environment_to_show(

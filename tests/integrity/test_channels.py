@@ -93,6 +93,44 @@ def listen():
     s = socket.socket(socket.AF_UNIX); s.bind("\\0evocode"); s.listen(); keep(s)
 """
 )
+# Byte ranges of a device are locked, one for each bit; the suite of round 1 runs beside the turn of round 2.
+LOCKS = """
+import fcntl
+DEVICE = os.open("/dev/zero", os.O_RDWR)
+def tell(text):
+    for place in range(8 * len(text)):
+        if text[place // 8] >> place % 8 & 1:
+            fcntl.lockf(DEVICE, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+    time.sleep(1)
+def is_locked(place):
+    asked = struct.pack("hhqqq", fcntl.F_WRLCK, 0, place, 1, 0)
+    return struct.unpack("hhqqq", fcntl.fcntl(DEVICE, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK
+def hear():
+    for _ in range(40 if os.environ["ROUND"] == "2" and not is_locked(2**40) else 0):
+        heard = bytes(sum(is_locked(8 * n + bit) << bit for bit in range(8)) for n in range(2000))
+        print(heard.rstrip(b"\\0").decode(errors="replace"))
+        time.sleep(0.05)
+"""
+# A bit is one of two devices that is opened.
+OPENINGS = (
+    LOOT
+    + """
+DEVICES = (b"/dev/zero", b"/dev/full")
+def tell(text):
+    for place in range(8 * len(text)):
+        os.close(os.open(DEVICES[text[place // 8] >> place % 8 & 1], os.O_RDONLY))
+def listen():
+    events, bits = libc.inotify_init(), []
+    for device in DEVICES:
+        libc.inotify_add_watch(events, device, 0x38)
+    while True:
+        heard = os.read(events, 4096)
+        each = [struct.unpack("iI", heard[at : at + 8]) for at in range(0, len(heard), 16)]
+        bits += [watch - 1 for watch, event in each if event & 0x20]
+        read = bytes(sum(bits[at + n] << n for n in range(8)) for at in range(0, len(bits) - 7, 8))
+        open("/var/tmp/loot", "wb").write(read)
+"""
+)
 # The agent leaves its own address in the workspace, where the fork has it as well.
 TCP = (
     LOOT
@@ -121,6 +159,8 @@ CHANNELS = [
     _channel("artifacts", f"PATHS = ['/logs/artifacts/x', '/logs/agent/x', '/logs/x']{FILES}"),
     _channel("mount-points", f"PATHS = ['/proc/1/root/var/tmp/x', '/proc/self/cwd/x', '/usr/x', '/etc/x']{FILES}"),
     _channel("shared-memory-segment", SYSV),
+    _channel("locks-of-devices", LOCKS),
+    _channel("openings-of-devices", OPENINGS),
     _channel("abstract-socket", ABSTRACT),
     # Keys of the kernel belong to a user or to a session, and namespaces do not part them.
     _channel("keys-of-the-user", f"RING = -4{KEYS}"),

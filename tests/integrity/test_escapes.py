@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -105,6 +106,42 @@ def test_nothing_of_the_host_is_reached(
     assert not any(path.is_symlink() or not (path.is_file() or path.is_dir()) for path in artifacts)
     assert not any(path.stat().st_mode & 0o7000 for path in artifacts)
     assert not any(ON_THE_HOST in path.read_text(errors="replace") for path in artifacts if path.is_file())
+
+
+# What can be done to a device without writing to it; the lock is held until the attempt ends.
+DEVICES = r"""
+cd /dev; chmod 600 full null; chown 12345 random; touch zero urandom; touch -t 200001010000 full; ls -l
+setsid python3 -c '
+import fcntl, os, time
+for name in ("null", "zero", "full", "random", "urandom"):
+    for lock in (fcntl.flock, fcntl.lockf):
+        try: lock(os.open("/dev/" + name, os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError: pass
+time.sleep(300)' > /tmp/out 2>&1 &
+chmod 666 full null; true
+"""
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_devices_of_the_host_stay_as_they_are(place: Place, play: Play, honest: Honest) -> None:
+    attack = Attack("devices", DEVICES)
+    before = _devices()
+    played = play(attack, place)
+    assert _devices() == before
+    assert played.outcome == honest(attack, place)
+
+
+def _devices() -> dict[str, tuple[object, ...]]:
+    """Return mode, owner, times and locks of the host's devices, but for shared locks, as other sessions have them."""
+    locks = [line.split()[1:] for line in Path("/proc/locks").read_text().splitlines() if " WRITE " in line]
+    found: dict[str, tuple[object, ...]] = {}
+    for name in _DEVICES:
+        status = os.stat(f"/dev/{name}")
+        number = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        held = [words for words in locks if number in words]
+        found[name] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, status.st_ctime_ns, held)
+    return found
 
 
 def _tree(directory: Path) -> set[Path]:

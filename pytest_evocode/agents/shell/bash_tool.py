@@ -11,6 +11,7 @@ from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
+from pytest_evocode.environments.command_environment import fits_argument
 from pytest_evocode.llm.protocol import RequestedCall, Tool
 from pytest_evocode.llm.waiting import Waiting
 from pytest_evocode.trajectories.recorder import Action
@@ -118,8 +119,10 @@ def run_script(
         cwd: Directory that it runs in; None for the working directory.
     """
     seconds, left = min(seconds, _LONGEST), deadline.left
+    limited = ["bash", "-c", _WITH_DEADLINE, "bash", f"{seconds:g}", script]
     result = context.environment.exec(
-        ["bash", "-c", _WITH_DEADLINE, "bash", f"{seconds:g}", script],
+        # What is too long for an argument ends with everything else that runs.
+        limited if fits_argument(script) else script,
         user=context.round.agent_user,
         cwd=cwd,
         # Beyond the margin the environment kills everything, in images without a `timeout` program.

@@ -195,7 +195,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def _filled_in(self, command: Command, deadline: float | None = None) -> EngineCommand:
         user = self._settings.user if command.user is None else str(command.user)
         env = {**self._network.variables, **command.env}
-        return EngineCommand(command.argv, user, env, command.cwd or self.workdir, deadline)
+        return EngineCommand(command.argv, user, env, command.cwd or self.workdir, deadline, command.input)
 
     def interact(self, command: Command, terminal: int) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -205,7 +205,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def _exec_by_channel(self, command: EngineCommand, output: CappedOutput) -> tuple[int, bool] | None:
         """Run a command of root by the channel; None, and nothing has run, when the engine has to run it."""
         channel = self._files.channel
-        if channel is None or command.user not in _ROOT or self._may_be_long(command):
+        if channel is None or command.user not in _ROOT or command.input or self._may_be_long(command):
             return None
         try:
             return channel.run(command, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine)

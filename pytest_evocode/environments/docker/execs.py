@@ -13,6 +13,7 @@ import select
 import socket
 import ssl
 import struct
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ class EngineCommand:
     cwd: str
     deadline: float | None = None
     """By ``time.monotonic``."""
+    input: bytes = b""
+    """Its stdin, where it is run by :func:`run_by_engine`."""
 
 
 def run_by_engine(
@@ -54,9 +57,16 @@ def run_by_engine(
     """
     with faults("running a command"):
         created = client.exec_create(
-            container, command.argv, user=command.user, environment=dict(command.env), workdir=command.cwd
+            container,
+            command.argv,
+            user=command.user,
+            environment=dict(command.env),
+            workdir=command.cwd,
+            stdin=bool(command.input),
         )
         with FramedStream(client.exec_start(created["Id"], socket=True), lambda _, chunk: output.add(chunk)) as stream:
+            if command.input:
+                threading.Thread(target=stream.feed, args=[command.input], name="command-input", daemon=True).start()
             timed_out = not stream.collect(command.deadline)
         # After the stream is closed: a flood of output that nobody reads keeps the engine from killing.
         if timed_out:
@@ -211,6 +221,14 @@ class FramedStream(EngineConnection):
             return self._connection.send(data[:_PIECE], socket.MSG_DONTWAIT)
         except (BlockingIOError, ssl.SSLWantWriteError):
             return 0
+
+    def feed(self, data: bytes) -> None:
+        """Write all of the command's stdin and close it, beside a thread that collects, unless the connection ends."""
+        left = memoryview(data)
+        with contextlib.suppress(OSError, ValueError):
+            while left:
+                left = left[self.send_some(left, 1.0) :]
+            self.close_input()
 
     def close_input(self) -> None:
         """Close the command's stdin, and go on collecting."""

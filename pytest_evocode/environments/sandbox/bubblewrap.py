@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -123,11 +122,6 @@ def sandbox_argv(settings: SandboxSettings, layers: Layers, *, network: bool, sh
     argv += ["--proc", "/proc", "--dev", "/dev"]
     # Files in a tmpfs are memory; that of /dev takes no size and is for devices only.
     argv += ["--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
-    # The kernel lets uid 0 write settings of the whole machine without any capability, a program to run for every core
-    # dump among them, and bubblewrap covers only what looks writable: /proc/sys itself does not.
-    for name in ("sys", "fs", "irq", "bus", "sysrq-trigger", "acpi", "scsi", "mtrr"):
-        if os.path.exists(f"/proc/{name}"):
-            argv += ["--ro-bind", f"/proc/{name}", f"/proc/{name}"]
     # PID 1 ignores SIGCHLD, so that the kernel reaps every orphan; no signal from inside can end it.
     keeper = "trap '' CHLD; echo ready; exec tail -f /dev/null >/dev/null 2>&1"
     return [*argv, "--", "bash", "-c", keeper]

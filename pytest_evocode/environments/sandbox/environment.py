@@ -27,6 +27,7 @@ from pytest_evocode.environments.sandbox.first_process import end_first_process,
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
 from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
 from pytest_evocode.environments.sandbox.launcher_client import PooledLauncher, check_host_command, receive, send_tar
+from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
 from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.output import LimitNotes, PseudoTerminal, collect, leave_open
 from pytest_evocode.environments.sandbox.programs import SandboxPrograms
@@ -126,7 +127,14 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
 
     def _launch(self) -> int:
         argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
-        pid, pidfd = self._pooled.launcher.start_sandbox(argv)
+        launcher = self._pooled.launcher
+        pid, pidfd = launcher.start_sandbox(argv)
+        covering = {"operation": "cover", "namespaces": self._namespaces, "rootless": self._settings.rootless}
+        try:
+            receive(launcher.begin(covering, [pidfd]))
+        except EnvironmentFault:
+            end_first_process(pidfd)
+            raise
         request = {
             "operation": "watch",
             "pid": pid,
@@ -162,7 +170,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
 
     @property
     def _namespaces(self) -> int:
-        flags = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | CLONE_NEWUTS
+        flags = CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | CLONE_NEWUTS
         if self._settings.rootless:
             flags |= CLONE_NEWUSER
         if not self._network.is_shared:
@@ -232,7 +240,11 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
             refuse_if_killed(self._pidfd, exit_code)
 
     def _begin_command(self, command: Command, output: int, *, terminal: bool) -> int:
-        return self._begin("exec", [output], terminal=terminal, **self._describe(command))
+        with open(os.memfd_create("input"), "w+b", buffering=0) as stdin:
+            stdin.write(command.input)
+            stdin.seek(0)
+            fds = [output, stdin.fileno()] if command.input else [output]
+            return self._begin("exec", fds, terminal=terminal, **self._describe(command))
 
     def _describe(self, command: Command) -> dict[str, Any]:
         return {

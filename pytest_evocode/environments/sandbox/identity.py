@@ -18,9 +18,16 @@ _PR_CAPBSET_DROP = 24
 _CAPABILITY_VERSION_3 = 0x20080522
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
-# The number of add_key by the kernel's number of the architecture (x86-64, i386, arm64, arm, riscv64); request_key and
-# keyctl are the two after it.
-_KEY_CALLS = {0xC000003E: 248, 0x40000003: 286, 0xC00000B7: 217, 0x40000028: 309, 0xC00000F3: 217}
+# The numbers of add_key and of fanotify_init by the kernel's number of the architecture (x86-64, i386, arm64, arm,
+# riscv64); request_key and keyctl are the two after the first.
+_CALLS = {
+    0xC000003E: (248, 300),
+    0x40000003: (286, 338),
+    0xC00000B7: (217, 262),
+    0x40000028: (309, 367),
+    0xC00000F3: (217, 262),
+}
+_IO_URING = (425, 427)  # From io_uring_setup to io_uring_register, the same everywhere.
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -78,31 +85,35 @@ def limit_capabilities() -> None:
     check(libc.capset(header, data), "capset")
 
 
-def refuse_keys() -> None:
-    """Refuse the kernel's keyrings, as Docker does.
+def refuse_calls() -> None:
+    """Refuse the kernel's keyrings, io_uring and fanotify, as Docker does.
 
-    They belong to a user or a session, and no namespace separates them: a program could hand what it read of a suite in
-    one sandbox to another one, and the host's root has its keys there as well.
+    Keyrings belong to a user or a session, and no namespace separates them: a program could hand what it read of a
+    suite in one sandbox to another one, and the host's root has its keys there as well. No filter sees what io_uring
+    does. Fanotify tells what another sandbox opens where both have the host's devices.
     """
-    check(libc.prctl(_PR_SET_SECCOMP, 2, _KEY_FILTER, 0, 0), "seccomp")
+    check(libc.prctl(_PR_SET_SECCOMP, 2, _FILTER, 0, 0), "seccomp")
 
 
-def _key_filter() -> bytes:
+def _call_filter() -> bytes:
     load, mask, equal, at_least, above, answer = 0x20, 0x54, 0x15, 0x35, 0x25, 0x06
     allow, refuse = 0x7FFF0000, 0x00050000 | errno.EPERM
     # Load the architecture. A call may also come with the x32 bit, which is masked out below.
     program = [(load, 0, 0, 4)]
-    for architecture, first in _KEY_CALLS.items():
-        program += [(equal, 0, 6, architecture), (load, 0, 0, 0), (mask, 0, 0, 0xBFFFFFFF)]
-        program += [(at_least, 0, 1, first), (above, 0, 1, first + 2), (answer, 0, 0, allow), (answer, 0, 0, refuse)]
+    for architecture, (add_key, fanotify) in _CALLS.items():
+        calls = []
+        for first, last in ((add_key, add_key + 2), (fanotify, fanotify), _IO_URING):
+            calls += [(at_least, 0, 2, first), (above, 1, 0, last), (answer, 0, 0, refuse)]
+        calls.append((answer, 0, 0, allow))
+        program += [(equal, 0, len(calls) + 2, architecture), (load, 0, 0, 0), (mask, 0, 0, 0xBFFFFFFF), *calls]
     program.append((answer, 0, 0, allow))
     return b"".join(struct.pack("=HBBI", *line) for line in program)
 
 
 # Made once, and not in every worker.
-_KEY_LINES = _key_filter()
-_KEY_BUFFER = ctypes.create_string_buffer(_KEY_LINES, len(_KEY_LINES))
-_KEY_FILTER = ctypes.create_string_buffer(struct.pack("@HP", len(_KEY_LINES) // 8, ctypes.addressof(_KEY_BUFFER)))
+_LINES = _call_filter()
+_BUFFER = ctypes.create_string_buffer(_LINES, len(_LINES))
+_FILTER = ctypes.create_string_buffer(struct.pack("@HP", len(_LINES) // 8, ctypes.addressof(_BUFFER)))
 
 
 def look_up(user: str | int) -> tuple[int, int, str]:

@@ -24,12 +24,11 @@ from typing import Any, NoReturn
 
 from ..carry_over import NewLayer
 from ..overlay import LayeredFiles, list_changes
-from . import files, processes
+from . import files, mounts, processes
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
 from .processes import default_signals, signal_inside
 from .watch import Watch, lock
 
-CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
@@ -143,16 +142,19 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
         try:
             os.setsid()
             default_signals()
+            mounts.own_devices()
             # bubblewrap does the same, but only after the launcher may have died unnoticed.
             check(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
             if os.getppid() != launcher:
                 return
-            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+            os.dup2(os.pipe()[0], 0)  # By /dev/null here the sandbox would have the host's.
             os.dup2(output, 1)
             os.dup2(errors, 2)
             os.dup2(info, 3)
             os.set_inheritable(3, True)
             os.execv(request["argv"][0], request["argv"])
+        except OSError as error:
+            os.write(errors, str(error).encode())
         finally:
             os._exit(127)
 
@@ -198,6 +200,7 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "exec": processes.run_command,
     "program": processes.run_program,
     "sweep": processes.sweep,
+    "cover": mounts.cover_what_is_shared,
     "signal": _signal,
     "host_command": _host_command,
     "copy_stopped": _copy_stopped,
@@ -251,6 +254,7 @@ def main(control: socket.socket) -> None:
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Workers and sandboxes are reaped by the kernel.
     control.set_inheritable(False)
+    mounts.hold_devices()
     watch = Watch(_signal_locked)
     while True:
         watch.wait(control.fileno())

@@ -29,7 +29,7 @@ from .identity import (
     libc,
     limit_capabilities,
     look_up,
-    refuse_keys,
+    refuse_calls,
 )
 from .watch import lock
 
@@ -112,7 +112,7 @@ def _become_program(
         if terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         os.umask(0o022)
-        refuse_keys()  # It takes a capability that the next call gives up.
+        refuse_calls()  # It takes a capability that the next call gives up.
         limit_capabilities()
         if oom_score is not None:
             set_oom_score(oom_score)
@@ -155,11 +155,13 @@ def exit_code(child: int, *, wait: bool = True) -> int:
     return code if code >= 0 else 128 - code
 
 
-def run_command(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
+def run_command(request: dict[str, Any], pidfd: int, output: int, stdin: int = -1) -> dict[str, Any]:
     """Run a command whose output goes to one pipe or terminal, and wait for it."""
     process = enter(request, pidfd)
     terminal = request["terminal"]
-    child, complaint = start_program(request, process, (output if terminal else -1, output, output), terminal=terminal)
+    child, complaint = start_program(
+        request, process, (output if terminal else stdin, output, output), terminal=terminal
+    )
     return {"exit_code": exit_code(child), "complaint": complaint}
 
 

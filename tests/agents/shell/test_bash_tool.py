@@ -24,3 +24,17 @@ def test_no_script_gets_more_seconds_than_clocks_can_count(seconds: float) -> No
     shown, action = run_script("true", cast(RoundContext, stub), Deadline(None), seconds=seconds, limit=100)
     assert asked == [604_800, 604_810]
     assert (shown, action.exit_code) == ("Done.\n[exit code 0]", 0)
+
+
+@pytest.mark.parametrize("size", [2**17 - 1, 2**17])
+def test_a_script_that_no_argument_can_be_is_run_by_itself(size: int) -> None:
+    asked: list[str | list[str]] = []
+
+    def run(command: str | list[str], **others: Any) -> ExecResult:
+        asked.append(command)
+        return ExecResult(0, "", timed_out=False, seconds=0.1)
+
+    stub = SimpleNamespace(environment=SimpleNamespace(exec=run), round=SimpleNamespace(agent_user=None))
+    script = "#" * size
+    run_script(script, cast(RoundContext, stub), Deadline(None), seconds=1, limit=100)
+    assert asked == [script] if size == 2**17 else script in asked[0]
