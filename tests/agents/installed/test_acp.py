@@ -73,10 +73,11 @@ def test_no_thread_is_left_where_a_program_cannot_be_started(
         raise EnvironmentFault("the engine is down")
 
     monkeypatch.setattr(SandboxEnvironment, "open_program", fail)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     (record,) = attempt(agent(), make_task("say: x\n", files=FILES))
     assert record.outcome == "error"
-    assert threading.active_count() == before
+    # Others may end meanwhile, such as those that remove what other tests left.
+    assert set(threading.enumerate()) <= before
 
 
 class Installed(AcpAgent):
