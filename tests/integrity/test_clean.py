@@ -84,7 +84,7 @@ def test_nothing_in_the_workdir_gives_the_program_rights(
     assert played.outcome == honest(attack, place)
 
 
-@in_all_places([Attack(f"workdir-{name}", f"mkdir -p /srv/work; cp -a /app/. /srv/work; cd /; rm -rf /app; ln -s {target} /app",
+@in_all_places([Attack(f"workdir-{name}", f"[ -L /app ] || {{ mkdir -p /srv/work; cp -a /app/. /srv/work; cd /; rm -rf /app; ln -s {target} /app; }}",
                        suite="careless") for name, target in LINKS.items()], CLEAN)  # fmt: skip
 def test_a_link_in_place_of_the_workdir_leads_nowhere(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     suite = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from tests.integrity.places import SEPARATE, Attack, Place, in_all_places
+from tests.integrity.places import CLEAN, SEPARATE, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -81,8 +81,12 @@ START_UP_FILES = [
         "grep -v ^$u: /etc/passwd > /tmp/p; echo $u:x:0:0::/app:/app/forge.sh >> /tmp/p; cat /tmp/p > /etc/passwd; done",
     ),
     Attack("names-of-hosts", "echo '0.0.0.0 localhost' > /etc/hosts; echo 'nameserver 0.0.0.0' > /etc/resolv.conf"),
-    # The suite starts in the working directory, wherever that leads.
-    Attack("workdir-is-a-symlink", "cd /; cp -a /app /var/tmp/app-$ROUND; rm -rf /app; ln -s /var/tmp/app-$ROUND /app"),
+    # The suite starts in the working directory, wherever that leads; a clean one then has none (test_clean.py).
+    Attack(
+        "workdir-is-a-symlink",
+        "cd /; cp -a /app /var/tmp/app-$ROUND; rm -rf /app; ln -s /var/tmp/app-$ROUND /app",
+        not_promised=CLEAN,
+    ),
 ]
 
 
