@@ -15,7 +15,6 @@ import pytest
 
 from pytest_evocode.environments.docker.engine import OWNER, connect, remove_docker_leftovers
 from pytest_evocode.environments.owners import Owner
-from tests.environments.conftest import BASE
 from tests.environments.fake_engine import REAL, FakeEngine, fake_engine
 
 if TYPE_CHECKING:
@@ -171,9 +170,9 @@ def test_a_container_that_the_engine_does_not_delete_is_named_and_stops_no_sessi
     write_task: WriteTask, run_tasks: RunTasks, wire: FakeEngine
 ) -> None:
     write_task("a", 1, toml=NO_NETWORK)
-    dead = str(replace(Owner.this(), started=1))
-    with contextlib.closing(connect()) as client:
-        stuck = client.create_container(BASE, ["true"], labels={OWNER: dead})["Id"]
+    # A real one would be removed by any other session of this machine.
+    stuck, dead = "0123456789ab" * 5 + "cdef", str(replace(Owner.this(), started=1))
+    wire.lies("GET /containers/json", [{"Id": stuck, "Names": ["/stuck"], "ImageID": "i", "Labels": {OWNER: dead}}])
     wire.hangs(f"DELETE /containers/{stuck}")
     session = run_tasks("tasks", env="docker", subprocess=True)
     assert (session.outcomes, session.exit_status) == ({"passed": 1}, 0)
