@@ -68,6 +68,7 @@ def test_a_name_with_spaces_is_played_recorded_and_reported(write_task: WriteTas
         (("-o", "evocode_reward_key=style"), {"failed": 1}),
     ],
 )
+@pytest.mark.matrix
 def test_the_session_names_the_reward_that_decides(
     write_task: WriteTask, run_tasks: RunTasks, arguments: tuple[str, ...], outcomes: dict[str, int]
 ) -> None:

@@ -67,6 +67,7 @@ def works(environment: ProgramEnvironment) -> bool:
     return processes(environment) == [] and (result.exit_code, result.stdout) == (0, b"as ever\n")
 
 
+@pytest.mark.nightly  # By day test_contract_limits.py has a fork bomb.
 def test_a_fork_bomb_ends_with_the_run_that_waits_for_it(small: ProgramEnvironment) -> None:
     result = small.run_program(bash(f"{BOMB} sleep 300"), timeout=2, limit=2**16)
     assert result.exit_code != 0

@@ -130,6 +130,7 @@ def test_nothing_runs_there_any_more(keep: Keep) -> None:
     assert keep().shell("cat /proc/[0-9]*/comm | grep -c sleep") == "0\n"
 
 
+@pytest.mark.nightly  # By day forks are entered once, above.
 def test_what_is_changed_there_is_found_again(keep: Keep) -> None:
     kept = keep()
     kept.shell("echo mine > /tests/added")

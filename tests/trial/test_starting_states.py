@@ -301,6 +301,7 @@ def test_a_secret_that_the_agent_declares_is_in_its_container_and_in_no_state(
 # What agents bring, and endings.
 
 
+@pytest.mark.nightly  # By day tests/environments/test_contract_installations.py has images with what an agent needs.
 def test_what_an_agent_needs_in_its_image_is_there_and_its_states_are_its_own(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted]
 ) -> None:

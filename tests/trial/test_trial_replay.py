@@ -162,6 +162,7 @@ def test_a_turn_that_was_out_of_time_is_so_again(make_task: MakeTask, scripted: 
     assert changes_of(played) == changes_of(recorded)
 
 
+@pytest.mark.nightly  # By day the other replays have what a command left.
 def test_a_command_that_was_killed_is_killed_again_and_services_live_on(
     make_task: MakeTask, scripted: type[Scripted], play: Play
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
@@ -31,6 +32,7 @@ def test_paper_has_the_content_in_dark_ink_and_nothing_to_click(view: Open) -> N
     assert page.evaluate(_CUT) == []
 
 
+@pytest.mark.nightly  # By day axe looks at light and dark.
 def test_forced_colours_leave_borders_letters_and_charts(view: Open) -> None:
     viewer = view(forced_colors="active")
     page = viewer.open("#/task/t0-ledger")

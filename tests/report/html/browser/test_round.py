@@ -131,9 +131,9 @@ def test_a_round_without_a_record_says_where_to_go(view: Open) -> None:
 
 
 def test_a_round_without_recordings_says_so(view: Open) -> None:
-    page = view().open("#/round/t0-ledger-2-1/1?tab=changes")
-    page.get_by_text("was not recorded").wait_for()
-    page = view().open("#/trajectory/t0-ledger-2-1/1")
+    viewer = view()
+    viewer.open("#/round/t0-ledger-2-1/1?tab=changes").get_by_text("was not recorded").wait_for()
+    page = viewer.go("#/trajectory/t0-ledger-2-1/1")
     page.get_by_text("No trajectory of this round").wait_for()
 
 
