@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 
 def single(root: Path, name: str, toml: str = "", **files: str) -> Path:
     """Write a task without steps, whose suite passes."""

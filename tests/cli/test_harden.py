@@ -10,7 +10,7 @@ from pytest_evocode.checks.attacks import ATTACKS
 from tests.acceptance.tasks import task_writer
 from tests.cli.conftest import Evocode
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 #: Looks at nothing that was asked for, and believes each of these commands.
 CARELESS = """

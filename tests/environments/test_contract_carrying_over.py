@@ -13,7 +13,7 @@ from pytest_evocode.environments import Environment
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 #: Files, directories and a link in /srv.
 WITH_FILES = """\
 FROM python:3.11-slim-bookworm

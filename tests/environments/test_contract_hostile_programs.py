@@ -15,7 +15,7 @@ from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
 from tests.environments.test_contract_programs import WAIT, bash, opened, processes
 
-pytestmark = [pytest.mark.slow, pytest.mark.matrix]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.matrix]
 
 BOMB = "bomb() { bomb | bomb & }; bomb; "
 FULL = """

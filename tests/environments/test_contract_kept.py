@@ -21,7 +21,7 @@ from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, start_engine
 from tests.terminals import HANGS, Person
 
-pytestmark = [pytest.mark.slow, pytest.mark.matrix]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.matrix]
 
 ROOT = Path(__file__).parents[2]
 SESSION = """

@@ -13,7 +13,7 @@ from pytest_evocode.environments.own_shell import SHELL, mendable
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 BASH = "rm -f /usr/bin/bash /bin/bash"
 # All of `rm -rf /` that matters here: each other file of /usr would take a sandbox a millisecond.

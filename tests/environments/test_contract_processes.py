@@ -10,7 +10,7 @@ import pytest
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 PROCESSES = "cd /proc; for p in [0-9]*; do [ $p = 1 ] || [ $p = $$ ] || cat $p/comm 2>/dev/null; done; true"
 # Between its fork and its exec a background process has its shell's name.

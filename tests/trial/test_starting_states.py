@@ -21,6 +21,8 @@ from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
 
+pytestmark = pytest.mark.turns(2)
+
 PASS = "echo 1 > /logs/verifier/reward.txt"
 PLACE = '[metadata.evocode]\nverify_in = "in-place"\n'
 KEPT = TrialOptions(references=True)

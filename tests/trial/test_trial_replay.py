@@ -27,7 +27,7 @@ from tests import atif
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 # Its reward is what the workspace has, to the last digit.
 BY_CHANCE = "echo 0.$(cat chance) > /logs/verifier/reward.txt"

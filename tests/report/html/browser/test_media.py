@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
 
+pytestmark = pytest.mark.turns(3)
+
 #: The height of what is on the page, and of the lists and grids in it that would scroll.
 _CUT = """() => [...document.querySelectorAll(".cells, .virtual, .table-long")]
     .filter(each => each.scrollHeight > each.clientHeight + 1).map(each => each.className)"""

@@ -16,6 +16,8 @@ from tests.report.html.browser.viewing import Viewer, file_base
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+pytestmark = pytest.mark.turns(3)
+
 ROUND = "#/round/t0-ledger-0-1/8"
 TRAJECTORY = "#/trajectory/t0-ledger-0-1/2"
 

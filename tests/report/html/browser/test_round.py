@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
@@ -14,6 +15,8 @@ from tests.report.html.sample import sample_report, write_sample
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+pytestmark = pytest.mark.turns(3)
 
 FAILED = {"status": "failed", "failure": "new miss"}
 #: A round of the sample with a new miss, regressions and carried cases.

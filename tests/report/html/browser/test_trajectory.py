@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.report.html.browser.conftest import Open
 from tests.report.html.browser.viewing import file_base
 from tests.report.html.sample import sample_report, write_sample
+
+pytestmark = pytest.mark.turns(3)
 
 #: 40 steps in two parts; the second begins with step 26.
 PLACE = "#/trajectory/t0-ledger-0-1/2"
