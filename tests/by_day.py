@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -134,6 +135,7 @@ def left_to_the_night(
     left: dict[pytest.Item, str] = {}
     seen: defaultdict[object, list[object]] = defaultdict(list)
     folders: defaultdict[Path, list[pytest.Item]] = defaultdict(list)
+    reach = cache(changes.reach)  # Files have many tests, and days many changes.
     for item in items:
         guards, matrix = item.get_closest_marker("guards"), item.get_closest_marker("matrix")
         callspec: Any = getattr(item, "callspec", None)
@@ -145,7 +147,7 @@ def left_to_the_night(
         if turns and in_turns and not _has_its_turn(item, turns.args[0], changes.commit):
             left[item] = "tests of other turns"
             continue
-        if guards and not changes.reach(guards.args[0], item.path.relative_to(root)):
+        if guards and not reach(guards.args[0], item.path.relative_to(root)):
             group, value, reason = item.path, None, "tests of what did not change"
         elif matrix and callspec:
             group, reason = item.nodeid.partition("[")[0], "parameter sets"
