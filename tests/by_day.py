@@ -4,8 +4,9 @@
 - ``matrix``: all parameter sets of a function but the first; with a parameter's name, as in ``matrix("attack")``, all
   but the first with each of its values.
 - ``guards("trial")``: where no change reaches this package, all tests of a module but the first.
+- ``turns(3)``: two of three functions. Whose turn it is, the commit chooses.
 
-Of the last two, one more of each folder is run, which the commit chooses.
+Of ``matrix`` and ``guards`` one more of each folder is run, which the commit chooses, too.
 
 ``--night`` leaves nothing out, and neither does a session that names its tests, by ``::`` or ``--lf``. Before a commit
 ``--changed`` runs the tests of packages that have changed since the last one, and test files that have changed.
@@ -19,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -102,7 +104,8 @@ class ByDay:
         """Choose among what other options have left."""
         if self._all:
             return
-        left = left_to_the_night(items, self._changes, self._config.rootpath)
+        in_turns = not self._config.option.changed
+        left = left_to_the_night(items, self._changes, self._config.rootpath, in_turns=in_turns)
         self._left = Counter(left.values())
         self._config.hook.pytest_deselected(items=[*left])
         items[:] = [item for item in items if item not in left]
@@ -125,11 +128,14 @@ class ByDay:
             terminalreporter.write_line(f"left to the night: {left}")
 
 
-def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path) -> dict[pytest.Item, str]:
+def left_to_the_night(
+    items: Iterable[pytest.Item], changes: Changes, root: Path, *, in_turns: bool = True
+) -> dict[pytest.Item, str]:
     """Return the tests that a run by day leaves out, each with the reason."""
     left: dict[pytest.Item, str] = {}
     seen: defaultdict[object, list[object]] = defaultdict(list)
     folders: defaultdict[Path, list[pytest.Item]] = defaultdict(list)
+    reach = cache(changes.reach)  # Files have many tests, and days many changes.
     for item in items:
         guards, matrix = item.get_closest_marker("guards"), item.get_closest_marker("matrix")
         callspec: Any = getattr(item, "callspec", None)
@@ -137,7 +143,11 @@ def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path
         if item.get_closest_marker("nightly"):
             left[item] = "nightly tests"
             continue
-        if guards and not changes.reach(guards.args[0], item.path.relative_to(root)):
+        turns = item.get_closest_marker("turns")
+        if turns and in_turns and not _has_its_turn(item, turns.args[0], changes.commit):
+            left[item] = "tests of other turns"
+            continue
+        if guards and not reach(guards.args[0], item.path.relative_to(root)):
             group, value, reason = item.path, None, "tests of what did not change"
         elif matrix and callspec:
             group, reason = item.nodeid.partition("[")[0], "parameter sets"
@@ -152,6 +162,11 @@ def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path
         digests = {sha256(f"{changes.commit} {item.nodeid}".encode()).digest(): item for item in folder}
         del left[digests[min(digests)]]
     return left
+
+
+def _has_its_turn(item: pytest.Item, number: int, commit: str) -> bool:
+    function = item.nodeid.partition("[")[0]
+    return int(sha256(f"{function} {commit}".encode()).hexdigest(), 16) % number == 0
 
 
 def changes(root: Path, since: str = "") -> Changes:

@@ -21,7 +21,7 @@ from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, start_engine
 from tests.terminals import HANGS, Person
 
-pytestmark = [pytest.mark.slow, pytest.mark.matrix]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.matrix]
 
 ROOT = Path(__file__).parents[2]
 SESSION = """
@@ -135,6 +135,7 @@ def test_nothing_runs_there_any_more(keep: Keep) -> None:
     assert keep().shell("cat /proc/[0-9]*/comm | grep -c sleep") == "0\n"
 
 
+@pytest.mark.nightly  # By day forks are entered once, above.
 def test_what_is_changed_there_is_found_again(keep: Keep) -> None:
     kept = keep()
     kept.shell("echo mine > /tests/added")
