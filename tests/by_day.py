@@ -4,7 +4,8 @@
 - ``matrix``: all parameter sets of a function but the first; with a parameter's name, as in ``matrix("attack")``, all
   but the first with each of its values.
 - ``guards("trial")``: where no change reaches this package, all tests of a module but the first.
-- ``turns(3)``: two of three functions. Whose turn it is, the commit chooses.
+- ``turns(3)``: where neither the file nor the package that its folder is named for has changed, two of three functions.
+  Whose turn it is, the commit chooses.
 
 Of ``matrix`` and ``guards`` one more of each folder is run, which the commit chooses, too.
 
@@ -60,7 +61,7 @@ class Changes:
     def own(self, test: PurePath) -> bool:
         """Return whether the test file has changed, or the package that its folder is named for."""
         packages = {PurePath(PurePath(path).parts[1]).stem for path in self.files if path.startswith(f"{_PACKAGE}/")}
-        return str(test) in self.files or not packages.isdisjoint(test.parts[1:2])
+        return not self.since or str(test) in self.files or not packages.isdisjoint(test.parts[1:2])
 
     def __str__(self) -> str:
         by = f"by commit {self.commit[:10] or 'none'}"
@@ -104,8 +105,7 @@ class ByDay:
         """Choose among what other options have left."""
         if self._all:
             return
-        in_turns = not self._config.option.changed
-        left = left_to_the_night(items, self._changes, self._config.rootpath, in_turns=in_turns)
+        left = left_to_the_night(items, self._changes, self._config.rootpath)
         self._left = Counter(left.values())
         self._config.hook.pytest_deselected(items=[*left])
         items[:] = [item for item in items if item not in left]
@@ -128,26 +128,25 @@ class ByDay:
             terminalreporter.write_line(f"left to the night: {left}")
 
 
-def left_to_the_night(
-    items: Iterable[pytest.Item], changes: Changes, root: Path, *, in_turns: bool = True
-) -> dict[pytest.Item, str]:
+def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path) -> dict[pytest.Item, str]:
     """Return the tests that a run by day leaves out, each with the reason."""
     left: dict[pytest.Item, str] = {}
     seen: defaultdict[object, list[object]] = defaultdict(list)
     folders: defaultdict[Path, list[pytest.Item]] = defaultdict(list)
-    reach = cache(changes.reach)  # Files have many tests, and days many changes.
+    reach, own = cache(changes.reach), cache(changes.own)  # Files have many tests, and days many changes.
     for item in items:
         guards, matrix = item.get_closest_marker("guards"), item.get_closest_marker("matrix")
         callspec: Any = getattr(item, "callspec", None)
+        test = item.path.relative_to(root)
         group: object
         if item.get_closest_marker("nightly"):
             left[item] = "nightly tests"
             continue
         turns = item.get_closest_marker("turns")
-        if turns and in_turns and not _has_its_turn(item, turns.args[0], changes.commit):
+        if turns and not own(test) and not _has_its_turn(item, turns.args[0], changes.commit):
             left[item] = "tests of other turns"
             continue
-        if guards and not reach(guards.args[0], item.path.relative_to(root)):
+        if guards and not reach(guards.args[0], test):
             group, value, reason = item.path, None, "tests of what did not change"
         elif matrix and callspec:
             group, reason = item.nodeid.partition("[")[0], "parameter sets"

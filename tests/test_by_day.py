@@ -146,10 +146,10 @@ def test_of_functions_that_take_turns_each_has_its_day_with_all_its_parameter_se
     assert {name for day in days for name in day} == {f"test_{letter}[{n}]" for letter in "abcdefg" for n in (0, 1)}
     assert 0.15 < sum(map(len, days)) / len(days) / 14 < 0.5
     assert all(day == [f"{name.partition('[')[0]}[{n}]" for name in day[::2] for n in (0, 1)] for day in days)
-    # Whoever changes what they are about has all of them before a commit.
-    changed = Changes("1", "since", ["tests/trial/test_x.py"], [])
-    monkeypatch.setattr(by_day, "changes", lambda root, since: changed)
-    assert len(ran(pytester, "--changed")) == 14
+    for path in ("tests/trial/test_x.py", "pytest_evocode/trial/other.py"):
+        changed = Changes("1", "since", [path], [])
+        monkeypatch.setattr(by_day, "changes", lambda root, since, changed=changed: changed)
+        assert len(ran(pytester)) == len(ran(pytester, "--changed")) == 14
 
 
 def test_workers_choose_what_one_process_does(repository: Path, pytester: pytest.Pytester) -> None:
