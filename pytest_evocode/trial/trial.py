@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -184,7 +184,6 @@ class Trial:
 
     def last_state(self) -> Snapshot:
         """Return the state after the last round that is run, once its record is there; for ``options.hold_last``."""
-        self._verdicts.wait_until_kept()  # Who looks for this state next is to find it.
         return self._checkpoints.snapshot_of(len(self._rounds))
 
     def wait_environment(self) -> Environment:
@@ -210,11 +209,6 @@ class Trial:
     def output_of(self, index: int) -> str:
         """Return what the suite of a round printed, once its record is there; empty where a directory has it."""
         return self._records.outputs.get(index, "")
-
-    @property
-    def flags_of_artifacts(self) -> Mapping[str, tuple[str, ...]]:
-        """What is to be said of artifacts, by round, once the attempt is closed; records on disk have it as flags."""
-        return self._records.flags_of_artifacts()
 
     @property
     def storage_notes(self) -> tuple[str, ...]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
 
 from pytest_evocode.environments import Environment, ProgramEnvironment
-from pytest_evocode.environments.services import place_of
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.clock import put_clock_forward
 from pytest_evocode.verifier.fork_session import ForkSession
@@ -16,7 +14,7 @@ from pytest_evocode.verifier.native import run_native
 from pytest_evocode.verifier.native_session import NativeSession
 from pytest_evocode.verifier.script import run_script
 from pytest_evocode.verifier.separate_session import SeparateSession
-from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
+from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
 
 
 def run_suite(
@@ -26,14 +24,11 @@ def run_suite(
     settings: SuiteSettings,
     *,
     verifier: ProgramEnvironment | None = None,
-    artifacts: Path | None = None,
-    logs: Path | None = None,
 ) -> SuiteRun:
     """Run the suite of one round and return what came of it.
 
     ``fork`` comes from the round's snapshot, with the verifier's directories empty; the caller starts and stops it.
-    ``verifier`` is where a native suite runs apart from the fork; with None it runs in it. ``artifacts`` is where to
-    collect what the task declares, and ``logs`` what a script leaves in ``/logs/verifier``; None to collect nothing.
+    ``verifier`` is where a native suite runs apart from the fork; with None it runs in it.
     Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
     """
     started = time.monotonic()
@@ -50,14 +45,10 @@ def run_suite(
             passed = {case.id for case in verdict.cases if case.status == "passed"}
             pinned = (len(passed & settings.pinned.keys()), len(settings.pinned))
         verdict = verdict.model_copy(update={"pinned": pinned})
-    left_out = collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
-    if logs is not None and suite.more_logs:
-        left_out += collect_logs(fork, logs)
     return replace(
         suite,
         verdict=verdict,
         seconds=time.monotonic() - started,
-        left_out=left_out,
         days=settings.days if clock else 0,
     )
 
@@ -90,24 +81,3 @@ def _clock(
     return put_clock_forward(fork, ["date", "+%s"], settings.days) and put_clock_forward(
         verifier, by_python, settings.days
     )
-
-
-def collect_logs(fork: Environment, target: Path) -> tuple[str, ...]:
-    """Collect what a script left in ``/logs/verifier``, as it wrote it, and return what was left out, with reasons.
-
-    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
-    """
-    return fork.download(LOGS, target)
-
-
-def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:
-    """Collect what a task declares after a round, and return what was left out, with reasons.
-
-    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
-    """
-    left_out = list(fork.download("/logs/artifacts", target))
-    for artifact in round_.artifacts:
-        destination = target / (artifact.destination or PurePosixPath(artifact.source).name)
-        place = place_of(fork, artifact.service)
-        left_out += place.download(artifact.source, destination, exclude=artifact.exclude)
-    return tuple(left_out)

@@ -68,7 +68,7 @@ class SuiteRun:
     more_logs: bool = False
     """Whether a script left more in ``/logs/verifier`` than a reward, or than what is the same in a record."""
     left_out: tuple[str, ...] = ()
-    """Artifacts that were not collected, with reasons."""
+    """What is to be said of artifacts that were not collected."""
     left_behind: int = 0
     """How many of these changes the suite did not find, where it may matter."""
     changes: ChangesFile | None = None

@@ -8,18 +8,20 @@ import logging
 import os
 import shutil
 from contextlib import AbstractContextManager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
+from pytest_evocode.environments.services import place_of
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.service_records import SERVICES, record_services
-from pytest_evocode.verifier import SuiteSettings, collect_artifacts, collect_logs
+from pytest_evocode.verifier import SuiteSettings
+from pytest_evocode.verifier.suite_run import LOGS
 
 T = TypeVar("T")
 _FULL = os.strerror(errno.ENOSPC)
@@ -69,7 +71,7 @@ class LeftFork:
             left_out = collect_artifacts(self.environment, self.round, beside / "artifacts")
             flags = [f"artifact left out: {reason}" for reason in left_out]
             if self.more_logs:
-                left_out += (logs_left_out := collect_logs(self.place, beside / SUITE_LOGS))
+                left_out += (logs_left_out := self.place.download(LOGS, beside / SUITE_LOGS))
                 flags += [f"suite log left out: {reason}" for reason in logs_left_out]
             if (entered := entered_program(self.place)) is not None and (output := entered.output()):
                 (beside / SUITE_LOGS).mkdir(parents=True, exist_ok=True)
@@ -114,6 +116,19 @@ class LeftFork:
         """Remove the fork; a failure is passed over, because the engine removes what is left when it closes."""
         with self._life.pop_all(), contextlib.suppress(EnvironmentFault):
             self.environment.stop()
+
+
+def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:
+    """Collect what a task declares after a round, and return what was left out, with reasons.
+
+    Raises EnvironmentFault when the engine fails.
+    """
+    left_out = list(fork.download("/logs/artifacts", target))
+    for artifact in round_.artifacts:
+        destination = target / (artifact.destination or PurePosixPath(artifact.source).name)
+        place = place_of(fork, artifact.service)
+        left_out += place.download(artifact.source, destination, exclude=artifact.exclude)
+    return tuple(left_out)
 
 
 def _remove_tree(directory: Path) -> None:

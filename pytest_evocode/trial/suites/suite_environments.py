@@ -1,94 +1,119 @@
-"""The environments that suites have for themselves, with nothing of the agent's but artifacts: one for each suite."""
+"""The environments in which suites run apart from what the agent made."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 from collections.abc import Iterator
-from concurrent.futures import Future
 
-from pytest_evocode.environments import BuildingEngine, BuildWish, Environment
+from pytest_evocode.environments import BuildingEngine, BuildWish, Environment, ProgramEnvironment
 from pytest_evocode.environments.entry_points import enter
+from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.tasks import Network, Round, SuiteEnvironment, resolve_env
+from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.suites.started_environments import StartedEnvironments, start_beside
+from pytest_evocode.trial.suites.running import RunningSuites
+from pytest_evocode.verifier import SuiteHome, Toolbox, find_suite_home, find_toolbox
 from pytest_evocode.verifier.suite_run import LOGS
 
 logger = logging.getLogger(__name__)
 
-_Kind = tuple[str, Network | None]
-"""What environments that are alike have in common."""
 
+class SuiteEnvironments:
+    """Starts the environments of one attempt's suites that do not run in a fork, and kills them with these suites.
 
-class SuiteEnvironments(StartedEnvironments[Environment]):
-    """Starts an environment for each suite that has one for itself, the next one while the agent still works."""
+    Methods raise EnvironmentFault, TaskError and Cancelled.
+    """
 
-    def __init__(self, context: TrialContext) -> None:
-        super().__init__()
+    def __init__(self, context: TrialContext, running: RunningSuites) -> None:
         self._context = context
-        self._ahead: dict[_Kind, Future[Environment]] = {}
+        self._running = running
+        self._home: SuiteHome | None = None
+        self._free: list[ProgramEnvironment] = []
+        """Verifier environments of native suites that have ended: nothing of an agent's ever comes in."""
+        self.toolbox: Toolbox | None = None
+        """The pytest of native suites, once that is prepared."""
 
     def prepare(self) -> None:
-        """Build the images, and begin to start the environment of the first suite; raises BuildError and Cancelled."""
-        context = self._context
-        for suite in context.task.suite_environments:
-            if isinstance(context.engine, BuildingEngine):
-                context.engine.build(context.task.with_environment_of(suite), None, BuildWish(context.cancelled))
-        self._begin_after(0)
+        """Build the images, and make sure that native suites can be run, before an agent has been there."""
+        engine, task = self._context.engine, self._context.task
+        for suite in task.suite_environments:
+            if isinstance(engine, BuildingEngine):
+                engine.build(task.with_environment_of(suite), None, BuildWish(self._context.cancelled))
+        native = [round_ for round_ in task.rounds if not round_.has_script]
+        if any(round_.verify_in == "separate" for round_ in native):
+            self._home = find_suite_home(engine, task)
+            self.toolbox = self._home.toolbox
+        elif native:
+            self.toolbox = find_toolbox(engine, task)
 
     @contextlib.contextmanager
-    def taken(self, round_: Round) -> Iterator[TreeKeepingEnvironment]:
-        """Yield an environment that no suite was in, and stop it in the end; raises EnvironmentFault and TaskError."""
+    def verifier(self, round_: Round) -> Iterator[ProgramEnvironment | None]:
+        """Yield the environment of a native suite that runs apart, which no other suite has meanwhile; else None."""
+        if round_.verify_in != "separate" or self._home is None:
+            yield None
+            return
+        try:
+            environment, is_new = self._free.pop(), False
+        except IndexError:
+            environment, is_new = self._new_verifier(self._home), True
+        try:
+            with self._running.noted(environment, round_.index):
+                if is_new:
+                    environment.start()
+                    environment.remove(HIDDEN_FROM_AGENT)
+                yield environment
+        except BaseException:  # It may be what failed.
+            _stop(environment)
+            raise
+        self._free.append(environment)
+
+    def _new_verifier(self, home: SuiteHome) -> ProgramEnvironment:
+        context, task = self._context, home.task
+        declared = task.config.environment.env
+        env = resolve_env(declared, context.options.environ, path=task.file, withheld=context.withheld)
+        environment = home.engine.create(task.alone(), env=env, network="no-network")
+        if not isinstance(environment, ProgramEnvironment):
+            raise EnvironmentFault(
+                f"the environments of {home.engine.name} are no ProgramEnvironment, which a suite apart needs; run "
+                'with --evocode-env=docker or sandbox, or say verify_in = "clean" in [metadata.evocode] of task.toml'
+            )
+        return environment
+
+    @contextlib.contextmanager
+    def own(self, round_: Round) -> Iterator[TreeKeepingEnvironment]:
+        """Yield the environment that a ``test.sh`` has for itself, with nothing of the agent's; stop it in the end."""
         suite = round_.suite_environment
         assert suite is not None
-        with self._lock:
-            begun = self._ahead.pop(_kind(suite, round_), None)
-        environment = self._start(suite, round_) if begun is None else begun.result()
-        try:
-            self._begin_after(round_.index)
-            if not isinstance(environment, TreeKeepingEnvironment):
-                raise EnvironmentFault(
-                    f"the environments of {self._context.engine.name} are no TreeKeepingEnvironment, which a suite "
-                    "with an environment for itself needs; run with --evocode-env=docker or sandbox"
-                )
-            yield environment
-        finally:
-            self._drop(environment)
-
-    def _begin_after(self, index: int) -> None:
-        """Begin to start the environment of the first round after one whose suite has one, in a thread of its own."""
-        following = (each for each in self._context.task.rounds if each.index > index)
-        round_ = next((each for each in following if each.suite_environment is not None), None)
-        if round_ is None or round_.suite_environment is None:
-            return
-        suite, kind = round_.suite_environment, _kind(round_.suite_environment, round_)
-        begun: Future[Environment] = Future()
-        with self._lock:
-            if self._closed or kind in self._ahead:
-                return
-            self._ahead[kind] = begun
-        start_beside(lambda: self._start(suite, round_), begun, "suite-environment")
-
-    def _start(self, suite: SuiteEnvironment, round_: Round) -> Environment:
         context, task = self._context, self._context.task
         # No agent reads what is the verifier's own.
         withheld = (lambda name: False) if suite.own_variables else context.withheld
         env = resolve_env(suite.config.env, context.options.environ, path=task.file, withheld=withheld)
         network = round_.verifier_network
         environment = context.engine.create(task.with_environment_of(suite), env=env, network=network)
-        self._start_one(environment, _make_ready)
-        logger.debug("%s, %s: an environment for its suite has started", task.name, round_.name)
-        return environment
+        if not isinstance(environment, TreeKeepingEnvironment):
+            raise EnvironmentFault(
+                f"the environments of {context.engine.name} are no TreeKeepingEnvironment, which a suite with an "
+                "environment for itself needs; run with --evocode-env=docker or sandbox"
+            )
+        try:
+            with self._running.noted(environment, round_.index):
+                environment.start()
+                environment.remove([LOGS])
+                environment.make_directories([LOGS])
+                if (entered := enter(environment)) is not None:
+                    entered.wait_until_settled()
+                yield environment
+        finally:
+            _stop(environment)
+
+    def close(self) -> None:
+        """Stop those that no suite is in."""
+        while self._free:
+            _stop(self._free.pop())
 
 
-def _make_ready(environment: Environment) -> None:
-    environment.remove([LOGS])
-    environment.make_directories([LOGS])
-    if (entered := enter(environment)) is not None:
-        entered.wait_until_settled()
-
-
-def _kind(suite: SuiteEnvironment, round_: Round) -> _Kind:
-    return f"{suite.context} {suite.config.model_dump_json()}", round_.verifier_network
+def _stop(environment: Environment) -> None:
+    with contextlib.suppress(EnvironmentFault):
+        environment.stop()
