@@ -7,7 +7,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,34 @@ from pytest_evocode.environments import Engine, Snapshot
 from pytest_evocode.errors import AgentFault, EnvironmentFault, RecordFault, ResumeRefused
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
-from pytest_evocode.results.states import AttemptState, Spent, TurnRecord
+from pytest_evocode.results.states import AttemptState, SnapshotFile, Spent, TurnRecord
 from pytest_evocode.tasks import Round
+from pytest_evocode.trial.attempt_storage import AttemptSaver, WrittenState
 from pytest_evocode.trial.clearing import Clearing
-from pytest_evocode.trial.resumption import Resumption
-from pytest_evocode.trial.saving import AttemptSaver, WrittenState
+from pytest_evocode.trial.context import TrialContext
 
 #: The version of records that first says which harness drove an agent.
 _WITH_HARNESS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Where an attempt goes on: behind ``last_turn``, in the state ``start``; None is the image as built."""
+
+    records: Mapping[int, RoundRecord] = field(default_factory=dict)
+    """Records of the rounds that are done, by index."""
+    turns: tuple[TurnRecord, ...] = ()
+    """Turns that have ended and whose rounds have no verdict yet."""
+    lost: Mapping[int, str] = field(default_factory=dict)
+    """Rounds that were done, whose records cannot be had any more, and why, by index."""
+    last_turn: int = 0
+    first_played: int = 1
+    """The first round that is run; those before it have no record."""
+    start: Snapshot | None = None
+    kept: Mapping[int, Snapshot] = field(default_factory=dict)
+    """The states that are kept of ``turns`` which nobody took in this attempt; they stay beyond it."""
+    agent: Any = None
+    spent: Spent = field(default_factory=Spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,3 +418,25 @@ def memory_of(agent: Agent) -> Any:
         return json.loads(json.dumps(agent.save_state()))
     except (TypeError, ValueError) as error:
         raise AgentFault(f"{agent.name}: what save_state gave has no form in JSON: {error}") from error
+
+
+def keep_state(context: TrialContext, index: int, snapshot: Snapshot) -> None:
+    """Write down where the state after a round is kept, and what it takes to verify it again.
+
+    Raises EnvironmentFault when that cannot be written.
+    """
+    assert context.directory is not None
+    kept = SnapshotFile(
+        environment=context.engine.name,
+        reference=snapshot.reference,
+        image=context.engine.image_key(context.task),
+        task=str(context.task.directory.resolve()),
+        strict=context.options.strict,
+        verify_times=context.options.verify_times,
+        timeout_multiplier=context.options.timeout_multiplier,
+        verify=context.task.verify,
+    )
+    try:
+        context.directory.write_snapshot(context.task.rounds[index - 1].name, kept)
+    except OSError as error:
+        raise EnvironmentFault(f"the results could not be written: {error}") from error

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
 
 from pytest_evocode.environments import Environment, ProgramEnvironment
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.verifier.clock import put_clock_forward
-from pytest_evocode.verifier.fork_session import ForkSession
 from pytest_evocode.verifier.native import run_native
-from pytest_evocode.verifier.native_session import NativeSession
+from pytest_evocode.verifier.native_session import ForkSession, NativeSession, SeparateSession
 from pytest_evocode.verifier.script import run_script
-from pytest_evocode.verifier.separate_session import SeparateSession
 from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
+
+_PLACE = "/opt/evocode-clock"
+_DAY = 86400  # seconds
+_TOLERANCE = 3600  # seconds that the engine's clock may differ from ours
 
 
 def run_suite(
@@ -37,7 +42,7 @@ def run_suite(
     if round_.has_script:
         suite = run_script(fork, task, round_, settings)
     else:
-        suite = run_native(native_session(fork, verifier, task, round_, settings, clock), task, round_, settings)
+        suite = run_native(native_session(fork, verifier, task, round_, settings, clock))
     verdict = suite.verdict
     if verdict is not None:
         pinned = None
@@ -81,3 +86,27 @@ def _clock(
     return put_clock_forward(fork, ["date", "+%s"], settings.days) and put_clock_forward(
         verifier, by_python, settings.days
     )
+
+
+def put_clock_forward(environment: Environment, time_command: Sequence[str], days: int) -> Mapping[str, str]:
+    """Bring libfaketime, and return the variables that make programs see a clock that is ``days`` ahead.
+
+    No variables are returned where ``time_command``, which prints the time in seconds, still sees the true time with
+    them: a statically linked program does not load the library, and one with another C library may not even start.
+    """
+    library = next(file for file in metadata.files("libfaketime") or () if file.name == "libfaketime.so.1")
+    with scratch_directory() as directory:
+        shutil.copy(str(library.locate()), directory)
+        environment.upload([Path(directory)], _PLACE, writable=True)
+    env = {
+        "LD_PRELOAD": f"{_PLACE}/{library.name}",
+        "FAKETIME": f"+{days}d",
+        # Timeouts and measured times go by the monotonic clock, which no suite takes for a date.
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    result = environment.exec(time_command, env=env, user="0", cwd="/", timeout=60)
+    try:
+        ahead = float(result.output) - time.time()
+    except ValueError:
+        return {}
+    return env if abs(ahead - days * _DAY) < _TOLERANCE else {}

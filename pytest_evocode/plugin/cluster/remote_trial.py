@@ -12,7 +12,7 @@ from pytest_evocode.results.records import RoundRecord
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
     from pytest_evocode.trial.progress import Progress
-    from pytest_evocode.trial.suites.held_forks import HeldFork
+    from pytest_evocode.trial.suites.left_forks import HeldFork
 
 
 class RemoteTrial:

@@ -7,11 +7,13 @@ import errno
 import logging
 import os
 import shutil
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from pytest_evocode.environments import Environment
+from pytest_evocode.environments import Command, Environment, InteractiveEnvironment
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.environments.services import place_of
 from pytest_evocode.errors import EnvironmentFault
@@ -20,7 +22,7 @@ from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.service_records import SERVICES, record_services
-from pytest_evocode.verifier import SuiteSettings
+from pytest_evocode.verifier import NativeSession, SuiteSettings, debug_cases
 from pytest_evocode.verifier.suite_run import LOGS
 
 T = TypeVar("T")
@@ -134,3 +136,34 @@ def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[s
 def _remove_tree(directory: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(directory)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFork:
+    """A fork in which a round's suite has run, held for a person to look into; it is as the suite left it.
+
+    A suite that ran in it has its tests in ``/tests`` there, and what it wrote in ``/logs/verifier``.
+    """
+
+    environment: InteractiveEnvironment
+    shell: Command
+    """A shell for a terminal, as the user that the suite or its programs have; none of the agent's files is read."""
+    session: Callable[[], AbstractContextManager[NativeSession]]
+    """Makes what runs the suite once more."""
+    round: Round
+    drop: Callable[[], None]
+
+    @property
+    def can_debug(self) -> bool:
+        """Whether there are cases that ``--pdb`` can run again: a script has none."""
+        return not self.round.has_script
+
+    def debug(self, cases: Sequence[str], terminal: int) -> None:
+        """Run cases again with ``--pdb`` on a terminal, an open file descriptor.
+
+        Raises :class:`~pytest_evocode.errors.EnvironmentFault`.
+        """
+        with self.session() as session:
+            environment, command = debug_cases(session, cases)
+            if isinstance(environment, InteractiveEnvironment):
+                environment.interact(command, terminal)

@@ -38,8 +38,7 @@ from pytest_evocode.trial.suites.carrying import (
     Reference,
     trees_of,
 )
-from pytest_evocode.trial.suites.held_forks import HeldFork
-from pytest_evocode.trial.suites.left_forks import LeftFork
+from pytest_evocode.trial.suites.left_forks import HeldFork, LeftFork
 from pytest_evocode.trial.suites.order import Places, Rank
 from pytest_evocode.trial.suites.running import RunningSuites
 from pytest_evocode.trial.suites.suite_environments import SuiteEnvironments
@@ -272,7 +271,7 @@ class SuiteRunner:
         shell = Command(("bash", "--norc"), user=round_.verifier_user, env=left.settings.env)
         if round_.verify_in == "separate":
             shell = Command(("bash", "--norc"), user=round_.agent_user)
-        self._held[round_.index] = HeldFork(fork, shell, session, self._task, round_, left.settings, left.stop)
+        self._held[round_.index] = HeldFork(fork, shell, session, round_, left.stop)
         return True
 
     def run_in_place(self, environment: Environment, round_: Round, *, collect: bool = True) -> SuiteRun:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import Cancelled, EnvironmentFault
-from pytest_evocode.trial.stopping import StopEvent
+from pytest_evocode.trial.context import StopEvent
 
 logger = logging.getLogger(__name__)
 
