@@ -16,7 +16,7 @@ from pytest_evocode.environments import Environment
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.environments.own_shell import mendable
-from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
+from pytest_evocode.errors import AgentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.waiting import Waiting, counted_in
 from pytest_evocode.results.directory import AttemptDirectory
@@ -30,7 +30,7 @@ from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
-from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.context import TrialContext, writing_results
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.service_records import record_services
 
@@ -240,34 +240,27 @@ class AgentTurns:
     def _write_entry_point(self, environment: Environment) -> None:
         if self._directory is None or (entered := entered_program(environment)) is None:
             return
-        try:
+        with writing_results():
             output = self._directory.scrubber.text(entered.output())
             write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
-        except OSError as error:
-            raise EnvironmentFault(f"the results could not be written: {error}") from error
 
     def _write_services(self, environment: Environment, round_: Round) -> None:
         if self._directory is None:
             return
-        try:
+        with writing_results():
             record_services(environment, self._directory.services(round_.name), self._directory.scrubber)
-        except OSError as error:
-            raise EnvironmentFault(f"the results could not be written: {error}") from error
 
     @staticmethod
     def _keep_image(directory: AttemptDirectory, round_: Round, name: str, data: bytes) -> str:
-        try:
-            return directory.write_image(round_.name, name, data)
-        except OSError as error:
-            raise EnvironmentFault(f"the results could not be written: {error}") from error
+        with writing_results():
+            written = directory.write_image(round_.name, name, data)
+        return written
 
     def _write(self, round_: Round, trajectory: Trajectory) -> None:
         if self._directory is None:
             return
-        try:
+        with writing_results():
             self._directory.write_trajectory(round_.name, trajectory)
-        except (OSError, ValueError) as error:  # It may hold what JSON has no form for.
-            raise EnvironmentFault(f"the results could not be written: {error}") from error
 
 
 def _read_instruction(round_: Round) -> str:

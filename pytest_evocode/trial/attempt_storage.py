@@ -107,11 +107,6 @@ class StoredCopy:
         self._layers: dict[str, LayerKeys] = {}
         """The layers that the storage has, by their names."""
 
-    @property
-    def uploaded(self) -> tuple[int, int]:
-        """How many objects were uploaded, and how many bytes they have."""
-        return self._copy.uploaded.objects, self._copy.uploaded.size
-
     def save(
         self, state: AttemptState | None, contents: bytes | None, snapshots: Mapping[str, Snapshot], image: str = ""
     ) -> bool:

@@ -16,11 +16,10 @@ from pytest_evocode.environments import Engine, Snapshot
 from pytest_evocode.errors import AgentFault, EnvironmentFault, RecordFault, ResumeRefused
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
-from pytest_evocode.results.states import AttemptState, SnapshotFile, Spent, TurnRecord
+from pytest_evocode.results.states import AttemptState, Spent, TurnRecord
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.attempt_storage import AttemptSaver, WrittenState
 from pytest_evocode.trial.clearing import Clearing
-from pytest_evocode.trial.context import TrialContext
 
 #: The version of records that first says which harness drove an agent.
 _WITH_HARNESS = 3
@@ -418,25 +417,3 @@ def memory_of(agent: Agent) -> Any:
         return json.loads(json.dumps(agent.save_state()))
     except (TypeError, ValueError) as error:
         raise AgentFault(f"{agent.name}: what save_state gave has no form in JSON: {error}") from error
-
-
-def keep_state(context: TrialContext, index: int, snapshot: Snapshot) -> None:
-    """Write down where the state after a round is kept, and what it takes to verify it again.
-
-    Raises EnvironmentFault when that cannot be written.
-    """
-    assert context.directory is not None
-    kept = SnapshotFile(
-        environment=context.engine.name,
-        reference=snapshot.reference,
-        image=context.engine.image_key(context.task),
-        task=str(context.task.directory.resolve()),
-        strict=context.options.strict,
-        verify_times=context.options.verify_times,
-        timeout_multiplier=context.options.timeout_multiplier,
-        verify=context.task.verify,
-    )
-    try:
-        context.directory.write_snapshot(context.task.rounds[index - 1].name, kept)
-    except OSError as error:
-        raise EnvironmentFault(f"the results could not be written: {error}") from error

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from pytest_evocode.environments import Engine, MeasuredEngine
 from pytest_evocode.environments.task_environment import TaskEnvironment
+from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
@@ -53,6 +55,15 @@ class StopEvent(threading.Event):
             parts = list(self._parts)
         for part in parts:
             part.set()
+
+
+@contextlib.contextmanager
+def writing_results() -> Iterator[None]:
+    """Raise EnvironmentFault where results cannot be written: there is no place, or JSON has no form for them."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise EnvironmentFault(f"the results could not be written: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

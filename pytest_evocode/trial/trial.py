@@ -31,14 +31,14 @@ from pytest_evocode.errors import (
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.results.states import AttemptState, TurnRecord
+from pytest_evocode.results.states import AttemptState, SnapshotFile, TurnRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.attempt_storage import AttemptSaver
 from pytest_evocode.trial.chain import Chain
-from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, keep_state, memory_of
-from pytest_evocode.trial.context import StopEvent, TrialContext
+from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
+from pytest_evocode.trial.context import StopEvent, TrialContext, writing_results
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.reference_changes import ReferenceChanges
@@ -336,10 +336,8 @@ class Trial:
         if before.last_turn >= before.first_played and isinstance(self.agent, ResumableAgent):
             self.agent.load_state(before.agent)
         if self._context.directory is not None:
-            try:
+            with writing_results():
                 self._context.directory.reopen()
-            except OSError as error:
-                raise EnvironmentFault(f"the results could not be written: {error}") from error
         self._checkpoints.begin_saving()
         self._ready.set_result(environment)
 
@@ -358,7 +356,7 @@ class Trial:
 
         def keep() -> None:
             if self._keeps_states and snapshot.reference:
-                keep_state(self._context, turn.index, snapshot)
+                self._write_snapshot(turn.index, snapshot)
 
         spent = self._turns.spending.spent
         if self._suites.in_place:
@@ -366,6 +364,23 @@ class Trial:
         self._checkpoints.turn_ended(ended, snapshot, memory, spent, before=keep, after=self._turns.settle())
         stopwatch.stop()
         return turn.model_copy(update={"phases": stopwatch.phases})
+
+    def _write_snapshot(self, index: int, snapshot: Snapshot) -> None:
+        """Write down where the state after a round is kept, and what it takes to verify it again."""
+        context = self._context
+        assert context.directory is not None
+        kept = SnapshotFile(
+            environment=context.engine.name,
+            reference=snapshot.reference,
+            image=context.engine.image_key(context.task),
+            task=str(context.task.directory.resolve()),
+            strict=context.options.strict,
+            verify_times=context.options.verify_times,
+            timeout_multiplier=context.options.timeout_multiplier,
+            verify=context.task.verify,
+        )
+        with writing_results():
+            context.directory.write_snapshot(context.task.rounds[index - 1].name, kept)
 
     # Endings.
 

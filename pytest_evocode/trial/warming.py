@@ -26,8 +26,8 @@ from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.reference_states import ReferenceStates
+from pytest_evocode.trial.suites.suite_environments import prepare_image
 from pytest_evocode.trial.trial import Trial
-from pytest_evocode.verifier import find_suite_home, find_toolbox
 
 logger = logging.getLogger(__name__)
 
@@ -39,29 +39,6 @@ _FORMAT = "1"
 """Part of what notes are called; changed when a later version needs more of what they stand for."""
 Wanted = tuple[Task, Installation | None]
 """A task and what lies on top of its image."""
-
-
-def prepare_image(engine: Engine, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-    """Build what attempts at a task begin with, and find out about its image what suites need to know.
-
-    Returns:
-        Whether an image was built or pulled, by this call.
-
-    Raises:
-        BuildError: The image cannot be built.
-        EnvironmentFault: The engine failed.
-        TaskError: The image has nothing that its suites can run with.
-        Cancelled: It is not wanted any more.
-    """
-    made = isinstance(engine, BuildingEngine) and engine.build(task, installation, wish)
-    for suite in task.suite_environments:
-        made |= isinstance(engine, BuildingEngine) and engine.build(task.with_environment_of(suite), None, wish)
-    native = [round_ for round_ in task.rounds if not round_.has_script]
-    if any(round_.verify_in == "separate" for round_ in native):
-        find_suite_home(engine, task)
-    elif native:
-        find_toolbox(engine, task)
-    return made
 
 
 class ImagesAhead:

@@ -268,12 +268,11 @@ class Door:
     def _answer(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         call = str(request.head.get("call"))
         try:
-            if call in _OWN:
-                return _OWN[call](self, request)
-            if call not in _CALLS:
+            answer: _Answer | None = getattr(self, f"_call_{call}", None)
+            if answer is None:
                 raise RefusedRequest("request", f"there is no call {call[:100]!r}")
-            self.calls += call != "end"  # Which is asked for at the end of every test that has the fixture.
-            return _CALLS[call](self, request)
+            self.calls += call not in _NOT_COUNTED
+            return answer(request)
         except RefusedRequest as error:
             return {"error": error.kind, "message": str(error)}, b""
         except (UnreadableFile, NotADirectoryError, TimeoutError, ConnectionRefusedError, BrokenPipeError) as error:
@@ -292,16 +291,16 @@ class Door:
 
     # The session itself.
 
-    def _hello(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_hello(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         if request.head.get("version") != VERSION:
             raise RefusedRequest("door", f"the session has another version of the door than {VERSION}")
         return {"plan": self.plan}, b""
 
-    def _case(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_case(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self.running = (request.text("id"), request.text("where"))
         return {}, b""
 
-    def _report(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_report(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self.report = request.body
         return {}, b""
 
@@ -311,7 +310,7 @@ class Door:
         env = {**self.env, **request.texts("env")}
         return Command(request.argv(), user=request.user(self.user), env=env, cwd=request.path("cwd"))
 
-    def _run(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_run(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         command = self._command(request)
         timeout = request.number("timeout", _DAY)
         limit = int(request.number("limit", BODY_LIMIT // 4))
@@ -326,7 +325,7 @@ class Door:
         }
         return head, done.stdout + done.stderr
 
-    def _open(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_open(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         command = self._command(request)
         self._refuse_too_many()
         output = ProgramOutput()
@@ -347,22 +346,22 @@ class Door:
         with self._lock:
             return [each.program for each in self._programs.values()]
 
-    def _write(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_write(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self._program(request).program.write(request.body, request.number("timeout", _DAY))
         return {}, b""
 
-    def _close_input(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_close_input(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self._program(request).program.close_input()
         return {}, b""
 
-    def _signal(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_signal(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self._program(request).program.signal(int(request.number("number", 64)))
         return {}, b""
 
-    def _wait(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_wait(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         return {"exit_code": self._program(request).program.wait(request.number("timeout", _LONGEST_WAIT))}, b""
 
-    def _read(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_read(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         found = self._program(request)
         stream: Stream = 2 if request.number("stream", 2) == 2 else 1
         seen = request.head.get("seen")
@@ -376,7 +375,7 @@ class Door:
         )
         return {"start": start, "ended": ended}, contents
 
-    def _end(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_end(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         numbers = request.head.get("programs")
         if not isinstance(numbers, list):
             raise RefusedRequest("request", "programs has to be a list")
@@ -389,7 +388,7 @@ class Door:
 
     # Ports.
 
-    def _connect(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_connect(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         port = int(request.number("port", 2**16))
         if not 0 < port < 2**16:
             raise RefusedRequest("request", f"there is no port {port}")
@@ -407,7 +406,7 @@ class Door:
             raise RefusedRequest("closed", "the connection is closed")
         return found
 
-    def _send_on(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_send(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         connection = self._connection(request)
         try:
             connection.settimeout(_LONGEST_WAIT)
@@ -416,7 +415,7 @@ class Door:
             raise RefusedRequest("closed", f"the workspace takes nothing more: {error}") from None
         return {}, b""
 
-    def _receive(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_receive(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         connection = self._connection(request)
         try:
             connection.settimeout(request.number("timeout", _LONGEST_WAIT))
@@ -427,12 +426,12 @@ class Door:
             data = b""
         return {"ended": not data}, data
 
-    def _shut(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_shut(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         with contextlib.suppress(OSError):
             self._connection(request).shutdown(socket.SHUT_WR)
         return {}, b""
 
-    def _close(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_close(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         connection = self._connection(request)
         with self._lock:
             self._connections.pop(int(request.number("connection", 2**32)), None)
@@ -445,15 +444,15 @@ class Door:
 
     # Files.
 
-    def _write_files(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_write_files(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self.fork.write_files(request.path("directory"), request.files(), user=request.user(self.user))
         return {}, b""
 
-    def _mkdir(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_mkdir(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self.fork.write_files(request.path("path"), {}, user=request.user(self.user))
         return {}, b""
 
-    def _read_file(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_read_file(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         path = request.path("path")
         limit = int(request.number("limit", BODY_LIMIT))
         contents = require_readable(self.fork.read_files({path: limit})[path])
@@ -461,14 +460,14 @@ class Door:
             raise RefusedRequest("missing", f"there is no file {path} in the workspace")
         return {}, contents
 
-    def _status(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_status(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         status = self.fork.file_status(request.path("path"))
         return {"status": None if status is None else asdict(status)}, b""
 
-    def _list(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_list(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         return {"names": self.fork.list_directory(request.path("path"))}, b""
 
-    def _remove(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_remove(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         path = request.path("path")
         if path == "/":
             raise RefusedRequest("request", "the root directory cannot be removed")
@@ -483,33 +482,13 @@ class Door:
 
 
 _DAY = 86400.0  # seconds
+_NOT_COUNTED = ("hello", "case", "report", "end")
+"""What is asked for of every suite, and at the end of every test that has the fixture."""
+_Answer = Callable[[DoorRequest], tuple[dict[str, Any], bytes]]
 _KINDS: dict[type[Exception], str] = {
     UnreadableFile: "request",
     NotADirectoryError: "directory",
     TimeoutError: "timeout",
     ConnectionRefusedError: "refused",
     BrokenPipeError: "closed",
-}
-_Answers = dict[str, Callable[[Door, DoorRequest], tuple[dict[str, Any], bytes]]]
-_OWN: _Answers = {"hello": Door._hello, "case": Door._case, "report": Door._report}
-_CALLS: _Answers = {
-    "run": Door._run,
-    "open": Door._open,
-    "write": Door._write,
-    "close_input": Door._close_input,
-    "signal": Door._signal,
-    "wait": Door._wait,
-    "read": Door._read,
-    "end": Door._end,
-    "connect": Door._connect,
-    "send": Door._send_on,
-    "receive": Door._receive,
-    "shut": Door._shut,
-    "close": Door._close,
-    "write_files": Door._write_files,
-    "mkdir": Door._mkdir,
-    "read_file": Door._read_file,
-    "status": Door._status,
-    "list": Door._list,
-    "remove": Door._remove,
 }

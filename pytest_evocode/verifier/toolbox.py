@@ -1,4 +1,7 @@
-"""Makes the toolbox: pytest in a form that an image's own Python runs, once for each kind of Python."""
+"""Makes the toolbox: pytest in a form that an image's own Python runs, once for each kind of Python.
+
+And finds where a task's native suites run with it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _DISTRIBUTIONS = (
 )  # fmt: skip
 _OWN = (
     "start", "memory", "protocol", "pytest_private", "comparisons", "selection", "monitor", "session", "sealed_files",
-    "frames", "door_client", "programs", "ports", "remote_python", "workspace", "workspace_fixtures", "round_fixture",
+    "frames", "door_client", "programs", "workspace", "workspace_fixtures",
 )  # fmt: skip
 _IN_CONTAINER = "pytest_evocode/verifier/in_container"
 # It is written for a Python of any age, and -I is left out because old ones do not know it.
@@ -187,7 +190,7 @@ def _modules() -> Iterator[tuple[str, Path]]:
 
 @dataclass(frozen=True, slots=True)
 class SuiteHome:
-    """What verifier environments of a task are made of."""
+    """Where a task's native suites run."""
 
     engine: Engine
     task: Task
@@ -195,16 +198,20 @@ class SuiteHome:
     toolbox: Toolbox
 
 
-def find_suite_home(engine: Engine, task: Task) -> SuiteHome:
-    """Return where a task's suites run apart.
+def find_suite_home(engine: Engine, task: Task) -> SuiteHome | None:
+    """Return where a task's native suites run; None where it has none.
 
-    That is the image that ``[verifier.environment]`` names, else the task's own as built, else the system of this
-    machine in a sandbox, where the task's image has no Python that can run pytest.
+    Where all of them are ``clean`` that is the task's image. Where they run apart it is the image that
+    ``[verifier.environment]`` names, else the task's own as built, else the system of this machine in a sandbox, where
+    the task's image has no Python that can run pytest.
 
     Raises:
         NoPython: None of these can run a suite.
         EnvironmentFault: The engine failed.
     """
+    native = [round_ for round_ in task.rounds if not round_.has_script]
+    if not any(round_.verify_in == "separate" for round_ in native):
+        return SuiteHome(engine, task, find_toolbox(engine, task)) if native else None
     named = task.config.verifier.environment
     if named is not None:
         task = replace(task, config=task.config.model_copy(update={"environment": named}))

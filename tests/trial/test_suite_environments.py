@@ -9,8 +9,8 @@ import pytest
 
 from pytest_evocode.environments import BuildingEngine, BuildWish
 from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.trial.suites.suite_environments import prepare_image
 from pytest_evocode.trial.trial import Trial, TrialOptions
-from pytest_evocode.trial.warming import prepare_image
 from tests.trial.conftest import DOCKERFILE
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from typing import Literal, Protocol
 from pytest_evocode.environments import Environment, Snapshot, require_readable
 from pytest_evocode.environments.entry_points import entry_files
 from pytest_evocode.environments.overlay import is_below
-from pytest_evocode.errors import EnvironmentFault, UnreadableFile
+from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.results.changes import recorded_changes, write_changes
 from pytest_evocode.results.records import ChangesFile
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.context import TrialContext, writing_results
 from pytest_evocode.verifier import SuiteRun
 
 Carry = Literal["declared", "reference", "changed", "system"]
@@ -136,10 +136,8 @@ class Carrying:
         """Return a suite's run with what it rests on in its verdict; the list is written into the results."""
         recorded = recorded_changes(carried.file, self._context.scrubber)
         if (directory := self._context.directory) is not None:
-            try:
+            with writing_results():
                 write_changes(directory.path, carried.file, self._context.scrubber)
-            except OSError as error:
-                raise EnvironmentFault(f"the results could not be written: {error}") from error
         return suite.saying(rests_on=round_.verify_in, changed=recorded, trusts=_cut(carried.trusts))
 
 

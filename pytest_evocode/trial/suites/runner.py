@@ -103,7 +103,6 @@ class SuiteRunner:
         Raises TaskError and EnvironmentFault.
         """
         self._pins = read_pins(self._task.directory)
-        self._context.task_environment.build()
         self._apart.prepare()
 
     def run(self, environment: Environment, snapshot: Snapshot, round_: Round, **how: Any) -> SuiteRun:

@@ -6,15 +6,22 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from pytest_evocode.environments import BuildingEngine, BuildWish, Environment, ProgramEnvironment
+from pytest_evocode.environments import (
+    BuildingEngine,
+    BuildWish,
+    Engine,
+    Environment,
+    Installation,
+    ProgramEnvironment,
+)
 from pytest_evocode.environments.entry_points import enter
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.tasks import Round, resolve_env
+from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suites.running import RunningSuites
-from pytest_evocode.verifier import SuiteHome, Toolbox, find_suite_home, find_toolbox
+from pytest_evocode.verifier import SuiteHome, Toolbox, find_suite_home
 from pytest_evocode.verifier.suite_run import LOGS
 
 logger = logging.getLogger(__name__)
@@ -32,21 +39,17 @@ class SuiteEnvironments:
         self._home: SuiteHome | None = None
         self._free: list[ProgramEnvironment] = []
         """Verifier environments of native suites that have ended: nothing of an agent's ever comes in."""
-        self.toolbox: Toolbox | None = None
-        """The pytest of native suites, once that is prepared."""
 
     def prepare(self) -> None:
         """Build the images, and make sure that native suites can be run, before an agent has been there."""
         engine, task = self._context.engine, self._context.task
-        for suite in task.suite_environments:
-            if isinstance(engine, BuildingEngine):
-                engine.build(task.with_environment_of(suite), None, BuildWish(self._context.cancelled))
-        native = [round_ for round_ in task.rounds if not round_.has_script]
-        if any(round_.verify_in == "separate" for round_ in native):
-            self._home = find_suite_home(engine, task)
-            self.toolbox = self._home.toolbox
-        elif native:
-            self.toolbox = find_toolbox(engine, task)
+        _build(engine, task, None, BuildWish(self._context.cancelled))
+        self._home = find_suite_home(engine, task)
+
+    @property
+    def toolbox(self) -> Toolbox | None:
+        """The pytest of native suites, once that is prepared; None where there is no such suite."""
+        return self._home.toolbox if self._home is not None else None
 
     @contextlib.contextmanager
     def verifier(self, round_: Round) -> Iterator[ProgramEnvironment | None]:
@@ -112,6 +115,32 @@ class SuiteEnvironments:
         """Stop those that no suite is in."""
         while self._free:
             _stop(self._free.pop())
+
+
+def prepare_image(engine: Engine, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
+    """Build what attempts at a task begin with, and find out about its image what suites need to know.
+
+    Returns:
+        Whether an image was built or pulled, by this call.
+
+    Raises:
+        BuildError: The image cannot be built.
+        EnvironmentFault: The engine failed.
+        TaskError: The image has nothing that its suites can run with.
+        Cancelled: It is not wanted any more.
+    """
+    made = _build(engine, task, installation, wish)
+    find_suite_home(engine, task)
+    return made
+
+
+def _build(engine: Engine, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
+    if not isinstance(engine, BuildingEngine):
+        return False
+    made = engine.build(task, installation, wish)
+    for suite in task.suite_environments:
+        made |= engine.build(task.with_environment_of(suite), None, wish)
+    return made
 
 
 def _stop(environment: Environment) -> None:

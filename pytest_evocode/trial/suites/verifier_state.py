@@ -17,7 +17,7 @@ from pytest_evocode.environments.artifact_archives import BoundedFile
 from pytest_evocode.environments.tree_archives import CHUNK, TreeKeepingEnvironment
 from pytest_evocode.errors import Cancelled, EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.context import TrialContext, writing_results
 
 logger = logging.getLogger(__name__)
 
@@ -147,10 +147,8 @@ class VerifierState:
             return
         packed.seek(0)
         path = directory / f"{round_.index}.tar"
-        try:
+        with writing_results():
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.NamedTemporaryFile(dir=directory, prefix=".", delete=False) as written:
                 shutil.copyfileobj(packed, written, CHUNK)
             os.replace(written.name, path)
-        except OSError as error:
-            raise EnvironmentFault(f"the results could not be written: {error}") from error

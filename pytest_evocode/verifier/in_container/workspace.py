@@ -13,11 +13,12 @@ import secrets
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytest_evocode.verifier.in_container.ports import connect, forward
+from pytest_evocode.verifier.in_container.door_client import connect, forward
 from pytest_evocode.verifier.in_container.programs import (
+    RUNNER,
     Completed,
     Process,
     ProgramText,
@@ -25,9 +26,9 @@ from pytest_evocode.verifier.in_container.programs import (
     WorkspaceFile,
     as_bytes,
     as_shown,
+    remote_value,
 )
-from pytest_evocode.verifier.in_container.remote_python import RUNNER, remote_value
-from pytest_evocode.verifier.in_container.remote_python import RemoteError as _RemoteError
+from pytest_evocode.verifier.in_container.programs import RemoteError as _RemoteError
 
 READ_LIMIT = 16 * 2**20
 """Bytes that :meth:`Workspace.read` reads unless a test says otherwise."""
@@ -107,16 +108,9 @@ class Workspace:
         timeout: float | None = None,
     ) -> Workspace:
         """Return this workspace with other defaults; what is not named stays, and variables are added."""
-        old = self._defaults
-        other = Workspace(
-            self._session,
-            Defaults(
-                user=old.user if user is None else user,
-                env={**old.env, **(env or {})},
-                cwd=old.cwd if cwd is None else cwd,
-                timeout=old.timeout if timeout is None else timeout,
-            ),
-        )
+        named = {"user": user, "cwd": cwd, "timeout": timeout, "env": {**self._defaults.env, **(env or {})}}
+        changed: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+        other = Workspace(self._session, replace(self._defaults, **changed))
         other._path, other._open, other._listeners = self._path, self._open, self._listeners
         return other
 
