@@ -196,8 +196,9 @@ class Chain:
         dropped = self._checkpoints.drop_ahead()
         # Tool calls are left out: the mean of these is over rounds with a trajectory, and that is removed.
         taken = {turn.index: {"usage": turn.usage, "agent_seconds": turn.agent_seconds} for turn in dropped}
-        if self._turns.seconds is not None and (index := self._turns.progress.index) > end.index:
-            taken[index] = {"usage": self._turns.unrecorded, "agent_seconds": self._turns.seconds}
+        last = self._turns.taken
+        if "agent_seconds" in last and (index := self._turns.progress.index) > end.index:
+            taken[index] = {"usage": last.get("usage"), "agent_seconds": last["agent_seconds"]}
         if taken:
             logger.info("%s: turns after round %d are dropped: %s", self._context.task.name, end.index, sorted(taken))
         if (directory := self._context.directory) is not None:

@@ -11,7 +11,7 @@ from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import EnvironmentFault, RunLimitReached, describe_error
 from pytest_evocode.results.cases import LONGEST_TEXT, without_middle
 from pytest_evocode.results.directory import now
-from pytest_evocode.results.records import AttemptRecord, Fault, Outcome, RoundRecord
+from pytest_evocode.results.records import AttemptRecord, Outcome, RoundRecord
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
@@ -26,6 +26,11 @@ from pytest_evocode.verifier import compare_cases
 logger = logging.getLogger(__name__)
 
 _LONGEST_CAUSE = 2**15  # characters
+_OF_TURN = (
+    *("tool_calls", "usage", "stopped", "refused", "user_usage"),
+    *("agent_seconds", "phases", "denied", "provider_waits"),
+)
+"""The fields of a record that tell of the agent's turn."""
 _MOST_FLAGS = 200
 
 
@@ -92,30 +97,10 @@ class RoundRecords:
         self._directory = None
 
     def after_turn(
-        self,
-        round_: Round,
-        turn: TurnRecord,
-        *,
-        outcome: Outcome = "not reached",
-        cause: str = "",
-        fault: Fault | None = None,
+        self, round_: Round, turn: TurnRecord, outcome: Outcome = "not reached", cause: str = "", **more: Any
     ) -> RoundRecord:
-        """Return the record of a round as far as the agent's turn tells."""
-        return self._record(
-            round_,
-            outcome,
-            cause,
-            fault=fault,
-            tool_calls=turn.tool_calls,
-            usage=turn.usage,
-            stopped=turn.stopped,
-            refused=turn.refused,
-            user_usage=turn.user_usage,
-            agent_seconds=turn.agent_seconds,
-            phases=turn.phases,
-            denied=turn.denied,
-            provider_waits=turn.provider_waits,
-        )
+        """Return the record of a round as far as the agent's turn tells, and with ``more`` of its fields."""
+        return self._record(round_, outcome, cause, **{name: getattr(turn, name) for name in _OF_TURN}, **more)
 
     def _record(self, round_: Round, outcome: Outcome, cause: str, **more: Any) -> RoundRecord:
         return RoundRecord(
@@ -177,14 +162,11 @@ class RoundRecords:
             first = next((each for each, record in self._records.items() if each >= index and not record.done()), None)
             if isinstance(error, RunLimitReached):
                 self.waits = True
-                taken = {"usage": turns.unrecorded, "agent_seconds": turns.seconds, "provider_waits": turns.waits}
-                taken |= {"user_usage": turns.user_usage}
-                self._leave_waiting(index, str(error), taken)
+                self._leave_waiting(index, str(error), turns.taken)
             elif first is not None:
                 round_, cause = self._rounds[first], describe_error(error)
-                more = {"fault": turns.fault_of(error), "denied": turns.denied, "provider_waits": turns.waits}
-                used = {"usage": turns.unrecorded, "user_usage": turns.user_usage}
-                self.deliver(self._record(round_, "error", cause, **used, **more), done=False)
+                taken = {**turns.taken, "agent_seconds": None}  # No more than a part of what the turn would have taken.
+                self.deliver(self._record(round_, "error", cause, fault=turns.fault_of(error), **taken), done=False)
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
 

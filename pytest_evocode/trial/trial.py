@@ -41,7 +41,7 @@ from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
 from pytest_evocode.trial.context import StopEvent, TrialContext, writing_results
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
-from pytest_evocode.trial.reference_changes import ReferenceChanges
+from pytest_evocode.trial.reference_states import ReferenceChanges
 from pytest_evocode.trial.round_records import RoundRecords
 from pytest_evocode.trial.starting_state import StartingState
 from pytest_evocode.trial.suites.left_forks import HeldFork

@@ -22,8 +22,15 @@ from typing import Any, TypeGuard
 from pytest_evocode.environments import Command, Program, ProgramEnvironment, User, require_readable
 from pytest_evocode.environments.programs import Stream
 from pytest_evocode.errors import EnvironmentFault, RefusedRequest, UnreadableFile
-from pytest_evocode.verifier.in_container.frames import BODY_LIMIT, VERSION, Frame, FrameError, FrameReader, encode
-from pytest_evocode.verifier.in_container.protocol import Plan
+from pytest_evocode.verifier.in_container.protocol import (
+    BODY_LIMIT,
+    VERSION,
+    Frame,
+    FrameError,
+    FrameReader,
+    Plan,
+    encode,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -28,9 +28,8 @@ from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.door import Door
 from pytest_evocode.verifier.in_container.door_client import DOOR
-from pytest_evocode.verifier.in_container.frames import FrameError
 from pytest_evocode.verifier.in_container.memory import OWN
-from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
+from pytest_evocode.verifier.in_container.protocol import FrameError, Plan, SuiteError, SuiteReport
 from pytest_evocode.verifier.in_container.start import RELAY
 from pytest_evocode.verifier.script import tail
 from pytest_evocode.verifier.suite_run import LOGS, SuiteSettings

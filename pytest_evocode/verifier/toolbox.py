@@ -41,7 +41,7 @@ _DISTRIBUTIONS = (
 )  # fmt: skip
 _OWN = (
     "start", "memory", "protocol", "pytest_private", "comparisons", "selection", "monitor", "session", "sealed_files",
-    "frames", "door_client", "programs", "workspace", "workspace_fixtures",
+    "door_client", "programs", "workspace",
 )  # fmt: skip
 _IN_CONTAINER = "pytest_evocode/verifier/in_container"
 # It is written for a Python of any age, and -I is left out because old ones do not know it.

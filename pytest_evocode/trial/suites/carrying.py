@@ -79,7 +79,7 @@ class Carried:
 
 
 class Reference(Protocol):
-    """What is known of a task's reference solutions; :class:`~pytest_evocode.trial.reference_changes.ReferenceChanges`.
+    """What is known of a task's reference solutions; :class:`~pytest_evocode.trial.reference_states.ReferenceChanges`.
 
     Methods raise Cancelled and EnvironmentFault.
     """

@@ -11,8 +11,15 @@ import socket
 import threading
 from typing import Any
 
-from pytest_evocode.verifier.in_container.frames import VERSION, Frame, FrameError, FrameReader, encode
-from pytest_evocode.verifier.in_container.protocol import Plan, SuiteReport
+from pytest_evocode.verifier.in_container.protocol import (
+    VERSION,
+    Frame,
+    FrameError,
+    FrameReader,
+    Plan,
+    SuiteReport,
+    encode,
+)
 
 _ERRORS: dict[str, type[Exception]] = {
     "missing": FileNotFoundError,

@@ -24,7 +24,7 @@ from pytest_evocode.verifier.in_container.protocol import Plan
 from pytest_evocode.verifier.in_container.pytest_private import explain_comparisons, import_tests_from
 from pytest_evocode.verifier.in_container.sealed_files import SealedFiles
 from pytest_evocode.verifier.in_container.selection import Selection
-from pytest_evocode.verifier.in_container.workspace_fixtures import WorkspaceFixtures
+from pytest_evocode.verifier.in_container.workspace import WorkspaceFixtures
 
 
 @dataclass(frozen=True)
