@@ -14,14 +14,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import (
-    AgentFault,
-    Cancelled,
-    EnvironmentFault,
-    EvocodeError,
-    SnapshotGone,
-    describe_error,
-)
+from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, EvocodeError, SnapshotGone, describe_error
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext

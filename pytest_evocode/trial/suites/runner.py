@@ -10,18 +10,9 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from pytest_evocode.environments import (
-    Command,
-    Environment,
-    InteractiveEnvironment,
-    ProgramEnvironment,
-    Snapshot,
-)
+from pytest_evocode.environments import Command, Environment, InteractiveEnvironment, ProgramEnvironment, Snapshot
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
-from pytest_evocode.environments.task_environment import (
-    HIDDEN_FROM_AGENT,
-    VERIFIER_DIRECTORIES,
-)
+from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, VERIFIER_DIRECTORIES
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.phases import Stopwatch
@@ -30,14 +21,7 @@ from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.clearing import Clearing
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suites.brought_artifacts import bring_artifacts
-from pytest_evocode.trial.suites.carrying import (
-    WHOLE_SYSTEM,
-    Carried,
-    Carry,
-    Carrying,
-    Reference,
-    trees_of,
-)
+from pytest_evocode.trial.suites.carrying import WHOLE_SYSTEM, Carried, Carry, Carrying, Reference, trees_of
 from pytest_evocode.trial.suites.left_forks import HeldFork, LeftFork
 from pytest_evocode.trial.suites.order import Places, Rank
 from pytest_evocode.trial.suites.running import RunningSuites

@@ -6,14 +6,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from pytest_evocode.environments import (
-    BuildingEngine,
-    BuildWish,
-    Engine,
-    Environment,
-    Installation,
-    ProgramEnvironment,
-)
+from pytest_evocode.environments import BuildingEngine, BuildWish, Engine, Environment, Installation, ProgramEnvironment
 from pytest_evocode.environments.entry_points import enter
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
