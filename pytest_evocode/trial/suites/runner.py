@@ -24,8 +24,7 @@ from pytest_evocode.trial.suites.brought_artifacts import bring_artifacts
 from pytest_evocode.trial.suites.carrying import WHOLE_SYSTEM, Carried, Carry, Carrying, Reference, trees_of
 from pytest_evocode.trial.suites.left_forks import HeldFork, LeftFork
 from pytest_evocode.trial.suites.order import Places, Rank
-from pytest_evocode.trial.suites.running import RunningSuites
-from pytest_evocode.trial.suites.suite_environments import SuiteEnvironments
+from pytest_evocode.trial.suites.suite_environments import RunningSuites, SuiteEnvironments
 from pytest_evocode.trial.suites.verifier_state import VerifierState
 from pytest_evocode.verifier import (
     NativeSession,
