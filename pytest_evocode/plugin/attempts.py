@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +12,6 @@ import pytest
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
 from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of, make_failure
 from pytest_evocode.plugin.report_properties import (
-    artifact_properties,
     partial_properties,
     report_properties,
     without_record,
@@ -162,10 +161,10 @@ class AttemptCollector(pytest.Collector):
 
     def teardown(self) -> None:
         """End the trial, finished or not."""
-        self.end(self._rounds)  # Of these only the last that was run has a report still to come.
+        self.end()
 
-    def end(self, reporting: Sequence[RoundItem]) -> None:
-        """End the trial, and have the reports that are still to come of some rounds say what its records do not."""
+    def end(self) -> None:
+        """End the trial."""
         if (trial := self.trial) is not None:
             fault = ""
             try:
@@ -174,9 +173,6 @@ class AttemptCollector(pytest.Collector):
                 fault = str(error)
             finally:
                 self.trial = None
-            if late := artifact_properties(trial.flags_of_artifacts):
-                for item in reporting:
-                    item.user_properties += late
             for note in trial.storage_notes:
                 self.warn(pytest.PytestWarning(note))
             if fault:  # Out here, or pytest would show where the error comes from.
@@ -261,7 +257,7 @@ class RoundItem(pytest.Function):
         """End the trial that is this round's alone."""
         super().teardown()
         if not self.parent.is_chain:
-            self.parent.end([self])
+            self.parent.end()
 
     def forget(self) -> None:
         """Drop the record, which was reported: pytest keeps all items of a session until its end."""

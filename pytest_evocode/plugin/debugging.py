@@ -18,7 +18,7 @@ from pytest_evocode.report.printable import printable, printable_line
 
 if TYPE_CHECKING:
     from pytest_evocode.results.records import RoundRecord
-    from pytest_evocode.trial.suites.held_forks import HeldFork
+    from pytest_evocode.trial.suites.left_forks import HeldFork
 
 _STDIN = 0
 #: The user property with the command line that enters a kept fork, or why none is kept.

@@ -12,7 +12,7 @@ from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.tasks import Task
 
 if TYPE_CHECKING:
-    from pytest_evocode.trial.image_preparation import ImagesAhead, Wanted
+    from pytest_evocode.trial.warming import ImagesAhead, Wanted
 
 AHEAD = "evocode-images-ahead"
 """The plugin's name, by which xdist's controller finds it."""
@@ -57,7 +57,7 @@ class ImagesAheadPlugin:
             on_top = installed.get(agent)
             wanted.setdefault((task, on_top.script if on_top else ""), lambda load=load, top=on_top: (load(), top))  # type: ignore[misc]
         if len(wanted) > 1:  # A single image is built by the attempt that needs it.
-            from pytest_evocode.trial.image_preparation import ImagesAhead
+            from pytest_evocode.trial.warming import ImagesAhead
 
             self._images = ImagesAhead(self._session.engine)
             self._images.begin(wanted.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ from pytest_evocode.results.records import RoundRecord
 
 _RECORD = "evocode"
 _CASES = "evocode_cases"
-_ARTIFACTS = "evocode_artifacts"
 #: What a round says of which only some cases were run.
 PARTIAL = "evocode_case"
 
@@ -41,18 +40,6 @@ def partial_properties(record: RoundRecord, patterns: Sequence[str]) -> list[tup
     cases = record.verdict.cases if record.verdict else ()
     passed = sum(case.status == "passed" for case in cases)
     return [(PARTIAL, f"no verdict: {passed} of {len(cases)} cases called {' or '.join(patterns)} passed")]
-
-
-def artifact_properties(flags: Mapping[str, Sequence[str]]) -> list[tuple[str, Any]]:
-    """Return the user properties of an attempt's last report: what is to be said of its rounds' artifacts, by round."""
-    return [(_ARTIFACTS, {name: list(each) for name, each in flags.items()})] if flags else []
-
-
-def read_artifacts(report: pytest.TestReport) -> dict[str, list[str]]:
-    """Return what an attempt's last report says of artifacts, by the names of rounds; empty for other reports."""
-    properties: dict[str, Any] = dict(report.user_properties)
-    found: dict[str, list[str]] = properties.get(_ARTIFACTS, {})
-    return found if report.when == "teardown" else {}
 
 
 def read_record(report: pytest.TestReport) -> RoundRecord | None:

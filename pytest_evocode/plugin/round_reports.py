@@ -16,7 +16,7 @@ from pytest_evocode.plugin.attempts import RoundItem
 from pytest_evocode.plugin.kept_rounds import KeptProperties, compress_properties
 from pytest_evocode.plugin.node_ids import is_in_task
 from pytest_evocode.plugin.pytest_private import change_captured_sections, change_json_report, list_in_short_summary
-from pytest_evocode.plugin.report_properties import read_artifacts, read_record
+from pytest_evocode.plugin.report_properties import read_record
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.report.printable import printable, printable_line
 from pytest_evocode.report.tables import join_first
@@ -41,7 +41,6 @@ class RoundReports:
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
-        self._of_artifacts: list[str] = []
         self._reports: dict[str, list[pytest.TestReport]] = defaultdict(list)
         """The reports of rounds that are being reported, by node id."""
 
@@ -73,9 +72,6 @@ class RoundReports:
             self._scrub(report)
         if report.when == "setup" and (record := read_record(report)) is not None:
             self._session.add_record(report.nodeid, record)
-        attempt = report.nodeid.rpartition("::")[0]
-        for name, flags in read_artifacts(report).items():
-            self._of_artifacts += [f"{attempt}::{name}: {flag}" for flag in flags]
         if report.failed and (report.when != "call" or self._session.record_of(report.nodeid) is None):
             self._session.errors += 1
         if self._session.kept_round(report.nodeid) is not None:
@@ -107,15 +103,13 @@ class RoundReports:
         return _UNDECIDED if is_round else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the flags of rounds that passed, which no failure's report shows, and notes on artifacts."""
+        """Print the flags of rounds that passed, which no failure's report shows."""
         counted_as, letter, word = _UNDECIDED
         reports = terminalreporter.stats.get(counted_as, [])
         list_in_short_summary(terminalreporter, letter, word, {each: self._cause(each.nodeid) for each in reports})
         self._print(terminalreporter, "evocode undecided rounds", self._lines(_undecided))
         notes = self._lines(lambda record: record.notes if record.passed else ())
         self._print(terminalreporter, "evocode notes on passed rounds", notes)
-        # Artifacts are collected behind the record of their round, which has no word of them.
-        self._print(terminalreporter, "evocode notes on artifacts", self._of_artifacts)
 
     def _cause(self, nodeid: str) -> str:
         record = self._session.record_of(nodeid)

@@ -34,20 +34,11 @@ _BATCH = 32 * 2**20
 
 
 @dataclass(slots=True)
-class Uploaded:
-    """What went to a storage."""
-
-    objects: int = 0
-    size: int = 0
-
-
-@dataclass(slots=True)
 class AttemptCopy:
     """The copy of one attempt; one object serves one session, and one thread at a time."""
 
     store: ObjectStore
     directory: AttemptDirectory
-    uploaded: Uploaded = field(default_factory=Uploaded)
     _writer: str = field(default_factory=lambda: uuid.uuid4().hex)
     _last: AttemptManifest | None = None
     """The manifest that this session wrote last."""
@@ -88,8 +79,6 @@ class AttemptCopy:
     def _upload(self, contents: Mapping[str, bytes]) -> None:
         self.store.write({self._object(name): each for name, each in contents.items()})
         self._objects().update({name: len(each) for name, each in contents.items()})
-        self.uploaded.objects += len(contents)
-        self.uploaded.size += sum(map(len, contents.values()))
 
     def save(
         self,

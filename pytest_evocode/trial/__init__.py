@@ -3,8 +3,8 @@
 :mod:`~pytest_evocode.trial.trial` is the loop over the rounds. Of each round
 :mod:`~pytest_evocode.trial.agent_turns` takes the agent's turn, :mod:`~pytest_evocode.trial.checkpoints` the snapshot
 after it, and :mod:`~pytest_evocode.trial.verdict_pipeline` goes from there to the record, with the suite run by
-:mod:`~pytest_evocode.trial.suites`. :mod:`~pytest_evocode.trial.chain` says which rounds count, and
-:mod:`~pytest_evocode.trial.turns_ahead` when the next turn begins.
+:mod:`~pytest_evocode.trial.suites`. :mod:`~pytest_evocode.trial.chain` says which rounds count, and when the next turn
+begins.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from typing import Any
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
@@ -16,21 +17,20 @@ from pytest_evocode.environments import Environment
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.environments.own_shell import mendable
-from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
+from pytest_evocode.errors import AgentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.waiting import Waiting, counted_in
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
-from pytest_evocode.results.records import DeniedConnection, Fault, Usage
+from pytest_evocode.results.records import Fault
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
-from pytest_evocode.results.waits import Waits
 from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
-from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.context import TrialContext, writing_results
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.service_records import record_services
 
@@ -51,16 +51,8 @@ class AgentTurns:
         self._journal = Journal()
         self.under_way = False
         """Whether the agent works: an error raised meanwhile that is not one of the package's is the agent's."""
-        self.unrecorded: Usage | None = None
-        """What the last turn used of the model, until a record has it."""
-        self.seconds: float | None = None
-        """How long the agent worked in the last turn, until a record has it."""
-        self.denied: tuple[DeniedConnection, ...] | None = None
-        """What the last turn was denied of the network."""
-        self.waits: Waits | None = None
-        """What the last turn waited for because of its model's provider."""
-        self.user_usage: Usage | None = None
-        """What the model of the last turn's simulated user has used."""
+        self.taken: dict[str, Any] = {}
+        """What the last turn took, as fields of a record, until a record has it."""
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
@@ -86,8 +78,6 @@ class AgentTurns:
         Raises Cancelled, TaskError and EnvironmentFault, and whatever the agent raises.
         """
         self._stage = Progress("preparing", round_.index)
-        self.unrecorded = None
-        self.seconds = self.denied = self.waits = self.user_usage = None
         self.stopwatch = Stopwatch()
         self.stopwatch.begin("setup")
         self.taking = True
@@ -106,13 +96,13 @@ class AgentTurns:
 
         Returned is what to call when its end is recorded as well, so that no later session goes on in the middle of it.
         """
-        self.unrecorded = self.user_usage = None
-        self.seconds = None
+        self.taken = {}
         return self._journal.close
 
     def work(self, environment: Environment, round_: Round) -> TurnRecord:
         """Let the agent work in a workspace that was prepared, and record its turn."""
         self.stopwatch.begin("bookkeeping")
+        self.taken = {}
         recorder = self._recorder(environment, round_)
         self._journal = self._open_journal(round_)
         context = self._round_context(environment, round_, recorder)
@@ -129,7 +119,7 @@ class AgentTurns:
                 with counted_in(waiting):
                     transcript = self._run(context)
             finally:
-                seconds = self.seconds = self.spending.end_turn()
+                seconds = self.taken["agent_seconds"] = self.spending.end_turn()
                 self.stopwatch.begin("bookkeeping")
             self.under_way = False
             if transcript.timed_out:
@@ -143,17 +133,16 @@ class AgentTurns:
             notes = self._context.task_environment.collect(environment, round_)
         finally:
             recorder.close()
-            self.unrecorded, self.waits = recorder.usage, waiting.waits
-            self.denied = take_denied(environment, "agent")
+            self.taken |= {"usage": recorder.usage, "provider_waits": waiting.waits}
+            self.taken["denied"] = take_denied(environment, "agent")
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
             self._write_entry_point(environment)
             self._write_services(environment, round_)
-        return self._ended(round_, transcript, seconds, recorder).model_copy(update={"notes": notes})
+        return self._ended(round_, transcript, recorder).model_copy(update={"notes": notes})
 
     def _run(self, context: RoundContext) -> RoundTranscript:
         """Let the agent work, with a user who answers its questions where the task declares one."""
-        self.user_usage = None
         config = self._context.task.config.metadata.evocode.users.get(context.round.name)
         if config is None:
             return self._agent.run_round(context)
@@ -163,7 +152,7 @@ class AgentTurns:
         try:
             return run_with_user(self._agent, context, user)
         finally:
-            self.user_usage = user.usage
+            self.taken["user_usage"] = user.usage
             user.close()
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
@@ -182,7 +171,7 @@ class AgentTurns:
             cancelled=self._context.cancelled,
         )
 
-    def _ended(self, round_: Round, transcript: RoundTranscript, seconds: float, recorder: Recorder) -> TurnRecord:
+    def _ended(self, round_: Round, transcript: RoundTranscript, recorder: Recorder) -> TurnRecord:
         trajectory, usage = transcript.trajectory, recorder.usage
         if trajectory is not None:
             trajectory = with_remarks(trajectory, recorder.remarks)
@@ -196,14 +185,10 @@ class AgentTurns:
             snapshot="",
             timed_out=transcript.timed_out,
             tool_calls=None if trajectory is None else trajectory.tool_call_count,
-            usage=usage,
             stopped=transcript.stopped,
             refused=transcript.refused,
-            user_usage=self.user_usage,
-            agent_seconds=seconds,
             phases=self.stopwatch.phases,
-            denied=self.denied,
-            provider_waits=self.waits,
+            **{**self.taken, "usage": usage},
         )
 
     def _network(self, round_: Round) -> Network | None:
@@ -240,34 +225,27 @@ class AgentTurns:
     def _write_entry_point(self, environment: Environment) -> None:
         if self._directory is None or (entered := entered_program(environment)) is None:
             return
-        try:
+        with writing_results():
             output = self._directory.scrubber.text(entered.output())
             write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
-        except OSError as error:
-            raise EnvironmentFault(f"the results could not be written: {error}") from error
 
     def _write_services(self, environment: Environment, round_: Round) -> None:
         if self._directory is None:
             return
-        try:
+        with writing_results():
             record_services(environment, self._directory.services(round_.name), self._directory.scrubber)
-        except OSError as error:
-            raise EnvironmentFault(f"the results could not be written: {error}") from error
 
     @staticmethod
     def _keep_image(directory: AttemptDirectory, round_: Round, name: str, data: bytes) -> str:
-        try:
-            return directory.write_image(round_.name, name, data)
-        except OSError as error:
-            raise EnvironmentFault(f"the results could not be written: {error}") from error
+        with writing_results():
+            written = directory.write_image(round_.name, name, data)
+        return written
 
     def _write(self, round_: Round, trajectory: Trajectory) -> None:
         if self._directory is None:
             return
-        try:
+        with writing_results():
             self._directory.write_trajectory(round_.name, trajectory)
-        except (OSError, ValueError) as error:  # It may hold what JSON has no form for.
-            raise EnvironmentFault(f"the results could not be written: {error}") from error
 
 
 def _read_instruction(round_: Round) -> str:

@@ -7,7 +7,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,31 @@ from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
 from pytest_evocode.results.states import AttemptState, Spent, TurnRecord
 from pytest_evocode.tasks import Round
+from pytest_evocode.trial.attempt_storage import AttemptSaver, WrittenState
 from pytest_evocode.trial.clearing import Clearing
-from pytest_evocode.trial.resumption import Resumption
-from pytest_evocode.trial.saving import AttemptSaver, WrittenState
 
 #: The version of records that first says which harness drove an agent.
 _WITH_HARNESS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Where an attempt goes on: behind ``last_turn``, in the state ``start``; None is the image as built."""
+
+    records: Mapping[int, RoundRecord] = field(default_factory=dict)
+    """Records of the rounds that are done, by index."""
+    turns: tuple[TurnRecord, ...] = ()
+    """Turns that have ended and whose rounds have no verdict yet."""
+    lost: Mapping[int, str] = field(default_factory=dict)
+    """Rounds that were done, whose records cannot be had any more, and why, by index."""
+    last_turn: int = 0
+    first_played: int = 1
+    """The first round that is run; those before it have no record."""
+    start: Snapshot | None = None
+    kept: Mapping[int, Snapshot] = field(default_factory=dict)
+    """The states that are kept of ``turns`` which nobody took in this attempt; they stay beyond it."""
+    agent: Any = None
+    spent: Spent = field(default_factory=Spent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Does behind the records what nobody waits for: removes forks and snapshots, collects artifacts, keeps states."""
+"""Does behind the records what nobody waits for: removes forks and snapshots."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Clearing:
         since = self._lags_since
         return None if since is None else Progress("clearing up", since=since, forks=self._forks)
 
-    def begin(self, job: Callable[[], object], *, fork: bool = False, at_once: bool = False) -> Future[None]:
+    def begin(self, job: Callable[[], object], *, fork: bool = False) -> Future[None]:
         """Have a job done; ``fork`` says that a fork waits to be removed until it is.
 
-        It is done before this returns where it is asked for ``at_once``, and after :meth:`finish`.
+        After :meth:`finish` it is done before this returns.
         """
         with self._changed:
             self._forks += fork
-            if not (at_once or self._finished):
+            if not self._finished:
                 future = self._pool.submit(self._do, job, fork)
                 self._jobs.add(future)
                 return future

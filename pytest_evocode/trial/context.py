@@ -2,21 +2,68 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from pytest_evocode.environments import Engine, MeasuredEngine
 from pytest_evocode.environments.task_environment import TaskEnvironment
+from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.options import TrialOptions
-from pytest_evocode.trial.stopping import StopEvent
 from pytest_evocode.trial.verifier_slots import Machine, VerifierSlots, suite_resources
+
+
+class StopEvent(threading.Event):
+    """An event that may have parts: to set it sets all of them, and to set one of them sets no other.
+
+    >>> whole = StopEvent()
+    >>> first, second = whole.part(), whole.part()
+    >>> first.set()
+    >>> first.is_set(), second.is_set(), whole.is_set()
+    (True, False, False)
+    >>> whole.set()
+    >>> second.is_set(), whole.part().is_set()
+    (True, True)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._parts: list[StopEvent] = []
+
+    def part(self) -> StopEvent:
+        """Return a new event that is set with this one at the latest."""
+        part = StopEvent()
+        with self._lock:
+            self._parts.append(part)
+            is_set = self.is_set()
+        if is_set:
+            part.set()
+        return part
+
+    def set(self) -> None:
+        """Set this event and all of its parts."""
+        with self._lock:
+            super().set()
+            parts = list(self._parts)
+        for part in parts:
+            part.set()
+
+
+@contextlib.contextmanager
+def writing_results() -> Iterator[None]:
+    """Raise EnvironmentFault where results cannot be written: there is no place, or JSON has no form for them."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise EnvironmentFault(f"the results could not be written: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

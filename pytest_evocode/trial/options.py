@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments import Installation
 from pytest_evocode.llm.budget import Budget, RunSpending
 from pytest_evocode.llm.waiting import LONGEST as LONGEST_WAITING
 from pytest_evocode.results.records import Mode
-from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+if TYPE_CHECKING:
+    from pytest_evocode.trial.attempt_storage import AttemptStorage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,38 @@
-"""Keeps the states that reference solutions lead to, so that a round need not play those before it again."""
+"""What reference solutions lead to: states, so that a round need not play those before it again, and changed paths."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from pathlib import Path
 
 from filelock import Timeout
 
-from pytest_evocode.environments import Engine, Installation, ReferenceKeepingEngine, Snapshot
+from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.environments import Engine, Environment, Installation, ReferenceKeepingEngine, Snapshot
+from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.reference_index import ReferenceIndex, ReferenceState
 from pytest_evocode.environments.task_environment import STOPPED
-from pytest_evocode.errors import Cancelled, EnvironmentFault
-from pytest_evocode.tasks import Task, resolve_env, resolve_solution_env
+from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError
+from pytest_evocode.tasks import Round, Task, resolve_env, resolve_solution_env
+from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
+from pytest_evocode.trial.agent_turns import AgentTurns
+from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.suites.carrying import changes_of
 
 LIMIT = 4 * 2**30
 """Bytes that the states of one engine may take on this machine; the least recently used are dropped first."""
 _WAIT = 0.1  # seconds between two looks at whether the attempt is cancelled
 _FORMAT = "2"
 """Part of every key; changed when this code would make other states of the same solutions."""
+logger = logging.getLogger(__name__)
 
 
 class ReferenceStates:
@@ -161,3 +171,91 @@ class ReferenceStates:
                 keys[round_.index] = digest.hexdigest()[:32]
             self._keys = keys  # At once, because suites of several rounds end in threads of their own.
         return self._keys[index]
+
+
+class ReferenceChanges:
+    """Knows what the reference solutions of a task change; where it does not, it plays them, without any suite.
+
+    Sessions and workers share what is noted.
+    """
+
+    def __init__(self, context: TrialContext) -> None:
+        self._context = replace(context, directory=None)
+        self._task = context.task
+        self._states = ReferenceStates(context.engine, context.task, context.options.environ)
+        self._environment: Environment | None = None
+        self._so_far: dict[int, frozenset[str]] = {}
+        """For rounds up to which the solutions did not lead: they may another time, so it is not noted."""
+
+    def after(self, round_: Round) -> frozenset[str]:
+        """Return the paths that the solutions up to a round have changed, as far as they lead.
+
+        Raises Cancelled and EnvironmentFault.
+        """
+        if (known := self._read(round_.index)) is None:
+            with self._states.making(self._context.cancelled):
+                if (known := self._read(round_.index)) is None:
+                    try:
+                        with self.played(round_):
+                            pass
+                    except (AgentFault, TaskError) as error:
+                        logger.info("%s: the reference solutions lead no further: %s", self._task.name, error)
+                    known = self._read(round_.index)
+        return known or frozenset()
+
+    def note(self, index: int, paths: Iterable[str]) -> None:
+        """Note what the solutions up to a round have changed, as their own attempt found it."""
+        write_atomically(self._file(index), json.dumps(sorted(paths)))
+
+    def stop(self) -> None:
+        """End solutions that are played."""
+        if (environment := self._environment) is not None:
+            with contextlib.suppress(EnvironmentFault):
+                environment.stop()
+
+    @contextlib.contextmanager
+    def played(self, last: Round) -> Iterator[Environment]:
+        """Play the solutions up to a round, note what each has changed, and yield the environment.
+
+        Raises AgentFault and TaskError where they do not lead there, EnvironmentFault and Cancelled.
+        """
+        logger.info("%s: the reference solutions are played up to %s", self._task.name, last.name)
+        context = self._context
+        self._environment = environment = context.task_environment.create()
+        turns = AgentTurns(context, OracleAgent())
+        try:
+            context.task_environment.start(environment)
+            for round_ in self._task.rounds[: last.index]:
+                try:
+                    turns.take(environment, round_)
+                except (AgentFault, TaskError):
+                    # What it did until then, and what the task itself did before, counts.
+                    self._so_far[last.index] = frozenset(self._changed(environment))
+                    raise
+                self.note(round_.index, self._changed(environment))
+            yield environment
+        finally:
+            environment.stop()
+            context.task_environment.refuse_when_cancelled()
+
+    def _changed(self, environment: Environment) -> tuple[str, ...]:
+        snapshot = environment.snapshot()
+        try:
+            return changes_of(self._task, snapshot, environment).noted
+        finally:
+            snapshot.discard()
+
+    def _read(self, index: int) -> frozenset[str] | None:
+        if index in self._so_far:
+            return self._so_far[index]
+        try:
+            return frozenset(json.loads(self._file(index).read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise EnvironmentFault(f"what reference solutions change cannot be read: {error}") from error
+
+    def _file(self, index: int) -> Path:
+        directory = cache_directory() / "reference-changes"
+        directory.mkdir(exist_ok=True)
+        return directory / f"{self._context.engine.name}-{self._states.key(index)}.json"

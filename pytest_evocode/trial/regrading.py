@@ -25,7 +25,7 @@ from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
-from pytest_evocode.trial.reference_changes import ReferenceChanges
+from pytest_evocode.trial.reference_states import ReferenceChanges
 from pytest_evocode.trial.suites.control import ControlledSuites
 from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, compare_cases, ended_by, judge

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import EnvironmentFault, RunLimitReached, describe_error
 from pytest_evocode.results.cases import LONGEST_TEXT, without_middle
-from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import AttemptRecord, Fault, Outcome, RoundRecord
+from pytest_evocode.results.directory import now
+from pytest_evocode.results.records import AttemptRecord, Outcome, RoundRecord
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
@@ -27,9 +26,12 @@ from pytest_evocode.verifier import compare_cases
 logger = logging.getLogger(__name__)
 
 _LONGEST_CAUSE = 2**15  # characters
+_OF_TURN = (
+    *("tool_calls", "usage", "stopped", "refused", "user_usage"),
+    *("agent_seconds", "phases", "denied", "provider_waits"),
+)
+"""The fields of a record that tell of the agent's turn."""
 _MOST_FLAGS = 200
-_NOT_YET = "artifacts not collected: they were about to be when this was written"
-"""The flag of a record that is on disk before the round's artifacts are; it stays where the session is killed."""
 
 
 class RoundRecords:
@@ -52,10 +54,6 @@ class RoundRecords:
         self._context = context
         self._checkpoints = checkpoints
         self._records: dict[int, Future[RoundRecord]] = {index: Future() for index in self._rounds}
-        self._writing = threading.Lock()
-        self._written: dict[int, RoundRecord] = {}
-        """Records as they are kept, where these say more than those handed out."""
-        self._of_artifacts: dict[int, tuple[str, ...]] = {}
         self.undone = False
         """Whether a round has no record that a later session would keep."""
         self.waits = False
@@ -99,30 +97,10 @@ class RoundRecords:
         self._directory = None
 
     def after_turn(
-        self,
-        round_: Round,
-        turn: TurnRecord,
-        *,
-        outcome: Outcome = "not reached",
-        cause: str = "",
-        fault: Fault | None = None,
+        self, round_: Round, turn: TurnRecord, outcome: Outcome = "not reached", cause: str = "", **more: Any
     ) -> RoundRecord:
-        """Return the record of a round as far as the agent's turn tells."""
-        return self._record(
-            round_,
-            outcome,
-            cause,
-            fault=fault,
-            tool_calls=turn.tool_calls,
-            usage=turn.usage,
-            stopped=turn.stopped,
-            refused=turn.refused,
-            user_usage=turn.user_usage,
-            agent_seconds=turn.agent_seconds,
-            phases=turn.phases,
-            denied=turn.denied,
-            provider_waits=turn.provider_waits,
-        )
+        """Return the record of a round as far as the agent's turn tells, and with ``more`` of its fields."""
+        return self._record(round_, outcome, cause, **{name: getattr(turn, name) for name in _OF_TURN}, **more)
 
     def _record(self, round_: Round, outcome: Outcome, cause: str, **more: Any) -> RoundRecord:
         return RoundRecord(
@@ -137,13 +115,10 @@ class RoundRecords:
             **more,
         )
 
-    def deliver(
-        self, record: RoundRecord, *, done: bool, output: str | None = None, has_artifacts: bool = False
-    ) -> None:
+    def deliver(self, record: RoundRecord, *, done: bool, output: str | None = None) -> None:
         """Write a record and hand it out; ``done`` says that a later session would only repeat the round.
 
-        One with a verdict waits for the records of the rounds before, with whose cases its own are compared. With
-        ``has_artifacts``, :meth:`note_artifacts` is to be called, sooner or later.
+        One with a verdict waits for the records of the rounds before, with whose cases its own are compared.
         """
         record = _bounded(scrubbed(record, self._context.scrubber))
         if record.verdict is not None:
@@ -153,7 +128,7 @@ class RoundRecords:
             record = compare_cases(record, before, held)
         try:
             if self._directory is not None:
-                self._write(self._directory, record, output=output, done=done, has_artifacts=has_artifacts)
+                self._directory.write_round(record, output=output, done=done)
             elif output is not None:
                 self.outputs[record.index] = output
             if done:
@@ -165,34 +140,6 @@ class RoundRecords:
         logger.info("%s, %s: %s", record.task, record.round, record.outcome)
         self.undone |= not done
         self._records[record.index].set_result(record)
-
-    def _write(
-        self, directory: AttemptDirectory, record: RoundRecord, *, output: str | None, done: bool, has_artifacts: bool
-    ) -> None:
-        with self._writing:
-            flags = self._of_artifacts.get(record.index, (_NOT_YET,)) if has_artifacts else ()
-            directory.write_round(_flagged(record, flags), output=output, done=done)
-            if has_artifacts and done:
-                self._written[record.index] = record
-
-    def note_artifacts(self, index: int, flags: Sequence[str]) -> None:
-        """Add to the record of a round, as it is kept, what is to be said of its artifacts: they are in their place.
-
-        Whoever has the record already does not get another one. Where it cannot be written, the log says so.
-        """
-        clean = scrubbed(tuple(flags), self._context.scrubber)
-        with self._writing:
-            self._of_artifacts[index] = clean
-            if (record := self._written.get(index)) is not None and self._directory is not None:
-                try:
-                    self._directory.write_round(_flagged(record, clean), output=None, done=True)
-                except (OSError, ValueError) as error:
-                    logger.info("%s: what is to be said of artifacts was not written: %s", record.round, error)
-
-    def flags_of_artifacts(self) -> dict[str, tuple[str, ...]]:
-        """Return what is to be said of artifacts in the records as they are kept and not as handed out, by round."""
-        with self._writing:
-            return {self._rounds[index].name: flags for index, flags in sorted(self._of_artifacts.items()) if flags}
 
     def skip_after(self, index: int, cause: str, taken: Mapping[int, Mapping[str, Any]] | None = None) -> None:
         """Record why the rounds after one that have no record were not reached.
@@ -215,14 +162,11 @@ class RoundRecords:
             first = next((each for each, record in self._records.items() if each >= index and not record.done()), None)
             if isinstance(error, RunLimitReached):
                 self.waits = True
-                taken = {"usage": turns.unrecorded, "agent_seconds": turns.seconds, "provider_waits": turns.waits}
-                taken |= {"user_usage": turns.user_usage}
-                self._leave_waiting(index, str(error), taken)
+                self._leave_waiting(index, str(error), turns.taken)
             elif first is not None:
                 round_, cause = self._rounds[first], describe_error(error)
-                more = {"fault": turns.fault_of(error), "denied": turns.denied, "provider_waits": turns.waits}
-                used = {"usage": turns.unrecorded, "user_usage": turns.user_usage}
-                self.deliver(self._record(round_, "error", cause, **used, **more), done=False)
+                taken = {**turns.taken, "agent_seconds": None}  # No more than a part of what the turn would have taken.
+                self.deliver(self._record(round_, "error", cause, fault=turns.fault_of(error), **taken), done=False)
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
 
@@ -241,10 +185,7 @@ class RoundRecords:
         """
         if self._directory is None:
             return
-        own = {
-            index: _flagged(record.result(), self._of_artifacts.get(index, ()))
-            for index, record in self._records.items()
-        }
+        own = {index: record.result() for index, record in self._records.items()}
         # A chain from a later round leaves out those before.
         counting = range(self._begin_with or 1, len(self._task.rounds) + 1)
         with self._directory.composing() as earlier:
@@ -271,14 +212,6 @@ class RoundRecords:
                     rounds=records,
                 )
             )
-
-
-def _flagged(record: RoundRecord, flags: Sequence[str]) -> RoundRecord:
-    """Return a record whose verdict, if any, has more flags."""
-    if record.verdict is None or not flags:
-        return record
-    verdict = record.verdict.model_copy(update={"flags": (*record.verdict.flags, *flags)})
-    return _bounded(record.model_copy(update={"verdict": verdict}))
 
 
 def _bounded(record: RoundRecord) -> RoundRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -31,25 +31,21 @@ from pytest_evocode.errors import (
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.results.states import AttemptState, TurnRecord
+from pytest_evocode.results.states import AttemptState, SnapshotFile, TurnRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
+from pytest_evocode.trial.attempt_storage import AttemptSaver
 from pytest_evocode.trial.chain import Chain
-from pytest_evocode.trial.checkpoints import Checkpoints, memory_of
-from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.kept_states import keep_state
+from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
+from pytest_evocode.trial.context import StopEvent, TrialContext, writing_results
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
-from pytest_evocode.trial.reference_changes import ReferenceChanges
-from pytest_evocode.trial.resumption import Resumption
+from pytest_evocode.trial.reference_states import ReferenceChanges
 from pytest_evocode.trial.round_records import RoundRecords
-from pytest_evocode.trial.saving import AttemptSaver
 from pytest_evocode.trial.starting_state import StartingState
-from pytest_evocode.trial.stopping import StopEvent
-from pytest_evocode.trial.suites.held_forks import HeldFork
+from pytest_evocode.trial.suites.left_forks import HeldFork
 from pytest_evocode.trial.suites.runner import SuiteRunner
-from pytest_evocode.trial.turns_ahead import TurnsAhead
 from pytest_evocode.trial.verdict_pipeline import VerdictPipeline
 
 __all__ = ["RoundSelection", "Trial", "TrialOptions"]
@@ -128,7 +124,15 @@ class Trial:
         """Make what takes rounds from the end of their turns to their records, and the chain as far as that goes."""
         context = self._context
         is_oracle = self._start_state.is_oracle
-        self._chain = Chain(self._rounds, context.options.mode, self._records, self._checkpoints)
+        self._chain = Chain(
+            context,
+            self._rounds,
+            self._turns,
+            self._checkpoints,
+            self._records,
+            stop=turns_stop,
+            is_oracle=is_oracle,
+        )
         self._verdicts = VerdictPipeline(
             context,
             self._suites,
@@ -136,17 +140,6 @@ class Trial:
             self._records,
             self._start_state.kept,
             self._chain,
-            is_oracle=is_oracle,
-        )
-        self._ahead = TurnsAhead(
-            context,
-            self._chain,
-            self._turns,
-            self._verdicts,
-            self._checkpoints,
-            self._records,
-            stop=turns_stop,
-            speculates=context.options.speculate or is_oracle,
             is_oracle=is_oracle,
         )
 
@@ -179,12 +172,11 @@ class Trial:
         One that ends the chain is there when nothing of later rounds runs in the environment any more.
         """
         record = self._records.wait(index)
-        self._ahead.wait_until_settled()
+        self._chain.wait_until_settled()
         return record
 
     def last_state(self) -> Snapshot:
         """Return the state after the last round that is run, once its record is there; for ``options.hold_last``."""
-        self._verdicts.wait_until_kept()  # Who looks for this state next is to find it.
         return self._checkpoints.snapshot_of(len(self._rounds))
 
     def wait_environment(self) -> Environment:
@@ -210,11 +202,6 @@ class Trial:
     def output_of(self, index: int) -> str:
         """Return what the suite of a round printed, once its record is there; empty where a directory has it."""
         return self._records.outputs.get(index, "")
-
-    @property
-    def flags_of_artifacts(self) -> Mapping[str, tuple[str, ...]]:
-        """What is to be said of artifacts, by round, once the attempt is closed; records on disk have it as flags."""
-        return self._records.flags_of_artifacts()
 
     @property
     def storage_notes(self) -> tuple[str, ...]:
@@ -276,11 +263,11 @@ class Trial:
                 environment = self._start(before)
             self._make_ready(environment, before)
             self._play(environment, before)
-            self._unwritten = self._ahead.finish(self._rounds)
+            self._unwritten = self._chain.finish(self._verdicts.drop_after)
         except BaseException as error:  # An agent may call sys.exit(): nobody must wait for its records for ever.
             self._break_off(self._ended + 1, error)
         finally:
-            self._ahead.settle()
+            self._chain.settle()
             close_agent(self.agent)
             self._finish()
 
@@ -288,11 +275,11 @@ class Trial:
         """Take the turns from where an earlier session ended to the last, or to where the chain ends."""
         self._ended = before.last_turn
         self._chain.resume(before)
-        self._ahead.watch(environment)
+        self._chain.watch(environment)
         in_order = before.turns if self._suites.state.paths else before.turns[::-1]  # The longest suites first.
         for turn in in_order:
             self._verdicts.begin(environment, self._rounds[turn.index - 1], turn)
-        if self._ended in self._records and not self._ahead.goes_on_after(self._rounds[self._ended - 1]):
+        if self._ended in self._records and not self._chain.goes_on_after(self._rounds[self._ended - 1]):
             return
         if self._ended < before.first_played - 1:
             self._start_state.play_in_place(environment, self._suites)
@@ -311,7 +298,7 @@ class Trial:
                 self._verdicts.conclude(round_, turn, suite)
             else:
                 self._verdicts.begin(environment, round_, turn)
-            if not self._ahead.goes_on_after(round_):
+            if not self._chain.goes_on_after(round_):
                 return
 
     def _look_back(self, until_started: contextlib.ExitStack) -> Resumption:
@@ -349,10 +336,8 @@ class Trial:
         if before.last_turn >= before.first_played and isinstance(self.agent, ResumableAgent):
             self.agent.load_state(before.agent)
         if self._context.directory is not None:
-            try:
+            with writing_results():
                 self._context.directory.reopen()
-            except OSError as error:
-                raise EnvironmentFault(f"the results could not be written: {error}") from error
         self._checkpoints.begin_saving()
         self._ready.set_result(environment)
 
@@ -371,7 +356,7 @@ class Trial:
 
         def keep() -> None:
             if self._keeps_states and snapshot.reference:
-                keep_state(self._context, turn.index, snapshot)
+                self._write_snapshot(turn.index, snapshot)
 
         spent = self._turns.spending.spent
         if self._suites.in_place:
@@ -380,6 +365,23 @@ class Trial:
         stopwatch.stop()
         return turn.model_copy(update={"phases": stopwatch.phases})
 
+    def _write_snapshot(self, index: int, snapshot: Snapshot) -> None:
+        """Write down where the state after a round is kept, and what it takes to verify it again."""
+        context = self._context
+        assert context.directory is not None
+        kept = SnapshotFile(
+            environment=context.engine.name,
+            reference=snapshot.reference,
+            image=context.engine.image_key(context.task),
+            task=str(context.task.directory.resolve()),
+            strict=context.options.strict,
+            verify_times=context.options.verify_times,
+            timeout_multiplier=context.options.timeout_multiplier,
+            verify=context.task.verify,
+        )
+        with writing_results():
+            context.directory.write_snapshot(context.task.rounds[index - 1].name, kept)
+
     # Endings.
 
     def _break_off(self, index: int, error: BaseException) -> None:
@@ -387,8 +389,8 @@ class Trial:
 
         It is nobody's where the round does not count.
         """
-        if not self._ahead.counts(index):
-            self._unwritten = self._ahead.finish(self._rounds)
+        if not self._chain.counts(index):
+            self._unwritten = self._chain.finish(self._verdicts.drop_after)
             return
         logger.info("%s: the attempt ends with %s in round %d or later", self.task.name, type(error).__name__, index)
         if not self._ready.done():

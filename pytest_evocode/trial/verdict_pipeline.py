@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
@@ -60,7 +59,6 @@ class VerdictPipeline:
         # A thread for each round: a record waits there for those before, whose suites may run later than its own.
         self._pool = ThreadPoolExecutor(len(context.task.rounds), thread_name_prefix="verifier")
         self._gone: list[Future[None]] = []
-        self._kept: list[Future[None]] = []
 
     def begin(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         """Have a round's suite run in a fork, and its record delivered after those of the rounds before."""
@@ -76,13 +74,8 @@ class VerdictPipeline:
         wait(self._gone)  # Or their snapshots could not be discarded.
 
     def wait(self) -> None:
-        """Wait for all suites that were begun, and for what is collected and kept of them; take no more."""
+        """Wait for all suites that were begun; take no more."""
         self._pool.shutdown(wait=True)
-        self.wait_until_kept()
-
-    def wait_until_kept(self) -> None:
-        """Wait until artifacts are collected and states kept of all rounds whose records are there."""
-        wait(self._kept)
 
     def snapshot(self, environment: Environment, round_: Round) -> Snapshot:
         """Take the snapshot that a round is verified in; raises AgentFault where what the agent left prevents it."""
@@ -123,19 +116,9 @@ class VerdictPipeline:
             if left is None:
                 if self._counts(round_):
                     self.conclude(round_, turn, suite)
-                return
-            emptied = None if self._context.options.hold_forks else self._empty(left)
-            record = None
-            try:
-                record = self._judge(round_, turn, suite) if self._counts(round_) else None
-            finally:
-                if record is None:
-                    self._drop(left, emptied)
-            if record is None:
-                return
-            self._clear_up(left, suite, record, snapshot, emptied)
-            has_artifacts = self._context.directory is not None
-            self._records.deliver(record, output=suite.output, done=True, has_artifacts=has_artifacts)
+            elif (record := self._judge_left(left, turn, suite)) is not None:
+                self._keep_reference(round_, suite, snapshot)
+                self._records.deliver(record, output=suite.output, done=True)
         except Exception as error:
             with contextlib.suppress(EvocodeError):
                 if not self._counts(round_):
@@ -152,63 +135,32 @@ class VerdictPipeline:
         self._checkpoints.count_up_to(round_.index)
         return True
 
-    def _empty(self, left: LeftFork) -> Future[None]:
-        """Have the artifacts of a fork gathered and the fork removed, whether or not its round will count."""
+    def _judge_left(self, left: LeftFork, turn: TurnRecord, suite: SuiteRun) -> RoundRecord | None:
+        """Make a round's record with the artifacts of its fork in their place; None where the round does not count.
 
-        def empty() -> None:
-            try:
-                if not self._context.cancelled.is_set():
-                    left.gather()
-            finally:
-                left.stop()
-
-        emptied = self._suites.clearing.begin(empty, fork=True)
-        self._gone.append(emptied)
-        return emptied
-
-    def _drop(self, left: LeftFork, emptied: Future[None] | None) -> None:
-        """Leave nothing of a fork whose round has no record."""
-        if emptied is not None:
-            wait([emptied])
-            left.drop_artifacts()
-        else:
-            self._let_go(left)
-
-    def _clear_up(
-        self, left: LeftFork, suite: SuiteRun, record: RoundRecord, snapshot: Snapshot, emptied: Future[None] | None
-    ) -> None:
-        """Begin what is to be done behind the record: artifacts, the state that is kept, and the end of the fork.
-
-        Until then the snapshot stays: it cannot be discarded before the forks made from it.
+        The fork is removed behind what goes on, whether or not its round will count, unless a person is to look at it.
         """
-        index = left.round.index
-        wanted = record.outcome == "failed" or self._context.options.hold_all_forks
-        holds = emptied is None and wanted and self._suites.hold(left)
-        self._checkpoints.hold(index, "clearing")
-        if holds:
-            self._checkpoints.hold(index, "fork")
+        is_left = True
+        # The snapshot cannot be discarded before the forks made from it.
+        self._checkpoints.hold(left.round.index, "fork")
+        try:
+            left.gather()
+            if not self._context.options.hold_forks:
+                is_left = False
+                self._let_go(left)
+            if not self._counts(left.round):
+                return None
+            record = self._judge(left.round, turn, replace(suite, left_out=left.put_artifacts()))
+            wanted = record.outcome == "failed" or self._context.options.hold_all_forks
+            is_left = is_left and not (wanted and self._suites.hold(left))
+            return record
+        finally:
+            left.drop_artifacts()
+            if is_left:
+                self._let_go(left)
 
-        def keep() -> None:
-            try:
-                if not self._context.cancelled.is_set():
-                    self._keep_reference(left.round, suite, snapshot)
-                    if emptied is None:
-                        left.gather()
-                    else:
-                        wait([emptied])
-                    self._records.note_artifacts(index, left.put_artifacts())
-            finally:
-                if holds or emptied is not None:
-                    self._checkpoints.release(index, "clearing")
-                else:
-                    self._let_go(left, lambda: self._checkpoints.release(index, "clearing"))
-
-        # A person may change what is held as soon as the record is there.
-        forks = emptied is None and not holds
-        self._kept.append(self._suites.clearing.begin(keep, fork=forks, at_once=holds))
-
-    def _let_go(self, left: LeftFork, then: Callable[[], object] = lambda: None) -> None:
-        self._gone.append(self._suites.let_go(left, then))
+    def _let_go(self, left: LeftFork) -> None:
+        self._gone.append(self._suites.let_go(left, lambda: self._checkpoints.release(left.round.index, "fork")))
 
     def _keep_reference(self, round_: Round, suite: SuiteRun, snapshot: Snapshot) -> None:
         """Keep a state beyond the attempt where its suite has accepted it."""

@@ -19,9 +19,9 @@ from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, Task
 
 _INTERVAL = 0.02  # seconds
+_MORE = 0.001
+"""Seconds more between two looks for each slot: to try one costs some 0.2 ms of a core's time."""
 _NOTICE = 0.1  # seconds until a thread that does not look notices that it is to stop
-_LOOKS = 16
-"""How many slots are tried in one interval: on a machine with many cores to try them all would cost too much."""
 _BEAT = 1.0  # seconds after which the first in a line shows that it lives
 _PATIENCE = 15.0
 """Seconds without that after which it counts as halted."""
@@ -30,8 +30,6 @@ _SLACK = 0.1
 _STOPPED = "stopped while waiting for other suites"
 _next_in_line = threading.Lock()
 """Held by the one waiting thread of this process that is in the line of processes."""
-_held_here: set[str] = set()
-"""The files of the slots that this process holds: there is no need to try them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +96,7 @@ class VerifierSlots:
         stopwatch = stopwatch or Stopwatch()
         stopwatch.begin("waiting")
         with contextlib.ExitStack() as held:
-            taken = _Wait(cache_directory() / "verifiers", self.count, cancelled).take(slots)
-            for lock in taken:
-                _held_here.add(lock.lock_file)
-                held.callback(_held_here.discard, lock.lock_file)
+            for lock in _Wait(cache_directory() / "verifiers", self.count, cancelled).take(slots):
                 held.callback(lock.release)
             stopwatch.begin("fork")
             with stopwatch.holding(slots):
@@ -112,19 +107,17 @@ class _Wait:
     """One thread's wait for slots.
 
     Processes with the same number of slots stand in one line, by a lock, and only the first of them looks for slots. So
-    one that needs several is not passed by those behind it, and a look is paid once on the machine. Of the lines of
-    sessions with other numbers of slots one at a time gathers several: whoever else holds slots has all that it needs.
-    The first in a line shows that it lives. One that was halted, such as by Ctrl-Z, is passed by the others, who then
-    take what they need in one look or nothing: two that gather might wait for each other.
+    one that needs several is not passed by those behind it, and a look is paid once on the machine. It takes all that
+    it needs in one look or nothing: two of sessions with other numbers of slots might wait for each other. The first
+    in a line shows that it lives. One that was halted, such as by Ctrl-Z, is passed by the others.
     """
 
     def __init__(self, directory: Path, count: int, cancelled: threading.Event) -> None:
         directory.mkdir(exist_ok=True)
-        self._directory = directory
-        self._count = count
         self._cancelled = cancelled
-        self._next = 0
-        self._pulses: list[Path] = []
+        self._line = directory / f"line-{count}.lock"
+        self._pulse = directory / f"line-{count}.pulse"
+        self._slots = [directory / f"slot-{number}.lock" for number in range(count)]
         self._last_beat = 0.0
 
     def take(self, slots: int) -> list[FileLock]:
@@ -132,68 +125,37 @@ class _Wait:
             while not _next_in_line.acquire(timeout=_NOTICE):
                 self._go_on()
             standing.callback(_next_in_line.release)
-            is_first = self._stand_in(f"line-{self._count}", standing)
-            gathers = slots > 1 and is_first and self._stand_in("several", standing)
-            return self._gather(slots) if gathers else self._take_together(slots)
+            is_first = self._stand_in_line(standing)
+            while not (found := self._look(slots)):
+                if is_first and time.monotonic() - self._last_beat > _BEAT:
+                    self._last_beat = time.monotonic()
+                    self._pulse.touch()
+                self._go_on(_INTERVAL + _MORE * len(self._slots))
+            return found
 
-    def _stand_in(self, line: str, standing: contextlib.ExitStack) -> bool:
-        """Wait to be the first in a line; False where the one that is was halted."""
-        pulse = self._directory / f"{line}.pulse"
-        beat, since = _changed(pulse), time.monotonic()
-        while (lock := try_lock(self._directory / f"{line}.lock")) is None:
-            if (now := _changed(pulse)) != beat:
+    def _stand_in_line(self, standing: contextlib.ExitStack) -> bool:
+        """Wait to be the first; False where the one that is was halted."""
+        beat, since = _changed(self._pulse), time.monotonic()
+        while (lock := try_lock(self._line)) is None:
+            if (now := _changed(self._pulse)) != beat:
                 beat, since = now, time.monotonic()
             elif time.monotonic() - since > _PATIENCE:
                 return False
-            self._pause()
+            self._go_on(_INTERVAL)
         standing.callback(lock.release)
-        self._pulses.append(pulse)
         return True
 
-    def _gather(self, slots: int) -> list[FileLock]:
-        """Take slots as they become free."""
-        with contextlib.ExitStack() as gathered:
-            found: list[FileLock] = []
-            looks = self._count
-            while True:
-                for lock in self._look(looks, slots - len(found)):
-                    gathered.callback(lock.release)
-                    found.append(lock)
-                if len(found) == slots:
-                    gathered.pop_all()
+    def _look(self, wanted: int) -> list[FileLock]:
+        """Take so many slots, if they are free; else none."""
+        found: list[FileLock] = []
+        for path in self._slots:
+            if (lock := try_lock(path)) is not None:
+                found.append(lock)
+                if len(found) == wanted:
                     return found
-                looks = _LOOKS
-                self._pause()
-
-    def _take_together(self, slots: int) -> list[FileLock]:
-        """Take slots once so many are free."""
-        looks = self._count
-        while True:
-            found = list(self._look(looks, slots))
-            if len(found) == slots:
-                return found
-            for lock in found:
-                lock.release()
-            looks = self._count if slots > 1 else _LOOKS
-            self._pause()
-
-    def _look(self, looks: int, wanted: int) -> Iterator[FileLock]:
-        """Yield the slots that are free among the next, as many as are wanted; those that are held are not free."""
-        for _ in range(min(looks, self._count)):
-            number, self._next = self._next, (self._next + 1) % self._count
-            path = self._directory / f"slot-{number}.lock"
-            if str(path) not in _held_here and (lock := try_lock(path)) is not None:
-                yield lock
-                wanted -= 1
-                if wanted == 0:
-                    return
-
-    def _pause(self) -> None:
-        if time.monotonic() - self._last_beat > _BEAT:
-            self._last_beat = time.monotonic()
-            for pulse in self._pulses:
-                pulse.touch()
-        self._go_on(_INTERVAL)
+        for lock in found:
+            lock.release()
+        return []
 
     def _go_on(self, after: float = 0.0) -> None:
         if self._cancelled.wait(after):

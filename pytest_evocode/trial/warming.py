@@ -8,24 +8,25 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import BuildingEngine, BuildWish, Engine, Installation
+from pytest_evocode.environments.builds import builds_at_once
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.task_environment import STOPPED
-from pytest_evocode.errors import Cancelled, EnvironmentFault
+from pytest_evocode.errors import Cancelled, EnvironmentFault, EvocodeError
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.tasks.task import RoundSelection
-from pytest_evocode.trial.image_preparation import prepare_image
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.reference_states import ReferenceStates
+from pytest_evocode.trial.suites.suite_environments import prepare_image
 from pytest_evocode.trial.trial import Trial
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,39 @@ INSTALL = "install-"
 """The beginning of the name of what is installed for an agent; its id follows."""
 _FORMAT = "1"
 """Part of what notes are called; changed when a later version needs more of what they stand for."""
+Wanted = tuple[Task, Installation | None]
+"""A task and what lies on top of its image."""
+
+
+class ImagesAhead:
+    """Prepares the images of several tasks in threads of its own, before anybody needs them.
+
+    What goes wrong is not told: it goes wrong once more, without another build, where the image is needed.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._wish = BuildWish(threading.Event(), ahead=True)
+        self._pool = ThreadPoolExecutor(builds_at_once(), thread_name_prefix="image")
+
+    def begin(self, wanted: Iterable[Callable[[], Wanted]]) -> None:
+        """Begin with some images, in this order; each is named by a function, which is called when its turn comes."""
+        for each in wanted:
+            self._pool.submit(self._prepare, each)
+
+    def close(self) -> None:
+        """End what is under way, and begin nothing more."""
+        self._wish.cancelled.set()
+        self._pool.shutdown(cancel_futures=True)
+
+    def _prepare(self, wanted: Callable[[], Wanted]) -> None:
+        try:
+            task, installation = wanted()
+            prepare_image(self._engine, task, installation, self._wish)
+        except EvocodeError as error:
+            logger.info("an image is not prepared ahead: %s", str(error).partition("\n")[0])
+        except Exception:
+            logger.warning("an image is not prepared ahead", exc_info=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pytest_evocode.verifier.native import debug_cases
 from pytest_evocode.verifier.native_session import NativeSession
-from pytest_evocode.verifier.repeated_runs import of_repeated, worst
 from pytest_evocode.verifier.round_outcome import compare_cases, ended_by, judge, may_fall_short, needs_verdict
-from pytest_evocode.verifier.suite import collect_artifacts, collect_logs, native_session, run_suite
-from pytest_evocode.verifier.suite_home import SuiteHome, find_suite_home
-from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings, round_variables
-from pytest_evocode.verifier.toolbox import Toolbox, find_toolbox
+from pytest_evocode.verifier.suite import native_session, run_suite
+from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings, of_repeated, round_variables, worst
+from pytest_evocode.verifier.toolbox import SuiteHome, Toolbox, find_suite_home, find_toolbox
 
 __all__ = [
     "NativeSession",
@@ -17,8 +15,6 @@ __all__ = [
     "SuiteRun",
     "SuiteSettings",
     "Toolbox",
-    "collect_artifacts",
-    "collect_logs",
     "compare_cases",
     "debug_cases",
     "ended_by",

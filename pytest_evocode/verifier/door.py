@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import posixpath
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from pytest_evocode.environments import Command, Program, ProgramEnvironment, User, require_readable
 from pytest_evocode.environments.programs import Stream
 from pytest_evocode.errors import EnvironmentFault, RefusedRequest, UnreadableFile
-from pytest_evocode.verifier.door_request import DoorRequest
-from pytest_evocode.verifier.in_container.frames import BODY_LIMIT, VERSION, Frame, FrameError, FrameReader, encode
-from pytest_evocode.verifier.in_container.protocol import Plan
-from pytest_evocode.verifier.program_output import ProgramOutput
+from pytest_evocode.verifier.in_container.protocol import (
+    BODY_LIMIT,
+    VERSION,
+    Frame,
+    FrameError,
+    FrameReader,
+    Plan,
+    encode,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +38,150 @@ _REQUESTS = 64  # handled at once; what waits longer than a few seconds asks aga
 _PROGRAMS = 256  # programs and connections that a suite may have open at once
 _LONGEST_WAIT = 30.0  # seconds that one request may wait for a program; a run has its own timeout
 _PIECE = 2**16  # bytes of a connection that are passed on at once
+_NAME_LIMIT = 4096  # characters of a path
+_SHELL = ("sh", "-c", 'if command -v bash >/dev/null; then exec bash -c "$0"; else exec sh -c "$0"; fi')
+KEPT = 2**20
+"""Bytes of each stream that are kept: the last ones."""
+
+
+class ProgramOutput:
+    """Both streams of a program, for a suite that asks for them bit by bit.
+
+    Places in a stream are counted from its beginning, whatever has been dropped.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._kept: dict[Stream, bytearray] = {1: bytearray(), 2: bytearray()}
+        self._dropped: dict[Stream, int] = {1: 0, 2: 0}
+
+    def take(self, stream: Stream, data: bytes) -> None:
+        """Add what was printed."""
+        with self._changed:
+            kept = self._kept[stream]
+            kept += data
+            # Trimmed at twice the limit, so that a long stream costs one copy per limit and not one per piece.
+            if len(kept) > 2 * KEPT:
+                self._drop(stream)
+            self._changed.notify_all()
+
+    def _drop(self, stream: Stream) -> None:
+        excess = max(0, len(self._kept[stream]) - KEPT)
+        del self._kept[stream][:excess]
+        self._dropped[stream] += excess
+
+    def read(
+        self, stream: Stream, start: int, seen: int, timeout: float, ended: Callable[[], bool]
+    ) -> tuple[int, bytes, bool]:
+        """Return what a stream has from ``start`` on, once that goes beyond ``seen`` or will not any more.
+
+        Args:
+            stream: Which of both.
+            start: A place in the stream.
+            seen: A place in the stream; -1 not to wait at all.
+            timeout: Seconds.
+            ended: Returns whether the program has ended, with all of its output taken.
+
+        Returns:
+            Where the bytes begin, later than ``start`` where those were dropped; the bytes; whether no more will come.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            over = ended()  # Before the output is looked at, or the last of it could be missed.
+            with self._changed:
+                self._drop(stream)
+                end = self._dropped[stream] + len(self._kept[stream])
+                left = deadline - time.monotonic()
+                if end > seen or over or left <= 0:
+                    begin = min(max(start, self._dropped[stream]), end)
+                    return begin, bytes(self._kept[stream][begin - self._dropped[stream] :]), over
+                # Its end alone is told by nobody.
+                self._changed.wait(min(left, 0.05))
+
+
+@dataclass(slots=True)
+class DoorRequest:
+    """A request whose arguments are checked as they are taken."""
+
+    head: Mapping[str, Any]
+    body: bytes
+
+    def text(self, name: str) -> str:
+        """Return an argument that is a text without NUL."""
+        value = self.head.get(name)
+        if not _is_text(value):
+            raise RefusedRequest("request", f"{name} has to be text without NUL")
+        return value
+
+    def number(self, name: str, most: float) -> float:
+        """Return an argument that is a number from 0 to ``most``; more counts as ``most``."""
+        value = self.head.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise RefusedRequest("request", f"{name} has to be a number, and not negative")
+        return min(value, most)
+
+    def path(self, name: str) -> str:
+        """Return an argument that is an absolute path, in its shortest form."""
+        value = self.text(name)
+        if not value.startswith("/") or ".." in value.split("/") or len(value) > _NAME_LIMIT:
+            raise RefusedRequest("request", f"{value[:200]!r} has to be a path without '..', of at most {_NAME_LIMIT}")
+        return posixpath.normpath(value).replace("//", "/")
+
+    def user(self, default: User | None) -> User | None:
+        """Return the user that the request names, else the default."""
+        value = self.head.get("user")
+        if value is None:
+            return default
+        if _is_text(value) and value:
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise RefusedRequest("request", "user has to be a name or a number")
+
+    def texts(self, name: str) -> dict[str, str]:
+        """Return an argument that is a table of texts, by names that a variable may have."""
+        value = self.head.get(name)
+        if not isinstance(value, dict) or not all(map(_is_text, (*value, *value.values()))):
+            raise RefusedRequest("request", f"{name} has to be a table of texts without NUL")
+        if any(not key or "=" in key for key in value):
+            raise RefusedRequest("request", f"{name} has a name that is empty or has a '='")
+        return value
+
+    def argv(self) -> tuple[str, ...]:
+        """Return the command, a script as what runs it."""
+        command = self.head.get("command")
+        if _is_text(command):
+            return (*_SHELL, command)
+        if isinstance(command, list) and command and all(map(_is_text, command)):
+            return tuple(command)
+        raise RefusedRequest("request", "command has to be a script, or a list of texts without NUL")
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files in the body by relative path, as ``sizes`` says."""
+        sizes = self.head.get("sizes")
+        if not isinstance(sizes, dict) or not all(_is_size(size) for size in sizes.values()):
+            raise RefusedRequest("request", "sizes has to be a table of numbers")
+        if sum(sizes.values()) != len(self.body):
+            raise RefusedRequest("request", "the files are not as long as they are said to be")
+        files, start = {}, 0
+        for name, size in sizes.items():
+            if not _is_text(name) or name.startswith("/") or {"", ".", ".."} & {*name.split("/")}:
+                raise RefusedRequest("request", f"{name[:200]!r} has to be a path below the directory, without '..'")
+            files[name] = self.body[start : start + size]
+            start += size
+        return files
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Return whether a value is text that the kernel can be given: half of a surrogate pair, for one, has no bytes."""
+    try:
+        return isinstance(value, str) and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= BODY_LIMIT
 
 
 @dataclass(slots=True)
@@ -123,12 +275,11 @@ class Door:
     def _answer(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         call = str(request.head.get("call"))
         try:
-            if call in _OWN:
-                return _OWN[call](self, request)
-            if call not in _CALLS:
+            answer: _Answer | None = getattr(self, f"_call_{call}", None)
+            if answer is None:
                 raise RefusedRequest("request", f"there is no call {call[:100]!r}")
-            self.calls += call != "end"  # Which is asked for at the end of every test that has the fixture.
-            return _CALLS[call](self, request)
+            self.calls += call not in _NOT_COUNTED
+            return answer(request)
         except RefusedRequest as error:
             return {"error": error.kind, "message": str(error)}, b""
         except (UnreadableFile, NotADirectoryError, TimeoutError, ConnectionRefusedError, BrokenPipeError) as error:
@@ -147,16 +298,16 @@ class Door:
 
     # The session itself.
 
-    def _hello(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_hello(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         if request.head.get("version") != VERSION:
             raise RefusedRequest("door", f"the session has another version of the door than {VERSION}")
         return {"plan": self.plan}, b""
 
-    def _case(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_case(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self.running = (request.text("id"), request.text("where"))
         return {}, b""
 
-    def _report(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_report(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self.report = request.body
         return {}, b""
 
@@ -166,7 +317,7 @@ class Door:
         env = {**self.env, **request.texts("env")}
         return Command(request.argv(), user=request.user(self.user), env=env, cwd=request.path("cwd"))
 
-    def _run(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_run(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         command = self._command(request)
         timeout = request.number("timeout", _DAY)
         limit = int(request.number("limit", BODY_LIMIT // 4))
@@ -181,7 +332,7 @@ class Door:
         }
         return head, done.stdout + done.stderr
 
-    def _open(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_open(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         command = self._command(request)
         self._refuse_too_many()
         output = ProgramOutput()
@@ -202,22 +353,22 @@ class Door:
         with self._lock:
             return [each.program for each in self._programs.values()]
 
-    def _write(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_write(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self._program(request).program.write(request.body, request.number("timeout", _DAY))
         return {}, b""
 
-    def _close_input(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_close_input(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self._program(request).program.close_input()
         return {}, b""
 
-    def _signal(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_signal(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self._program(request).program.signal(int(request.number("number", 64)))
         return {}, b""
 
-    def _wait(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_wait(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         return {"exit_code": self._program(request).program.wait(request.number("timeout", _LONGEST_WAIT))}, b""
 
-    def _read(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_read(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         found = self._program(request)
         stream: Stream = 2 if request.number("stream", 2) == 2 else 1
         seen = request.head.get("seen")
@@ -231,7 +382,7 @@ class Door:
         )
         return {"start": start, "ended": ended}, contents
 
-    def _end(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_end(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         numbers = request.head.get("programs")
         if not isinstance(numbers, list):
             raise RefusedRequest("request", "programs has to be a list")
@@ -244,7 +395,7 @@ class Door:
 
     # Ports.
 
-    def _connect(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_connect(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         port = int(request.number("port", 2**16))
         if not 0 < port < 2**16:
             raise RefusedRequest("request", f"there is no port {port}")
@@ -262,7 +413,7 @@ class Door:
             raise RefusedRequest("closed", "the connection is closed")
         return found
 
-    def _send_on(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_send(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         connection = self._connection(request)
         try:
             connection.settimeout(_LONGEST_WAIT)
@@ -271,7 +422,7 @@ class Door:
             raise RefusedRequest("closed", f"the workspace takes nothing more: {error}") from None
         return {}, b""
 
-    def _receive(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_receive(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         connection = self._connection(request)
         try:
             connection.settimeout(request.number("timeout", _LONGEST_WAIT))
@@ -282,12 +433,12 @@ class Door:
             data = b""
         return {"ended": not data}, data
 
-    def _shut(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_shut(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         with contextlib.suppress(OSError):
             self._connection(request).shutdown(socket.SHUT_WR)
         return {}, b""
 
-    def _close(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_close(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         connection = self._connection(request)
         with self._lock:
             self._connections.pop(int(request.number("connection", 2**32)), None)
@@ -300,15 +451,15 @@ class Door:
 
     # Files.
 
-    def _write_files(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_write_files(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self.fork.write_files(request.path("directory"), request.files(), user=request.user(self.user))
         return {}, b""
 
-    def _mkdir(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_mkdir(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         self.fork.write_files(request.path("path"), {}, user=request.user(self.user))
         return {}, b""
 
-    def _read_file(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_read_file(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         path = request.path("path")
         limit = int(request.number("limit", BODY_LIMIT))
         contents = require_readable(self.fork.read_files({path: limit})[path])
@@ -316,14 +467,14 @@ class Door:
             raise RefusedRequest("missing", f"there is no file {path} in the workspace")
         return {}, contents
 
-    def _status(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_status(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         status = self.fork.file_status(request.path("path"))
         return {"status": None if status is None else asdict(status)}, b""
 
-    def _list(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_list(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         return {"names": self.fork.list_directory(request.path("path"))}, b""
 
-    def _remove(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
+    def _call_remove(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         path = request.path("path")
         if path == "/":
             raise RefusedRequest("request", "the root directory cannot be removed")
@@ -338,33 +489,13 @@ class Door:
 
 
 _DAY = 86400.0  # seconds
+_NOT_COUNTED = ("hello", "case", "report", "end")
+"""What is asked for of every suite, and at the end of every test that has the fixture."""
+_Answer = Callable[[DoorRequest], tuple[dict[str, Any], bytes]]
 _KINDS: dict[type[Exception], str] = {
     UnreadableFile: "request",
     NotADirectoryError: "directory",
     TimeoutError: "timeout",
     ConnectionRefusedError: "refused",
     BrokenPipeError: "closed",
-}
-_Answers = dict[str, Callable[[Door, DoorRequest], tuple[dict[str, Any], bytes]]]
-_OWN: _Answers = {"hello": Door._hello, "case": Door._case, "report": Door._report}
-_CALLS: _Answers = {
-    "run": Door._run,
-    "open": Door._open,
-    "write": Door._write,
-    "close_input": Door._close_input,
-    "signal": Door._signal,
-    "wait": Door._wait,
-    "read": Door._read,
-    "end": Door._end,
-    "connect": Door._connect,
-    "send": Door._send_on,
-    "receive": Door._receive,
-    "shut": Door._shut,
-    "close": Door._close,
-    "write_files": Door._write_files,
-    "mkdir": Door._mkdir,
-    "read_file": Door._read_file,
-    "status": Door._status,
-    "list": Door._list,
-    "remove": Door._remove,
 }

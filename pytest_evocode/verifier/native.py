@@ -31,9 +31,10 @@ _ADVICE = (
 )
 
 
-def run_native(session: NativeSession, task: Task, round_: Round, settings: SuiteSettings) -> SuiteRun:
+def run_native(session: NativeSession) -> SuiteRun:
     """Compose the round's cumulative suite, run it in a session and read its report."""
-    result, report = session.run(suite_plan(task, round_, settings))
+    task, round_, settings = session.task, session.round, session.settings
+    result, report = session.run(_plan(session))
     hang = ""
     try:
         reader = _ReportReader(task, round_, report, settings)
@@ -43,24 +44,21 @@ def run_native(session: NativeSession, task: Task, round_: Round, settings: Suit
         return SuiteRun(result.output, None, str(error), hang)
     verdict = verdict.model_copy(update={"timed_out": result.timed_out})
     seek_stale = settings.seek_stale and not settings.patterns and not result.timed_out
-    if seek_stale and (stale := _stale_cases(session, task, round_, settings, verdict)):
+    if seek_stale and (stale := _stale_cases(session, verdict)):
         cases = (case.model_copy(update={"failure": "stale"}) if case.id in stale else case for case in verdict.cases)
         verdict = verdict.model_copy(update={"cases": tuple(cases)})
     return SuiteRun(result.output, verdict, hang=hang)
 
 
-def debug_cases(
-    session: NativeSession, task: Task, round_: Round, settings: SuiteSettings, cases: Sequence[str]
-) -> tuple[Environment, Command]:
+def debug_cases(session: NativeSession, cases: Sequence[str]) -> tuple[Environment, Command]:
     """Return a command for a terminal that runs ``cases``, or all, with ``--pdb``, and where to run it."""
-    environment, command = session.debug({**suite_plan(task, round_, settings, cases=cases), "debugging": True})
+    environment, command = session.debug({**_plan(session, cases=cases), "debugging": True})
     return environment, replace(command, argv=(*command.argv, "--pdb", "--color=yes", "--code-highlight=no"))
 
 
-def suite_plan(
-    task: Task, round_: Round, settings: SuiteSettings, *, retired: str | None = None, cases: Sequence[str] = ()
-) -> Plan:
-    """Return what one session of a round's suite is to do."""
+def _plan(session: NativeSession, *, retired: str | None = None, cases: Sequence[str] = ()) -> Plan:
+    """Return what a session of a round's suite is to do."""
+    task, round_, settings = session.task, session.round, session.settings
     tests = [test for test in task.tests if test.requirement]
     return {
         "key": None,
@@ -84,15 +82,13 @@ def suite_plan(
     }
 
 
-def _stale_cases(
-    session: NativeSession, task: Task, round_: Round, settings: SuiteSettings, verdict: Verdict
-) -> set[str]:
+def _stale_cases(session: NativeSession, verdict: Verdict) -> set[str]:
     """Return the failing cases that replace a retired behaviour whose own test still passes."""
-    retiring = {test.retired for test in task.tests if test.retired}
+    retiring = {test.retired for test in session.task.tests if test.retired}
     stale: set[str] = set()
     for name in retiring & {case.origin for case in verdict.cases if case.failing}:
-        logger.debug("%s, %s: running the tests that %s retires", task.name, round_.name, name)
-        _, report = session.run(suite_plan(task, round_, settings, retired=name))
+        logger.debug("%s, %s: running the tests that %s retires", session.task.name, session.round.name, name)
+        _, report = session.run(_plan(session, retired=name))
         replacing = [case for case in verdict.cases if case.origin == name]
         for test in report["tests"]:
             if test["outcome"] == "passed":

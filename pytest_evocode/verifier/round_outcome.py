@@ -47,8 +47,7 @@ def judge(
         causes.append(suite.fault)
     outcome: Outcome = "error"
     if verdict is not None:
-        left_out = (f"artifact left out: {reason}" for reason in suite.left_out)
-        verdict = verdict.model_copy(update={"flags": (*verdict.flags, *left_out)})
+        verdict = verdict.model_copy(update={"flags": (*verdict.flags, *suite.left_out)})
         outcome = "passed" if verdict.passed else "failed"
         if verdict.reward is None:
             outcome = "undecided"

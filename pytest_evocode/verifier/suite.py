@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from importlib import metadata
+from pathlib import Path
 
 from pytest_evocode.environments import Environment, ProgramEnvironment
-from pytest_evocode.environments.services import place_of
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.verifier.clock import put_clock_forward
-from pytest_evocode.verifier.fork_session import ForkSession
 from pytest_evocode.verifier.native import run_native
-from pytest_evocode.verifier.native_session import NativeSession
+from pytest_evocode.verifier.native_session import ForkSession, NativeSession, SeparateSession
 from pytest_evocode.verifier.script import run_script
-from pytest_evocode.verifier.separate_session import SeparateSession
-from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
+from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
+
+_PLACE = "/opt/evocode-clock"
+_DAY = 86400  # seconds
+_TOLERANCE = 3600  # seconds that the engine's clock may differ from ours
 
 
 def run_suite(
@@ -26,14 +29,11 @@ def run_suite(
     settings: SuiteSettings,
     *,
     verifier: ProgramEnvironment | None = None,
-    artifacts: Path | None = None,
-    logs: Path | None = None,
 ) -> SuiteRun:
     """Run the suite of one round and return what came of it.
 
     ``fork`` comes from the round's snapshot, with the verifier's directories empty; the caller starts and stops it.
-    ``verifier`` is where a native suite runs apart from the fork; with None it runs in it. ``artifacts`` is where to
-    collect what the task declares, and ``logs`` what a script leaves in ``/logs/verifier``; None to collect nothing.
+    ``verifier`` is where a native suite runs apart from the fork; with None it runs in it.
     Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
     """
     started = time.monotonic()
@@ -42,7 +42,7 @@ def run_suite(
     if round_.has_script:
         suite = run_script(fork, task, round_, settings)
     else:
-        suite = run_native(native_session(fork, verifier, task, round_, settings, clock), task, round_, settings)
+        suite = run_native(native_session(fork, verifier, task, round_, settings, clock))
     verdict = suite.verdict
     if verdict is not None:
         pinned = None
@@ -50,14 +50,10 @@ def run_suite(
             passed = {case.id for case in verdict.cases if case.status == "passed"}
             pinned = (len(passed & settings.pinned.keys()), len(settings.pinned))
         verdict = verdict.model_copy(update={"pinned": pinned})
-    left_out = collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
-    if logs is not None and suite.more_logs:
-        left_out += collect_logs(fork, logs)
     return replace(
         suite,
         verdict=verdict,
         seconds=time.monotonic() - started,
-        left_out=left_out,
         days=settings.days if clock else 0,
     )
 
@@ -92,22 +88,25 @@ def _clock(
     )
 
 
-def collect_logs(fork: Environment, target: Path) -> tuple[str, ...]:
-    """Collect what a script left in ``/logs/verifier``, as it wrote it, and return what was left out, with reasons.
+def put_clock_forward(environment: Environment, time_command: Sequence[str], days: int) -> Mapping[str, str]:
+    """Bring libfaketime, and return the variables that make programs see a clock that is ``days`` ahead.
 
-    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
+    No variables are returned where ``time_command``, which prints the time in seconds, still sees the true time with
+    them: a statically linked program does not load the library, and one with another C library may not even start.
     """
-    return fork.download(LOGS, target)
-
-
-def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:
-    """Collect what a task declares after a round, and return what was left out, with reasons.
-
-    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
-    """
-    left_out = list(fork.download("/logs/artifacts", target))
-    for artifact in round_.artifacts:
-        destination = target / (artifact.destination or PurePosixPath(artifact.source).name)
-        place = place_of(fork, artifact.service)
-        left_out += place.download(artifact.source, destination, exclude=artifact.exclude)
-    return tuple(left_out)
+    library = next(file for file in metadata.files("libfaketime") or () if file.name == "libfaketime.so.1")
+    with scratch_directory() as directory:
+        shutil.copy(str(library.locate()), directory)
+        environment.upload([Path(directory)], _PLACE, writable=True)
+    env = {
+        "LD_PRELOAD": f"{_PLACE}/{library.name}",
+        "FAKETIME": f"+{days}d",
+        # Timeouts and measured times go by the monotonic clock, which no suite takes for a date.
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    result = environment.exec(time_command, env=env, user="0", cwd="/", timeout=60)
+    try:
+        ahead = float(result.output) - time.time()
+    except ValueError:
+        return {}
+    return env if abs(ahead - days * _DAY) < _TOLERANCE else {}

@@ -1,4 +1,7 @@
-"""Makes the toolbox: pytest in a form that an image's own Python runs, once for each kind of Python."""
+"""Makes the toolbox: pytest in a form that an image's own Python runs, once for each kind of Python.
+
+And finds where a task's native suites run with it.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock
 
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.errors import NoPython
+from pytest_evocode.environments.choice import bare_system
+from pytest_evocode.errors import EnvironmentUnavailable, NoPython
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.verifier.in_container.memory import OWN
@@ -37,7 +41,7 @@ _DISTRIBUTIONS = (
 )  # fmt: skip
 _OWN = (
     "start", "memory", "protocol", "pytest_private", "comparisons", "selection", "monitor", "session", "sealed_files",
-    "frames", "door_client", "programs", "ports", "remote_python", "workspace", "workspace_fixtures", "round_fixture",
+    "door_client", "programs", "workspace",
 )  # fmt: skip
 _IN_CONTAINER = "pytest_evocode/verifier/in_container"
 # It is written for a Python of any age, and -I is left out because old ones do not know it.
@@ -182,3 +186,47 @@ def _modules() -> Iterator[tuple[str, Path]]:
         for file in importlib.metadata.files(name) or ():
             if file.suffix == ".py" and ".." not in file.parts:
                 yield str(file), Path(str(file.locate()))
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteHome:
+    """Where a task's native suites run."""
+
+    engine: Engine
+    task: Task
+    """The task, with the environment that its suites run in."""
+    toolbox: Toolbox
+
+
+def find_suite_home(engine: Engine, task: Task) -> SuiteHome | None:
+    """Return where a task's native suites run; None where it has none.
+
+    Where all of them are ``clean`` that is the task's image. Where they run apart it is the image that
+    ``[verifier.environment]`` names, else the task's own as built, else the system of this machine in a sandbox, where
+    the task's image has no Python that can run pytest.
+
+    Raises:
+        NoPython: None of these can run a suite.
+        EnvironmentFault: The engine failed.
+    """
+    native = [round_ for round_ in task.rounds if not round_.has_script]
+    if not any(round_.verify_in == "separate" for round_ in native):
+        return SuiteHome(engine, task, find_toolbox(engine, task)) if native else None
+    named = task.config.verifier.environment
+    if named is not None:
+        task = replace(task, config=task.config.model_copy(update={"environment": named}))
+    try:
+        return SuiteHome(engine, task, find_toolbox(engine, task))
+    except NoPython as error:
+        if named is not None:
+            raise
+        without = error
+    try:
+        engine, task = bare_system(task.alone())
+    except EnvironmentUnavailable as error:
+        raise NoPython(
+            f"{without.message}\nOr have the suite run in a sandbox beside it, which cannot be had here: {error}",
+            without.path,
+        ) from None
+    logger.info("%s: its suites run in a sandbox with the system of this machine", task.name)
+    return SuiteHome(engine, task, find_toolbox(engine, task))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.verifier.in_container.programs import Process
-from pytest_evocode.verifier.in_container.remote_python import RemoteError
+from pytest_evocode.verifier.in_container.programs import Process, RemoteError
 from pytest_evocode.verifier.in_container.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.environments.sandbox import images
-from pytest_evocode.trial.image_preparation import ImagesAhead
+from pytest_evocode.trial.warming import ImagesAhead
 from tests.acceptance.tasks import DOCKERFILE
 
 if TYPE_CHECKING:

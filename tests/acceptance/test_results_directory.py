@@ -99,8 +99,7 @@ def check_artifacts(session: Session) -> None:
     assert files_below(steps / "round-1/artifacts") == common
     assert files_below(steps / "round-2/artifacts") == sorted([*common, "late.txt"])
     assert (steps / "round-1/artifacts/log.txt").read_text() == "line-1\n"
-    said = "tasks/leads-out/task.toml::oracle::round-1: artifact left out: out/link: *"
-    session.has("*evocode notes on artifacts*", said)
+    session.has("*artifact left out: out/link: *")
     assert [round_.passed for round_ in session.record("artifacts").rounds] == [True, True]
     verdict = session.record("leads-out").rounds[0].verdict
     assert verdict is not None

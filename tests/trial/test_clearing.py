@@ -1,4 +1,4 @@
-"""The slot ends with the suite: what comes after the verdict is done behind the record."""
+"""The slot ends with the suite: a fork is removed behind the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from pytest_evocode.trial.clearing import MOST_FORKS, Clearing
 from pytest_evocode.trial.suites import left_forks
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.trial import Trial, TrialOptions
-from pytest_evocode.verifier import collect_artifacts
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -134,14 +133,12 @@ def test_a_fault_while_artifacts_are_collected_changes_no_verdict_and_is_said(
         raise EnvironmentFault("no space left")
 
     monkeypatch.setattr(left_forks, "collect_artifacts", fail)
-    trial = Trial(make_task(PASS), scripted(), engine, directory=directory)
-    (told,) = finish(trial)
-    assert (told.outcome, flags_of(told)) == ("passed", ())
+    (told,) = finish(Trial(make_task(PASS), scripted(), engine, directory=directory))
     attempt = directory.read_attempt()
     assert attempt is not None
     said = ("artifacts not collected: no space left",)
+    assert (told.outcome, flags_of(told)) == ("passed", said)
     assert flags_of(directory.read_rounds(["round-1"])["round-1"]) == flags_of(attempt.rounds[0]) == said
-    assert trial.flags_of_artifacts == {"round-1": said}
 
 
 def test_artifacts_that_fill_the_disk_are_not_collected_at_all(
@@ -166,29 +163,13 @@ def test_artifacts_that_fill_the_disk_are_not_collected_at_all(
     assert not directory.gathered_artifacts("round-1").exists()
 
 
-def test_a_record_says_that_its_artifacts_are_not_there_until_they_are(
-    engine: Engine,
-    make_task: MakeTask,
-    scripted: type[Scripted],
-    directory: AttemptDirectory,
-    monkeypatch: pytest.MonkeyPatch,
+def test_artifacts_are_in_their_place_when_their_record_is_told(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], directory: AttemptDirectory
 ) -> None:
-    may_collect, collect = threading.Event(), collect_artifacts
-
-    def wait_and_collect(*arguments: object) -> tuple[str, ...]:
-        assert may_collect.wait(300)
-        return collect(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(left_forks, "collect_artifacts", wait_and_collect)
     agent = scripted("touch /logs/artifacts/file")
-    with Trial(make_task(PASS), agent, engine, directory=directory) as trial:
-        trial.wait(1)
-        (flag,) = flags_of(directory.read_rounds(["round-1"])["round-1"])
-        assert flag.startswith("artifacts not collected")
-        assert not directory.artifacts("round-1").exists()
-        may_collect.set()
-    assert flags_of(directory.read_rounds(["round-1"])["round-1"]) == ()
-    assert [path.name for path in directory.artifacts("round-1").iterdir()] == ["file"]
+    with Trial(make_task(PASS, PASS), agent, engine, directory=directory) as trial:
+        assert trial.wait(1).outcome == "passed"
+        assert [path.name for path in directory.artifacts("round-1").iterdir()] == ["file"]
 
 
 def test_an_attempt_that_is_stopped_leaves_no_fork_and_no_artifacts(

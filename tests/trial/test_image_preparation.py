@@ -14,8 +14,8 @@ from pytest_evocode.environments import BuildWish, Installation
 from pytest_evocode.environments.builds import Builds, builds_at_once, ending_when
 from pytest_evocode.errors import BuildError, Cancelled, EnvironmentFault
 from pytest_evocode.tasks import Task
-from pytest_evocode.trial import image_preparation
-from pytest_evocode.trial.image_preparation import ImagesAhead
+from pytest_evocode.trial import warming
+from pytest_evocode.trial.warming import ImagesAhead
 
 SOON = 30.0  # seconds after which a test has failed
 
@@ -208,7 +208,7 @@ class Preparing:
 def preparing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preparing]:
     may_end = threading.Event()
     made = Preparing(may_end)
-    monkeypatch.setattr(image_preparation, "prepare_image", made.prepare)
+    monkeypatch.setattr(warming, "prepare_image", made.prepare)
     yield made
     may_end.set()
 
@@ -234,7 +234,7 @@ def test_an_image_that_cannot_be_prepared_keeps_no_other_from_it(monkeypatch: py
             last.set()
         raise BuildError("failed") if task == "a" else RuntimeError(task)
 
-    monkeypatch.setattr(image_preparation, "prepare_image", prepare)
+    monkeypatch.setattr(warming, "prepare_image", prepare)
     images = ImagesAhead(object())  # type: ignore[arg-type]
     images.begin([lambda name=name: (name, None) for name in ("a", "b", "c", "d")])  # type: ignore[misc]
     assert last.wait(SOON)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.agents import RoundContext
 from pytest_evocode.environments import BuildingEngine, BuildWish
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.trial.image_preparation import prepare_image
+from pytest_evocode.trial.suites.suite_environments import prepare_image
 from pytest_evocode.trial.trial import Trial, TrialOptions
 from tests.trial.conftest import DOCKERFILE
 
@@ -32,21 +31,6 @@ def wait_until(what: str, condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.01)
-
-
-def test_it_is_started_while_the_agent_works_and_the_next_one_with_its_suite(
-    engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted]
-) -> None:
-    seen: list[int] = []
-
-    def look(_: RoundContext) -> None:
-        own = trial._suites._own
-        wait_until("an environment is ready", lambda: any(begun.done() for begun in own._ahead.values()))
-        seen.append(len(own._ahead))
-
-    trial = Trial(make_task(PASS, PASS, PASS, toml=SEPARATE), scripted(look, look, look), engine)
-    assert [record.outcome for record in finish(trial)] == ["passed"] * 3
-    assert seen == [1, 1, 1]
 
 
 def test_images_of_verifiers_are_built_ahead_and_once(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:

@@ -2,58 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
 from pytest_evocode.errors import Cancelled
-from pytest_evocode.trial.suites.order import Rank, SuiteOrder, Take
+from pytest_evocode.trial.suites.order import Places, Rank
 
 LENGTHS = [Rank.of(index, awaited=False, begun=False) for index in (1, 2, 3)]
 AWAITED = [Rank.of(index, awaited=True, begun=False) for index in (1, 2)]
 BEGUN = Rank.of(1, awaited=False, begun=True)
 
 
-def slots_of(lock: threading.Lock) -> Take:
-    """One slot, which is taken as those of the machine are."""
-
-    @contextlib.contextmanager
-    def take(stopped: threading.Event) -> Iterator[None]:
-        with contextlib.ExitStack() as held:
-            while not lock.acquire(timeout=0.001):
-                if stopped.is_set():
-                    raise Cancelled("stopped")
-            held.callback(lock.release)
-            if stopped.is_set():
-                raise Cancelled("stopped")
-            yield
-
-    return take
-
-
 class Waiting:
-    """Suites that wait in threads, and the ranks of those that have run, in order."""
+    """Suites that wait in threads for the one place, and the ranks of those that have had it, in order."""
 
-    def __init__(self, order: SuiteOrder, slot: threading.Lock) -> None:
-        self.order = order
-        self._take = slots_of(slot)
-        self._threads: list[threading.Thread] = []
+    def __init__(self) -> None:
+        self.places = Places(1)
         self.stopped = threading.Event()
         self.ran: list[Rank] = []
+        self._threads: list[threading.Thread] = []
 
     def join_in(self, rank: Rank) -> None:
         """Have one more wait, and return when it does."""
         self._threads.append(threading.Thread(target=self._run, args=(rank,), daemon=True))
         self._threads[-1].start()
-        self.until(lambda order: not (order._places and order._without_place) and self._count() == len(self._threads))
-
-    def until(self, condition: Callable[[SuiteOrder], object]) -> None:
-        """Wait until something is true of the order."""
         deadline = time.monotonic() + 300
-        while not condition(self.order) and time.monotonic() < deadline:
+        while len(self.places.waiting) < len(self._threads) and time.monotonic() < deadline:
             time.sleep(0.001)
 
     def finish(self) -> list[Rank]:
@@ -64,27 +40,16 @@ class Waiting:
 
     def _run(self, rank: Rank) -> None:
         try:
-            with self.order.place(rank, self.stopped) as turn, turn.slot(self._take):
+            with self.places.held(rank, self.stopped):
                 self.ran.append(rank)
         except Cancelled:
             pass
 
-    def _count(self) -> int:
-        return len(self.order._without_place) + len(self.order._without_slot)
-
 
 @pytest.fixture
-def slot() -> threading.Lock:
-    """The one slot, which others have."""
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
-
-
-@pytest.fixture
-def waiting(slot: threading.Lock) -> Waiting:
-    """Suites of an attempt that can run one at a time, while one more fork is made ready."""
-    return Waiting(SuiteOrder(1), slot)
+def waiting() -> Waiting:
+    """Suites of an attempt that can run one at a time."""
+    return Waiting()
 
 
 @pytest.mark.parametrize(
@@ -97,27 +62,16 @@ def waiting(slot: threading.Lock) -> Waiting:
     ],
     ids=["the longest", "an awaited one", "the first of the awaited", "one that is begun"],
 )
-def test_first_goes(waiting: Waiting, slot: threading.Lock, come: list[Rank], go: list[Rank]) -> None:
-    for rank in come:
-        waiting.join_in(rank)
-    slot.release()
+def test_first_goes(waiting: Waiting, come: list[Rank], go: list[Rank]) -> None:
+    with waiting.places.held(LENGTHS[0], threading.Event()):
+        for rank in come:
+            waiting.join_in(rank)
     assert waiting.finish() == go
 
 
-def test_the_longest_of_those_without_a_place_is_made_ready(waiting: Waiting, slot: threading.Lock) -> None:
-    with contextlib.ExitStack() as first, waiting.order.place(LENGTHS[0], waiting.stopped):
-        first.enter_context(waiting.order.place(LENGTHS[0], waiting.stopped))
+def test_suites_that_are_stopped_wait_no_longer(waiting: Waiting) -> None:
+    with waiting.places.held(LENGTHS[0], threading.Event()):
         for rank in LENGTHS:
             waiting.join_in(rank)
-        first.close()
-        waiting.until(lambda order: order._without_slot)
-        assert [turn.rank for turn in waiting.order._without_slot] == [LENGTHS[2]]
-    slot.release()
-    assert sorted(waiting.finish()) == LENGTHS
-
-
-def test_suites_that_are_stopped_wait_no_longer(waiting: Waiting) -> None:
-    for rank in LENGTHS:
-        waiting.join_in(rank)
-    waiting.stopped.set()
-    assert waiting.finish() == []
+        waiting.stopped.set()
+        assert waiting.finish() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import pytest
 from pytest_evocode.environments import Engine, ProgramEnvironment
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.tasks import load_task
+from pytest_evocode.trial.suites.left_forks import collect_artifacts
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, find_toolbox, run_suite
 from tests.environments.conftest import start_engine
 
@@ -116,7 +118,7 @@ def run_native_suite(
                 fork.remove(VERIFIER_DIRECTORIES)
                 fork.make_directories(VERIFIER_DIRECTORIES)
             how = {"env": {}, "timeout": round_.verifier_timeout, "toolbox": find_toolbox(engine, task), **settings}
-            return run_suite(fork, task, round_, SuiteSettings(**how), verifier=verifier, artifacts=None)
+            return run_suite(fork, task, round_, SuiteSettings(**how), verifier=verifier)
         finally:
             if verifier is not None:
                 verifier.stop()
@@ -171,7 +173,8 @@ def suite(engine: Engine, tmp_path: Path) -> RunSuite:
                 fork.remove(VERIFIER_DIRECTORIES)
                 fork.make_directories(VERIFIER_DIRECTORIES)
                 settings = SuiteSettings(env=env or {}, timeout=round_.verifier_timeout)
-                return run_suite(fork, task, round_, settings, artifacts=artifacts)
+                run = run_suite(fork, task, round_, settings)
+                return run if artifacts is None else replace(run, left_out=collect_artifacts(fork, round_, artifacts))
             finally:
                 fork.stop()
                 snapshot.discard()

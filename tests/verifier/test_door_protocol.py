@@ -18,12 +18,10 @@ from hypothesis import strategies as st
 
 from pytest_evocode.environments.programs import FileStatus, ProgramResult, TakeOutput
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.verifier import door as door_module
 from pytest_evocode.verifier.door import Door
-from pytest_evocode.verifier.in_container import door_client, frames
+from pytest_evocode.verifier.in_container import door_client, protocol
 from pytest_evocode.verifier.in_container.door_client import DoorClient, DoorError
-from pytest_evocode.verifier.in_container.frames import VERSION, Frame, FrameError, FrameReader, encode
-from pytest_evocode.verifier.in_container.protocol import Plan
+from pytest_evocode.verifier.in_container.protocol import VERSION, Frame, FrameError, FrameReader, Plan, encode
 
 ANY_PLAN: Plan = {
     "key": None,
@@ -95,7 +93,7 @@ def _read(data: bytes, sizes: list[int]) -> tuple[list[Frame], bool]:
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, limit in LIMITS.items():
-        monkeypatch.setattr(frames, name, limit)
+        monkeypatch.setattr(protocol, name, limit)
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -330,7 +328,7 @@ _RAISED = [
 
 
 def test_every_call_is_fuzzed() -> None:
-    assert ARGUMENTS.keys() == door_module._CALLS.keys() | door_module._OWN.keys()
+    assert ARGUMENTS.keys() == {name.removeprefix("_call_") for name in vars(Door) if name.startswith("_call_")}
 
 
 @settings(fuzzed, max_examples=300)
@@ -403,7 +401,7 @@ def test_another_version_is_refused() -> None:
 
 
 def test_an_answer_that_is_too_large_is_an_error_of_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "HEAD_LIMIT", 200)
+    monkeypatch.setattr(protocol, "HEAD_LIMIT", 200)
     with session(b"n" * 100) as suite:
         suite.door.take(encode(Frame(3, {"call": "list", "path": "/app"})))
         (reply,) = suite.wait_for(1)

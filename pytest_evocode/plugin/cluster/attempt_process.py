@@ -242,8 +242,7 @@ class AttemptRun:
                 watch.join()
             send_changes()
         self._line.send(*((NOTE, note) for note in trial.storage_notes))
-        flags = {name: list(of_round) for name, of_round in trial.flags_of_artifacts.items()}
-        return ENDED, flags, fault
+        return ENDED, fault
 
     def _agent(self) -> Agent:
         from pytest_evocode.agents.specs import make_agent

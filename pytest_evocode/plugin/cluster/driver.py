@@ -245,7 +245,7 @@ class ClusterRun:
             if unit.trial.missing([item.index for item in list(unit.items)]):
                 unit.refused = "its process was told to stop"  # By somebody on the node: a signal.
                 return
-            unit.trial.end(message[1], message[2])
+            unit.trial.end(message[1])
             self.changed.put(unit)
 
     def _see_memory(self, node: str, left: int, total: int) -> None:

@@ -35,7 +35,7 @@ NOTE = "note"
 MEMORY = "memory"
 """Bytes of memory that the node has left, and has in all; sent by Ray's process there."""
 ENDED = "ended"
-"""Flags of artifacts by round, and a fault of the environment, if any; nothing follows."""
+"""A fault of the environment, if any; nothing follows."""
 FAILED = "failed"
 """Why the attempt could not be made; nothing follows."""
 

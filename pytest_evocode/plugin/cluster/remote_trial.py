@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault
@@ -12,7 +12,7 @@ from pytest_evocode.results.records import RoundRecord
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
     from pytest_evocode.trial.progress import Progress
-    from pytest_evocode.trial.suites.held_forks import HeldFork
+    from pytest_evocode.trial.suites.left_forks import HeldFork
 
 
 class RemoteTrial:
@@ -27,13 +27,12 @@ class RemoteTrial:
         self._records: dict[int, RoundRecord] = {}
         self._outputs: dict[int, str] = {}
         self._first: int | None = None
-        self._flags: Mapping[str, Sequence[str]] = {}
         self._fault = ""
         self.has_ended = False
         """Whether nothing of the attempt runs any more and none of it will."""
         self.progress: Progress | None = None
         self.is_reported = False
-        """Whether the attempt's last item is being run, whose report also tells faults and flags that no record has."""
+        """Whether the attempt's last item is being run, whose report also tells a fault that no record has."""
 
     # For the thread that speaks to the cluster.
 
@@ -54,10 +53,10 @@ class RemoteTrial:
             record = self._records.get(index)
             return record is not None and record.outcome in ("passed", "failed", "undecided")
 
-    def end(self, flags: Mapping[str, Sequence[str]] | None = None, fault: str = "") -> None:
+    def end(self, fault: str = "") -> None:
         """Note that the attempt has ended."""
         with self._lock:
-            self._flags, self._fault = flags or {}, fault
+            self._fault = fault
             self.has_ended, self.progress = True, None
 
     def missing(self, indices: Sequence[int]) -> list[int]:
@@ -93,11 +92,6 @@ class RemoteTrial:
     def output_of(self, index: int) -> str:
         """Return what the suite of a round printed; empty where the results directory has it."""
         return self._outputs.get(index, "")
-
-    @property
-    def flags_of_artifacts(self) -> Mapping[str, Sequence[str]]:
-        """What is to be said of artifacts, by round; nothing before the last round's report."""
-        return self._flags if self.is_reported else {}
 
     @property
     def storage_notes(self) -> tuple[str, ...]:

@@ -6,21 +6,24 @@ the snapshot, and what the reference solution changes there is found out by play
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import posixpath
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, Protocol
 
-from pytest_evocode.environments import Environment, Snapshot
+from pytest_evocode.environments import Environment, Snapshot, require_readable
 from pytest_evocode.environments.entry_points import entry_files
 from pytest_evocode.environments.overlay import is_below
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.results.changes import recorded_changes, write_changes
 from pytest_evocode.results.records import ChangesFile
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.suites.packages import add_packages
-from pytest_evocode.trial.suites.shadowing import find_shadowing
+from pytest_evocode.trial.context import TrialContext, writing_results
 from pytest_evocode.verifier import SuiteRun
 
 Carry = Literal["declared", "reference", "changed", "system"]
@@ -31,6 +34,13 @@ WHOLE_SYSTEM = "/"
 """What a verdict trusts whose suite ran where the agent works."""
 _OWN_DIRECTORIES = ("/logs", "/tests", "/solution")  # of the harness: a suite finds none of what an agent left there
 _LISTED = 50
+_DEBIAN = re.compile(r"/var/lib/dpkg/info/([^/:]+)(?::[^/]+)?\.list")
+_PYTHON = re.compile(r"(?:/[^/]+)+/([^/]+?)-[^/-]+\.dist-info/(?:RECORD|METADATA)")
+_REQUIRED = re.compile(r"^Requires-Dist:\s*([\w.-]+)", re.MULTILINE)
+_LIST_LIMIT = 4 * 2**20  # bytes of a list
+_MOST_LISTS = 1000  # lists that are read
+_LOOKING = 60.0  # seconds
+_PYTHONS_OWN = r"(.*/(site-packages|dist-packages|lib-dynload|python3\.[0-9]+)|/tests)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,7 @@ class Carried:
 
 
 class Reference(Protocol):
-    """What is known of a task's reference solutions; :class:`~pytest_evocode.trial.reference_changes.ReferenceChanges`.
+    """What is known of a task's reference solutions; :class:`~pytest_evocode.trial.reference_states.ReferenceChanges`.
 
     Methods raise Cancelled and EnvironmentFault.
     """
@@ -128,10 +138,8 @@ class Carrying:
         """Return a suite's run with what it rests on in its verdict; the list is written into the results."""
         recorded = recorded_changes(carried.file, self._context.scrubber)
         if (directory := self._context.directory) is not None:
-            try:
+            with writing_results():
                 write_changes(directory.path, carried.file, self._context.scrubber)
-            except OSError as error:
-                raise EnvironmentFault(f"the results could not be written: {error}") from error
         return suite.saying(rests_on=round_.verify_in, changed=recorded, trusts=_cut(carried.trusts))
 
 
@@ -174,3 +182,134 @@ def _cut(paths: Sequence[str]) -> tuple[str, ...]:
 def _as_text(path: str) -> str:
     """Return a path whose name need not be UTF-8 as text that can be written."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def add_packages(
+    carried: frozenset[str],
+    changed: frozenset[str],
+    reference: frozenset[str],
+    snapshot: Snapshot,
+    environment: Environment,
+) -> frozenset[str]:
+    """Return the carried paths with those of the packages among the changed ones that the reference installed, too.
+
+    Files are found by the package managers' own lists, because the two need not have the same version or dependencies,
+    and so not the same paths. A list is the agent's word: what comes along by it is named in the verdict, as all that
+    comes along. Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
+    """
+    lists = {path: name for path in changed if (name := _package(path)) is not None}
+    wanted = {name for path in reference if (name := _package(path)) is not None}
+    if changed == carried or not wanted & set(lists.values()):
+        return carried
+    texts = _read(list(lists)[:_MOST_LISTS], snapshot, environment)
+    # What a package requires is of it, in whichever version each is.
+    while more := {name for path, text in texts.items() if lists[path] in wanted for name in _requires(text)} - wanted:
+        wanted |= more
+    files = {file for path, text in texts.items() if lists[path] in wanted for file in _files(path, text)}
+    return carried | (files & changed)
+
+
+def _package(path: str) -> str | None:
+    """Return the package whose list a path is, as pip or dpkg call it.
+
+    >>> _package("/usr/lib/python3/site-packages/Flask_Cors-6.0.dist-info/RECORD")
+    'flask-cors'
+    >>> _package("/var/lib/dpkg/info/zlib1g:amd64.list"), _package("/usr/bin/env")
+    ('dpkg zlib1g', None)
+    """
+    if found := _DEBIAN.fullmatch(path):
+        return f"dpkg {found[1]}"
+    found = _PYTHON.fullmatch(path)
+    return _normal(found[1]) if found else None
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _requires(text: str) -> Iterator[str]:
+    return map(_normal, _REQUIRED.findall(text))
+
+
+def _files(path: str, text: str) -> Iterable[str]:
+    r"""Return the files that a package's list names, with its own.
+
+    >>> sorted(_files("/v/lib/a-1.dist-info/RECORD", "a/x.py,sha256=1,2\n../bin/a,,\n../../etc/passwd,,\n"))
+    ['/v/bin/a', '/v/lib/a-1.dist-info/METADATA', '/v/lib/a-1.dist-info/RECORD', '/v/lib/a/x.py']
+    """
+    if found := _DEBIAN.fullmatch(path):
+        info = posixpath.dirname(path)
+        yield from (f"{info}/{found[1]}.{kind}" for kind in ("list", "md5sums", "triggers", "shlibs", "symbols"))
+        for line in text.splitlines():
+            # The package may say /lib, which is a link to /usr/lib.
+            yield from (line, f"/usr{line}")
+        return
+    directory = posixpath.dirname(posixpath.dirname(path))
+    programs = re.compile(r"(?:\.\./)+bin/[^/]+")
+    yield from (f"{posixpath.dirname(path)}/{name}" for name in ("RECORD", "METADATA"))
+    for line in text.splitlines():
+        name = line.partition(",")[0].strip('"')
+        file = posixpath.normpath(f"{directory}/{name}")
+        if file.startswith(f"{directory}/") or programs.fullmatch(name):
+            yield file
+
+
+def _read(paths: list[str], snapshot: Snapshot, environment: Environment) -> Mapping[str, str]:
+    """Read files of a snapshot in a fork in which nothing of it is run."""
+    fork = environment.fork(snapshot, network="no-network")
+    try:
+        fork.start()
+        found = fork.read_files(dict.fromkeys(paths, _LIST_LIMIT))
+    finally:
+        fork.stop()
+    texts = {}
+    for path, contents in found.items():
+        try:
+            texts[path] = (require_readable(contents) or b"").decode("utf-8", "surrogateescape")
+        except UnreadableFile:
+            continue
+    return texts
+
+
+def find_shadowing(environment: Environment, modules: Sequence[str], tests: Sequence[Path]) -> list[str]:
+    """Return those of some modules, by path, that have the name of one of Python's, of the suite's, or installed.
+
+    ``python -m pytest`` and ``python3 -`` look in the working directory first, so that ``/app/pytest.py`` or
+    ``/app/json.py`` decides what the suite says, whatever the rest of its environment is like.
+
+    Args:
+        environment: Where the suite has run, with what it installed.
+        modules: Modules that the agent made at the top of the workspace.
+        tests: The directories of the suite. A word of its texts may be the name of a module that it runs or imports.
+
+    Raises:
+        EnvironmentFault: The environment failed.
+    """
+    by_name: dict[str, list[str]] = {}
+    for path in modules:
+        by_name.setdefault(path.rpartition("/")[2].partition(".")[0], []).append(path)
+    names = {*sys.stdlib_module_names, *_words(tests)} & by_name.keys()
+    if others := by_name.keys() - names:
+        names |= _installed(environment, others)
+    return sorted(path for name in names for path in by_name[name])
+
+
+def _words(tests: Sequence[Path]) -> Iterator[str]:
+    for directory in tests:
+        for file in directory.rglob("*"):
+            if file.suffix in (".sh", ".py") and file.is_file():
+                yield from re.findall(r"\w+", file.read_text(encoding="utf-8", errors="replace"))
+
+
+def _installed(environment: Environment, names: set[str]) -> set[str]:
+    """Return which names modules have where Python looks after the working directory; all if nothing can tell."""
+    same = rf"{_PYTHONS_OWN}/({'|'.join(map(re.escape, names))})(\.py|/__init__\.py|\..*\.so|\.so)"
+    argv = ["find", "/", "-xdev", "-path", environment.workdir, "-prune", "-o"]
+    argv += ["-regextype", "posix-extended", "-regex", same, "-print0"]
+    with tempfile.TemporaryFile() as output:
+        looked = environment.exec(argv, user="0", cwd="/", timeout=_LOOKING, stdout=output)
+        output.seek(0)
+        found = output.read().decode("utf-8", "replace").split("\0")[:-1]
+    if looked.exit_code not in (0, 1):  # With 1 it complains of what it may not read, and tells of the rest.
+        return names
+    return {match[3] for path in found if (match := re.fullmatch(same, path))}

@@ -14,21 +14,13 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import (
-    AgentFault,
-    Cancelled,
-    EnvironmentFault,
-    EvocodeError,
-    SnapshotGone,
-    describe_error,
-)
+from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, EvocodeError, SnapshotGone, describe_error
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suites.left_forks import LeftFork
-from pytest_evocode.trial.suites.repeated import run_repeatedly
 from pytest_evocode.trial.suites.runner import SuiteRunner
-from pytest_evocode.verifier import SuiteRun
+from pytest_evocode.verifier import SuiteRun, of_repeated, worst
 
 logger = logging.getLogger(__name__)
 
@@ -198,3 +190,26 @@ class ControlledSuites:
                     snapshot.discard()
         finally:
             environment.stop()
+
+
+def run_repeatedly(
+    suites: SuiteRunner, environment: Environment, snapshot: Snapshot, round_: Round, times: int
+) -> tuple[SuiteRun, LeftFork]:
+    """Run a round's suite so many times, and return what the runs come to.
+
+    The fork, and so the artifacts, are those of the run that counts, see
+    :func:`~pytest_evocode.verifier.suite_run.of_repeated`.
+    """
+    counting, left = suites.run_and_leave(environment, snapshot, round_)
+    runs = [counting]
+    while len(runs) < times:
+        try:
+            run, its_fork = suites.run_and_leave(environment, snapshot, round_, begun=True)
+        except BaseException:
+            suites.let_go(left)
+            raise
+        runs.append(run)
+        if worst(runs) is run:
+            counting, left, its_fork = run, its_fork, left
+        suites.let_go(its_fork)
+    return of_repeated(runs), left

@@ -7,19 +7,23 @@ import errno
 import logging
 import os
 import shutil
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from pytest_evocode.environments import Environment
+from pytest_evocode.environments import Command, Environment, InteractiveEnvironment
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
+from pytest_evocode.environments.services import place_of
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.service_records import SERVICES, record_services
-from pytest_evocode.verifier import SuiteSettings, collect_artifacts, collect_logs
+from pytest_evocode.verifier import NativeSession, SuiteSettings, debug_cases
+from pytest_evocode.verifier.suite_run import LOGS
 
 T = TypeVar("T")
 _FULL = os.strerror(errno.ENOSPC)
@@ -69,7 +73,7 @@ class LeftFork:
             left_out = collect_artifacts(self.environment, self.round, beside / "artifacts")
             flags = [f"artifact left out: {reason}" for reason in left_out]
             if self.more_logs:
-                left_out += (logs_left_out := collect_logs(self.place, beside / SUITE_LOGS))
+                left_out += (logs_left_out := self.place.download(LOGS, beside / SUITE_LOGS))
                 flags += [f"suite log left out: {reason}" for reason in logs_left_out]
             if (entered := entered_program(self.place)) is not None and (output := entered.output()):
                 (beside / SUITE_LOGS).mkdir(parents=True, exist_ok=True)
@@ -116,6 +120,50 @@ class LeftFork:
             self.environment.stop()
 
 
+def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:
+    """Collect what a task declares after a round, and return what was left out, with reasons.
+
+    Raises EnvironmentFault when the engine fails.
+    """
+    left_out = list(fork.download("/logs/artifacts", target))
+    for artifact in round_.artifacts:
+        destination = target / (artifact.destination or PurePosixPath(artifact.source).name)
+        place = place_of(fork, artifact.service)
+        left_out += place.download(artifact.source, destination, exclude=artifact.exclude)
+    return tuple(left_out)
+
+
 def _remove_tree(directory: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(directory)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFork:
+    """A fork in which a round's suite has run, held for a person to look into; it is as the suite left it.
+
+    A suite that ran in it has its tests in ``/tests`` there, and what it wrote in ``/logs/verifier``.
+    """
+
+    environment: InteractiveEnvironment
+    shell: Command
+    """A shell for a terminal, as the user that the suite or its programs have; none of the agent's files is read."""
+    session: Callable[[], AbstractContextManager[NativeSession]]
+    """Makes what runs the suite once more."""
+    round: Round
+    drop: Callable[[], None]
+
+    @property
+    def can_debug(self) -> bool:
+        """Whether there are cases that ``--pdb`` can run again: a script has none."""
+        return not self.round.has_script
+
+    def debug(self, cases: Sequence[str], terminal: int) -> None:
+        """Run cases again with ``--pdb`` on a terminal, an open file descriptor.
+
+        Raises :class:`~pytest_evocode.errors.EnvironmentFault`.
+        """
+        with self.session() as session:
+            environment, command = debug_cases(session, cases)
+            if isinstance(environment, InteractiveEnvironment):
+                environment.interact(command, terminal)

@@ -10,49 +10,26 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from pytest_evocode.environments import (
-    Command,
-    Environment,
-    InteractiveEnvironment,
-    ProgramEnvironment,
-    Snapshot,
-)
+from pytest_evocode.environments import Command, Environment, InteractiveEnvironment, ProgramEnvironment, Snapshot
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
-from pytest_evocode.environments.task_environment import (
-    HIDDEN_FROM_AGENT,
-    VERIFIER_DIRECTORIES,
-)
+from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, VERIFIER_DIRECTORIES
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.clearing import Clearing
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suites.brought_artifacts import bring_artifacts
-from pytest_evocode.trial.suites.carrying import (
-    WHOLE_SYSTEM,
-    Carried,
-    Carry,
-    Carrying,
-    Reference,
-    trees_of,
-)
-from pytest_evocode.trial.suites.held_forks import HeldFork
-from pytest_evocode.trial.suites.left_forks import LeftFork
-from pytest_evocode.trial.suites.order import Rank, SuiteOrder, SuiteTurn
-from pytest_evocode.trial.suites.running import RunningSuites
-from pytest_evocode.trial.suites.suite_environments import SuiteEnvironments
-from pytest_evocode.trial.suites.verifier_environments import VerifierEnvironments
+from pytest_evocode.trial.suites.carrying import WHOLE_SYSTEM, Carried, Carry, Carrying, Reference, trees_of
+from pytest_evocode.trial.suites.left_forks import HeldFork, LeftFork
+from pytest_evocode.trial.suites.order import Places, Rank
+from pytest_evocode.trial.suites.suite_environments import RunningSuites, SuiteEnvironments
 from pytest_evocode.trial.suites.verifier_state import VerifierState
 from pytest_evocode.verifier import (
     NativeSession,
     SuiteRun,
     SuiteSettings,
-    Toolbox,
-    find_suite_home,
-    find_toolbox,
     may_fall_short,
     native_session,
     round_variables,
@@ -61,6 +38,8 @@ from pytest_evocode.verifier import (
 
 logger = logging.getLogger(__name__)
 
+_AHEAD = 4
+"""The most forks that are made ready while others' suites run."""
 _OTHERWISE = (
     "the suite passes in all of the agent's system, without a network, and not with what is declared and what the "
     "reference solution changes; see the paths left behind"
@@ -82,15 +61,16 @@ class SuiteRunner:
         self._safe_path = context.task.config.metadata.evocode.safe_path
         self._options = context.options
         self._running = RunningSuites(context.cancelled)
-        self._order = SuiteOrder(context.suites_at_once)
+        # So many can run, and one more fork for each is made ready: it is there when a slot is free, and no more memory
+        # and disk is taken than that.
+        at_once = context.suites_at_once
+        self._running_at_once, self._forks_at_once = Places(at_once), Places(at_once + min(at_once, _AHEAD))
         self.clearing = Clearing(context.task.name)
         """Removes forks that no suite runs in any more."""
         self._held: dict[int, HeldFork] = {}
         self.reference = reference
         self._carrying = Carrying(context, reference)
-        self._toolbox: Toolbox | None = None
-        self._verifiers: VerifierEnvironments | None = None
-        self._own = SuiteEnvironments(context)
+        self._apart = SuiteEnvironments(context, self._running)
         self.state = VerifierState(context)
         """What suites keep for later ones."""
         self._pins: Pins = NOT_PINNED
@@ -106,16 +86,7 @@ class SuiteRunner:
         Raises TaskError and EnvironmentFault.
         """
         self._pins = read_pins(self._task.directory)
-        self._context.task_environment.build()
-        self._own.prepare()
-        native = [round_ for round_ in self._task.rounds if not round_.has_script]
-        if any(round_.verify_in == "separate" for round_ in native):
-            home = find_suite_home(self._context.engine, self._task)
-            self._toolbox = home.toolbox
-            self._verifiers = VerifierEnvironments(self._context, home)
-            self._verifiers.begin()
-        elif native:
-            self._toolbox = find_toolbox(self._context.engine, self._task)
+        self._apart.prepare()
 
     def run(self, environment: Environment, snapshot: Snapshot, round_: Round, **how: Any) -> SuiteRun:
         """Run a round's suite as :meth:`run_and_leave` does, and remove the fork before returning."""
@@ -145,8 +116,7 @@ class SuiteRunner:
         stopwatch.begin("waiting")
         self.clearing.wait_for_room(stopped)
         rank = Rank.of(round_.index, awaited=may_fall_short(round_, self._options.mode), begun=begun)
-        with self._order.place(rank, stopped) as turn, contextlib.ExitStack() as until_ready:
-            until_ready.enter_context(turn.making())
+        with self._forks_at_once.held(rank, stopped):
             stopwatch.begin("fork")
             carried = self._carrying.find(snapshot, environment, round_, carry or self._carry)
             settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
@@ -155,10 +125,11 @@ class SuiteRunner:
                 self._make_ready(left, carried)
                 change(left.environment)
                 missing = (*self._enter(left), *self._bring_apart(left))
-                until_ready.close()
-                with self._verifier_of(round_) as verifier:
+                with self._apart.verifier(round_) as verifier:
                     notes = (*missing, *self._give_state(left, verifier))
-                    suite = self._run_in_slot(left, turn, verifier, keeps=carry is None).noting(notes)
+                    stopwatch.begin("waiting")
+                    with self._running_at_once.held(rank, stopped):
+                        suite = self._run_in_slot(left, verifier, keeps=carry is None).noting(notes)
                 suite = replace(suite, phases=stopwatch.phases, denied=take_denied(left.place, "verifier"))
                 return self._attached(suite, carried, left, carry), left
 
@@ -205,9 +176,7 @@ class SuiteRunner:
         fork, round_ = left.environment, left.round
         if round_.suite_environment is None:
             return ()
-        place = left.until_stopped(self._own.taken(round_))
-        left.until_stopped(self._running.noted(place, round_.index))
-        left.place = place
+        left.place = place = left.until_stopped(self._apart.own(round_))
         assert isinstance(fork, TreeKeepingEnvironment)  # It is of the same engine.
         return bring_artifacts(fork, place, round_)
 
@@ -215,15 +184,14 @@ class SuiteRunner:
         place = verifier or left.place
         return self.state.give(place, left.round, empty=place is left.environment)
 
-    def _run_in_slot(
-        self, left: LeftFork, turn: SuiteTurn, verifier: ProgramEnvironment | None, *, keeps: bool
-    ) -> SuiteRun:
+    def _run_in_slot(self, left: LeftFork, verifier: ProgramEnvironment | None, *, keeps: bool) -> SuiteRun:
         """Run the suite of a fork that is ready. What comes before and after this has no slot.
 
         With ``keeps`` later suites find what it leaves in ``verifier_state``.
         """
         name, round_ = self._task.name, left.round
-        with turn.slot(lambda stopped: self._context.take_slots(round_, stopped, left.settings.stopwatch)):
+        stopped = self._running.stopped(round_.index)
+        with self._context.take_slots(round_, stopped, left.settings.stopwatch):
             logger.debug("%s, %s: the suite begins", name, round_.name)
             suite = run_suite(left.place, self._task, round_, left.settings, verifier=verifier)
             left.more_logs = suite.more_logs
@@ -256,15 +224,6 @@ class SuiteRunner:
         trees = trees_of(self._task, environment)
         return environment.fork(snapshot, network=round_.verifier_network, only=trees, exact=carried.carried)
 
-    @contextlib.contextmanager
-    def _verifier_of(self, round_: Round) -> Iterator[ProgramEnvironment | None]:
-        """Yield the environment in which a round's suite runs; None where that is the fork."""
-        if round_.verify_in == "separate" and self._verifiers is not None:
-            with self._verifiers.take() as verifier, self._running.noted(verifier, round_.index):
-                yield verifier
-        else:
-            yield None
-
     def let_go(self, left: LeftFork, then: Callable[[], object] = lambda: None) -> Future[None]:
         """Have a fork removed behind what goes on, and do something when it is."""
 
@@ -284,7 +243,7 @@ class SuiteRunner:
 
         @contextlib.contextmanager
         def session() -> Iterator[NativeSession]:
-            with self._verifier_of(round_) as verifier:
+            with self._apart.verifier(round_) as verifier:
                 found = native_session(fork, verifier, self._task, round_, left.settings, {})
                 try:
                     yield found
@@ -294,7 +253,7 @@ class SuiteRunner:
         shell = Command(("bash", "--norc"), user=round_.verifier_user, env=left.settings.env)
         if round_.verify_in == "separate":
             shell = Command(("bash", "--norc"), user=round_.agent_user)
-        self._held[round_.index] = HeldFork(fork, shell, session, self._task, round_, left.settings, left.stop)
+        self._held[round_.index] = HeldFork(fork, shell, session, round_, left.stop)
         return True
 
     def run_in_place(self, environment: Environment, round_: Round, *, collect: bool = True) -> SuiteRun:
@@ -308,15 +267,16 @@ class SuiteRunner:
             try:
                 environment.remove(hidden)
                 environment.make_directories(VERIFIER_DIRECTORIES)
-                directory = self._context.directory
-                artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
-                logs = directory.verifier_output(round_.name).with_name(SUITE_LOGS) if directory and collect else None
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
+                left = LeftFork(self._context, environment, round_, settings)
                 allow_network(environment, round_.verifier_network)
-                suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts, logs=logs)
+                suite = run_suite(environment, self._task, round_, settings)
+                left.more_logs = suite.more_logs
                 denied = take_denied(environment, "verifier")
                 suite = suite.saying(rests_on="in-place", trusts=(WHOLE_SYSTEM,))
-                return replace(suite, phases=stopwatch.phases, denied=denied)
+                if collect:
+                    left.gather()
+                return replace(suite, phases=stopwatch.phases, denied=denied, left_out=left.put_artifacts())
             finally:
                 allow_network(environment, round_.agent_network)
                 environment.remove(hidden)
@@ -332,9 +292,7 @@ class SuiteRunner:
 
     def close(self) -> None:
         """Stop the environments of suites that run apart, and wait until no fork is left; no suite is run any more."""
-        if self._verifiers is not None:
-            self._verifiers.close()
-        self._own.close()
+        self._apart.close()
         for index in list(self._held):
             self.drop_fork(index)
         self.clearing.finish()
@@ -346,9 +304,6 @@ class SuiteRunner:
 
     def stop(self) -> None:
         """Kill every suite that runs in a fork, or for one."""
-        if self._verifiers is not None:
-            self._verifiers.close()
-        self._own.close()
         self.reference.stop()
         self._running.kill()
 
@@ -379,7 +334,7 @@ class SuiteRunner:
             },
             timeout=self._context.suite_limit(round_),
             timeout_multiplier=self._options.timeout_multiplier,
-            toolbox=self._toolbox,
+            toolbox=self._apart.toolbox,
             pinned=None if patterns else self._pins.of(round_.name),
             patterns=patterns,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import shutil
 import tempfile
 import threading
@@ -17,7 +16,8 @@ from pytest_evocode.environments.artifact_archives import BoundedFile
 from pytest_evocode.environments.tree_archives import CHUNK, TreeKeepingEnvironment
 from pytest_evocode.errors import Cancelled, EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.tasks.atomic_write import replacing
+from pytest_evocode.trial.context import TrialContext, writing_results
 
 logger = logging.getLogger(__name__)
 
@@ -146,11 +146,7 @@ class VerifierState:
             logger.info("%s: what the suite has left holds a secret, and is not written down", round_.name)
             return
         packed.seek(0)
-        path = directory / f"{round_.index}.tar"
-        try:
+        with writing_results():
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.NamedTemporaryFile(dir=directory, prefix=".", delete=False) as written:
+            with replacing(directory / f"{round_.index}.tar", mode=0o600) as written:
                 shutil.copyfileobj(packed, written, CHUNK)
-            os.replace(written.name, path)
-        except OSError as error:
-            raise EnvironmentFault(f"the results could not be written: {error}") from error

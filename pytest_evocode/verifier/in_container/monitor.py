@@ -14,9 +14,9 @@ import pytest
 import pytest_timeout
 
 from pytest_evocode.verifier.in_container.memory import OWN, TESTS, Memory
+from pytest_evocode.verifier.in_container.programs import RemoteError
 from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
 from pytest_evocode.verifier.in_container.pytest_private import let_others_pass, shorten_sections
-from pytest_evocode.verifier.in_container.remote_python import RemoteError
 from pytest_evocode.verifier.in_container.selection import Selection, place_of, shortened
 
 _MARGIN = 1.0  # seconds of a case's time that no call may take

@@ -26,10 +26,14 @@ class SealedFiles:
     """A session's host, by files in ``/tests`` and ``/logs/verifier``."""
 
     def __init__(self) -> None:
-        self.plan = take_plan()
+        self._plan = take_plan()
         close_tests()
         make_cache_directories()
         self._before = file_states()
+
+    def plan(self) -> Plan:
+        """Return what the session is to do."""
+        return self._plan
 
     def begin_case(self, id: str, where: str) -> None:
         """Write down which case runs, for the host to know where the process died."""
@@ -37,8 +41,8 @@ class SealedFiles:
 
     def finish(self, report: SuiteReport) -> None:
         """Write the sealed report, unless a person debugs the cases."""
-        if self.plan["key"] is not None:
-            write_report(self.plan["key"], report, self._before)
+        if self._plan["key"] is not None:
+            write_report(self._plan["key"], report, self._before)
 
 
 def take_plan() -> Plan:

@@ -5,12 +5,12 @@ It is written for the Python 3.10 that an image may have, and imports nothing of
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 import pytest
 import pytest_jsonreport.plugin
@@ -20,40 +20,33 @@ from pytest_evocode.verifier.in_container.comparisons import explain
 from pytest_evocode.verifier.in_container.door_client import DOOR, DoorClient
 from pytest_evocode.verifier.in_container.memory import OWN, TESTS, Memory, tests_in
 from pytest_evocode.verifier.in_container.monitor import SessionMonitor
-from pytest_evocode.verifier.in_container.protocol import Plan, SuiteReport
+from pytest_evocode.verifier.in_container.protocol import Plan
 from pytest_evocode.verifier.in_container.pytest_private import explain_comparisons, import_tests_from
-from pytest_evocode.verifier.in_container.round_fixture import RoundFixture
 from pytest_evocode.verifier.in_container.sealed_files import SealedFiles
 from pytest_evocode.verifier.in_container.selection import Selection
-from pytest_evocode.verifier.in_container.workspace_fixtures import WorkspaceFixtures
+from pytest_evocode.verifier.in_container.workspace import WorkspaceFixtures
 
 
-class Host(Protocol):
-    """Whom a session has its plan from, and tells what comes of it."""
+@dataclass(frozen=True)
+class VerifiedRound:
+    """The round whose suite runs; tests of earlier rounds run in it as well."""
 
-    plan: Plan
-
-    def begin_case(self, id: str, where: str) -> None:
-        """Tell which case runs from now on, by its id, file and line."""
-
-    def finish(self, report: SuiteReport) -> None:
-        """Tell the report."""
+    name: str
+    """As in task.toml."""
+    index: int
+    """Its place in the order of rounds, from 1."""
 
 
-class DoorHost:
-    """The host at the other end of the door."""
+class RoundFixture:
+    """A plugin of every native suite."""
 
-    def __init__(self, door: DoorClient) -> None:
-        self.door = door
-        self.plan = door.plan()
+    def __init__(self, plan: Plan) -> None:
+        self._round = VerifiedRound(plan["rounds"][-1], len(plan["rounds"]))
 
-    def begin_case(self, id: str, where: str) -> None:
-        """See :class:`Host`."""
-        self.door.ask("case", id=id, where=where)
-
-    def finish(self, report: SuiteReport) -> None:
-        """See :class:`Host`."""
-        self.door.ask("report", json.dumps(report).encode())
+    @pytest.fixture(scope="session")
+    def evocode_round(self) -> VerifiedRound:
+        """Return the name and the index of the round that is verified."""
+        return self._round
 
 
 OF_EVERY_SYSTEM = frozenset(
@@ -116,8 +109,8 @@ def main() -> NoReturn:
     """Run the suite, tell its report and end the process, whatever else still runs in it."""
     given = sys.argv[1:]
     door = next((argument for argument in given if argument.startswith(DOOR)), None)
-    host: Host = SealedFiles() if door is None else DoorHost(DoorClient.open(door))
-    plan = host.plan
+    host = SealedFiles() if door is None else DoorClient.open(door)
+    plan = host.plan()
     keep_variables(plan["variables"])
     modules = Memory(dict(tests_in(TESTS, plan["all_rounds"])))
     sys.meta_path.insert(0, modules)
@@ -128,8 +121,8 @@ def main() -> NoReturn:
     os.chdir(TESTS)
     print(f"Python {sys.version.split()[0]} ({sys.executable}), pytest {pytest.__version__}", flush=True)
     plugins = [pytest_jsonreport.plugin, pytest_timeout, selection, monitor, RoundFixture(plan)]
-    if isinstance(host, DoorHost):
-        plugins.append(WorkspaceFixtures(host.door, plan, monitor))
+    if isinstance(host, DoorClient):
+        plugins.append(WorkspaceFixtures(host, plan, monitor))
     try:
         others = [argument for argument in given if argument != door]
         status = int(pytest.main([*arguments(plan), *others], plugins=plugins))

@@ -52,7 +52,7 @@ class PassingRay(Ray):
         if order.number == 5 and number == 1:
             self.is_lost = order.name
         else:
-            messages += [(RECORD, record.model_dump(mode="json", exclude_defaults=True), "printed"), (ENDED, {}, "")]
+            messages += [(RECORD, record.model_dump(mode="json", exclude_defaults=True), "printed"), (ENDED, "")]
         self.sent += [(order.name, number, "first", message) for message in messages]
         self.made.append(order.name)
         return order.name
