@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.compose.creation import (
     ServiceLimits,
+    VolumeCopy,
     copy_files,
-    create_alike,
     create_by_compose,
     fill_volume,
-    volume_mount,
     write_project,
 )
 from pytest_evocode.environments.docker.compose.health import health_of
 from pytest_evocode.environments.docker.compose.project import ComposeProject, Service, VolumeMount
-from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot, VolumeCopy
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
-from pytest_evocode.environments.docker.snapshots import COMMENT, paused, refuse_size
+from pytest_evocode.environments.docker.snapshots import COMMENT, copy_volumes, paused
+from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -41,16 +40,6 @@ _NO_ADDRESS = "com.docker.network.bridge.inhibit_ipv4"
 _SHOWN_LINES = 20
 
 
-class AttachedServices(Protocol):
-    """Services outside of a group that it reaches all the same."""
-
-    def attach(self, networks: Mapping[str, str]) -> None:
-        """Connect them to networks, given by their names in the compose file."""
-
-    def detach(self, networks: Mapping[str, str]) -> None:
-        """Take them out of the networks again."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServicesPlan:
     """What the services of an attempt's environment and of its forks have in common."""
@@ -63,6 +52,24 @@ class ServicesPlan:
     limits: ServiceLimits
 
 
+@dataclass(frozen=True, slots=True)
+class ServicesSnapshot:
+    """What the services of an environment held when a snapshot was taken of it."""
+
+    client: APIClient
+    images: Mapping[str, str]
+    """The images of those whose files had changed, by service."""
+    volumes: Mapping[str, VolumeCopy]
+    """By :attr:`VolumeMount.key`."""
+
+    def discard(self) -> None:
+        """Free what it takes."""
+        for volume in self.volumes.values():
+            volume.contents.close()
+        for image in self.images.values():
+            discard(self.client, "image", image)
+
+
 @dataclass(slots=True)
 class _Parts:
     """What a group consists of by now, by the names in the compose file."""
@@ -70,7 +77,6 @@ class _Parts:
     containers: dict[str, str] = field(default_factory=dict)
     networks: dict[str, str] = field(default_factory=dict)
     volumes: dict[str, str] = field(default_factory=dict)
-    """By the names in the compose file, or those of the volumes that they are copies of."""
 
 
 class ServiceGroup:
@@ -89,7 +95,7 @@ class ServiceGroup:
         *,
         closed: bool,
         snapshot: ServicesSnapshot | None = None,
-        shared: AttachedServices | None = None,
+        shared: SharedServices | None = None,
     ) -> None:
         self._plan = plan
         self._client = plan.client
@@ -110,18 +116,21 @@ class ServiceGroup:
         """The ids of the containers by service, without shared ones."""
         return self._parts.containers
 
-    def main_mounts(self) -> list[dict[str, Any]]:
+    def main_mounts(self) -> list[Mapping[str, Any]]:
         """Return the mounts of ``main``: what it shares with other services."""
-        found = []
-        for target, mount in self._plan.project.shared_volumes.items():
-            old = self._name_of(target, mount)
-            empty = self._snapshot is not None and old in self._snapshot.volumes
-            found.append(volume_mount(self._parts.volumes[old], target, writable=not mount.read_only, empty=empty))
-        return found
+        from docker.types import Mount
 
-    def _name_of(self, target: str, mount: VolumeMount) -> str:
-        """Return the name under which this group knows a volume that ``main`` shares."""
-        return str(mount.name) if self._snapshot is None else self._snapshot.main_volumes[target]
+        filled = {} if self._snapshot is None else self._snapshot.volumes
+        return [
+            Mount(
+                target,
+                self._parts.volumes[str(mount.name)],
+                type="volume",
+                read_only=mount.read_only,
+                no_copy=mount.name in filled,
+            )
+            for target, mount in self._plan.project.shared_volumes.items()
+        ]
 
     def open(self) -> None:
         """Make the networks, volumes and services, and start all in order.
@@ -142,10 +151,7 @@ class ServiceGroup:
                     labels=self._labels,
                 )
             self._parts.networks[name] = self._named(name)
-        if self._snapshot is None:
-            self._create_new()
-        else:
-            self._create_from(self._snapshot)
+        self._create()
         if self._shared is not None:
             self._shared.attach(self._parts.networks)
         for service in self._own():
@@ -161,62 +167,34 @@ class ServiceGroup:
     def _named(self, name: str) -> str:
         return f"evocode-{self._id}-{name}"
 
-    def _create_new(self) -> None:
+    def _create(self) -> None:
         plan, project = self._plan, self._plan.project
+        images = {} if self._snapshot is None else self._snapshot.images
+        filled = {} if self._snapshot is None else self._snapshot.volumes
         named = (mount.name for each in (project.main, *project.sidecars.values()) for mount in each.volumes)
         for name in dict.fromkeys(each for each in named if each is not None):
-            self._make_volume(name)
-        if not project.sidecars:
-            return
+            with faults("making a volume"):
+                volume = f"evocode-{self._id}-volume-{len(self._parts.volumes)}"
+                self._parts.volumes[name] = self._client.create_volume(volume, labels=self._labels)["Name"]
+        services = {
+            name: each
+            for name, each in project.sidecars.items()
+            if not (each.start == "shared" and self._shared is not None)
+        }
         model = write_project(
-            project, plan.images, self._parts.networks, self._parts.volumes, self._labels, plan.limits,
-            closed=self._closed,
+            services, {**plan.images, **images}, self._parts.networks, self._parts.volumes, self._labels, plan.limits,
+            closed=self._closed, filled=filled,
         )  # fmt: skip
         self._parts.containers.update(create_by_compose(self._client, f"evocode-{self._id}", model))
-        for service in project.sidecars.values():
-            copy_files(self._client, self._parts.containers[service.name], service.copies)
-
-    def _create_from(self, snapshot: ServicesSnapshot) -> None:
-        for name, template in snapshot.templates.items():
-            service = self._plan.project.sidecars[name]
-            if service.start == "shared" and self._shared is not None:
-                continue
-            mounts = []
-            for mount in template["Mounts"]:
-                if mount["Type"] == "volume":
-                    if mount["Name"] not in self._parts.volumes:
-                        self._make_volume(mount["Name"])
-                    new, empty = self._parts.volumes[mount["Name"]], mount["Name"] in snapshot.volumes
-                    mounts.append(volume_mount(new, mount["Destination"], writable=mount["RW"], empty=empty))
-            image = snapshot.images.get(name)
-            container = create_alike(
-                self._client,
-                template,
-                service,
-                image=image or self._plan.images[name],
-                mounts=mounts,
-                networks=self._parts.networks,
-                labels=self._labels,
-            )
-            self._parts.containers[name] = container
-            if image is None:
-                copy_files(self._client, container, service.copies)
-        for old in snapshot.main_volumes.values():
-            if old not in self._parts.volumes:  # Only shared services have it, too.
-                self._make_volume(old)
-        for volume in snapshot.volumes.values():
+        for name, service in services.items():
+            if name not in images:
+                copy_files(self._client, self._parts.containers[name], service.copies)
+        for copied in filled.values():
             # Opened anew, because several forks may read it at the same time.
-            with open(f"/proc/self/fd/{volume.contents.fileno()}", "rb") as stream:
-                container = self._parts.containers[volume.service]
-                read_only = snapshot.templates[volume.service]["HostConfig"]["ReadonlyRootfs"]
-                fill_volume(self._client, container, volume.path, stream, read_only=read_only)
-        logger.debug("made the services %s of a fork of %s", ", ".join(self._parts.containers), self._id)
-
-    def _make_volume(self, name: str) -> None:
-        number = len(self._parts.volumes)
-        with faults("making a volume"):
-            made = self._client.create_volume(f"evocode-{self._id}-volume-{number}", labels=self._labels)
-        self._parts.volumes[name] = made["Name"]
+            with open(f"/proc/self/fd/{copied.contents.fileno()}", "rb") as stream:
+                read_only = bool(services[copied.service].settings.get("read_only"))
+                container = self._parts.containers[copied.service]
+                fill_volume(self._client, container, copied.path, stream, read_only=read_only)
 
     def _wait_for(self, service: Service) -> None:
         """Wait until what a service depends on is as it has to be."""
@@ -272,35 +250,27 @@ class ServiceGroup:
     def snapshot(self) -> ServicesSnapshot:
         """Copy what the services hold, as far as forks are to have it; they have to be held meanwhile."""
         project = self._plan.project
+        names = {engines: name for name, engines in self._parts.volumes.items()}
+        of_main = {mount.name for mount in project.shared_volumes.values()}
+        images: dict[str, str] = {}
+        volumes: dict[str, VolumeCopy] = {}
         with faults("taking a snapshot of services"), contextlib.ExitStack() as undo:
-            templates = {name: self._client.inspect_container(each) for name, each in self._parts.containers.items()}
-            main = {
-                target: self._parts.volumes[self._name_of(target, mount)]
-                for target, mount in project.shared_volumes.items()
-            }
-            images: dict[str, str] = {}
-            volumes: dict[str, VolumeCopy] = {}
-            for name, template in templates.items():
+            for name, container in self._parts.containers.items():
                 service = project.sidecars[name]
-                mounts = [each for each in template["Mounts"] if each["Type"] == "volume"]
                 whole = service.start in (None, "snapshot")
-                for mount in mounts:
-                    if mount["Name"] not in volumes and (whole or mount["Name"] in main.values()):
-                        contents = undo.enter_context(self._copy(template["Id"], mount["Destination"]))
-                        volumes[mount["Name"]] = VolumeCopy(contents, name, mount["Destination"])
-                if whole and self._has_changed(template["Id"], [mount["Destination"] for mount in mounts], service):
-                    images[name] = self._commit(template["Id"])
+                mounts = {
+                    each["Destination"]: VolumeMount(each["Destination"], names.get(each["Name"])).key(name)
+                    for each in self._client.inspect_container(container)["Mounts"]
+                    if each["Type"] == "volume"
+                }
+                wanted = [path for path, key in mounts.items() if key not in volumes and (whole or key in of_main)]
+                for path, contents in copy_volumes(self._client, container, wanted).items():
+                    volumes[mounts[path]] = VolumeCopy(undo.enter_context(contents), name, path)
+                if whole and self._has_changed(container, list(mounts), service):
+                    images[name] = self._commit(container)
                     undo.callback(discard, self._client, "image", images[name])
             undo.pop_all()
-        return ServicesSnapshot(self._client, templates, images, volumes, main)
-
-    def _copy(self, container: str, path: str) -> IO[bytes]:
-        contents = tempfile.TemporaryFile()  # noqa: SIM115 - the snapshot keeps it
-        for chunk in self._client.get_archive(container, path)[0]:
-            contents.write(chunk)
-            refuse_size(contents.tell(), f"the files of the volume {path}")
-        contents.flush()
-        return contents
+        return ServicesSnapshot(self._client, images, volumes)
 
     def _has_changed(self, container: str, mounted: Sequence[str], service: Service) -> bool:
         """Tell whether a service has changed files that no volume has."""
@@ -342,6 +312,79 @@ class ServiceGroup:
             self._shared.detach(self._parts.networks)
         remove_group(self._client, f"{GROUP}={self._id}")
         self._parts = _Parts()
+
+
+class SharedServices:
+    """The services that ``[metadata.evocode.sidecars]`` calls shared, started for the first fork.
+
+    All forks of an attempt have them, as built, and with nothing in them that can be written. They are not those of the
+    agent: what an agent can reach is never connected to where a suite runs.
+    """
+
+    def __init__(self, plan: ServicesPlan, *, closed: bool) -> None:
+        """Start nothing yet; ``closed`` says that those of the agent have no way out, so these ask for no names."""
+        self._plan = plan
+        self._client = plan.client
+        self._closed = closed
+        self._id = uuid.uuid4().hex[:12]
+        self._labels = {**plan.labels, GROUP: self._id}
+        self._lock = threading.Lock()
+        self._containers: dict[str, str] = {}
+
+    def attach(self, networks: Mapping[str, str]) -> None:
+        """Let the fork with these networks, by their names in the compose file, reach them."""
+        with self._lock:
+            if not self._containers:
+                self._start(networks)
+                return
+            for name, container in self._containers.items():
+                for network, names in self._plan.project.sidecars[name].networks.items():
+                    with faults(f"connecting the service {name}"):
+                        self._client.connect_container_to_network(container, networks[network], aliases=list(names))
+
+    def _start(self, networks: Mapping[str, str]) -> None:
+        plan = self._plan
+        volumes: dict[str, str] = {}
+        shared = [each for each in plan.project.sidecars.values() if each.start == "shared"]
+        services = {each.name: self._fixed(each, volumes) for each in shared}
+        model = write_project(services, plan.images, networks, volumes, self._labels, plan.limits, closed=self._closed)
+        self._containers = create_by_compose(self._client, f"evocode-{self._id}", model)
+        for name, container in self._containers.items():
+            with faults(f"starting the service {name}"):
+                self._client.start(container)
+
+    def _fixed(self, service: Service, volumes: dict[str, str]) -> Service:
+        """Return a service in which nothing can be written, and that passes nothing on between its networks.
+
+        Its volumes are made, because the engine lets no other ones be read-only, and added to ``volumes``.
+        """
+        mounts: list[VolumeMount] = []
+        with faults(f"making volumes of {service.name}"):
+            image = self._client.inspect_image(self._plan.images[service.name])  # type: ignore[no-untyped-call]
+            paths = [*(each.target for each in service.volumes), *(image["Config"].get("Volumes") or ())]
+            for path in dict.fromkeys(paths):
+                mounts.append(VolumeMount(path, f"{service.name}-{len(mounts)}", read_only=True))
+                volumes[str(mounts[-1].name)] = self._client.create_volume(labels=self._labels)["Name"]
+        sysctls = {**(service.settings.get("sysctls") or {}), "net.ipv4.ip_forward": "0"}
+        settings = {**service.settings, "read_only": True, "sysctls": sysctls}
+        return replace(service, settings=settings, volumes=mounts)
+
+    def detach(self, networks: Mapping[str, str]) -> None:
+        """Part them from a fork that is removed."""
+        from docker.errors import APIError
+
+        with self._lock:
+            for container in self._containers.values():
+                for network in networks.values():
+                    with contextlib.suppress(APIError):
+                        self._client.disconnect_container_from_network(container, network, force=True)
+
+    def close(self) -> None:
+        """Remove them."""
+        with self._lock, contextlib.suppress(EnvironmentFault):
+            if self._containers:
+                remove_group(self._client, f"{GROUP}={self._id}")
+            self._containers.clear()
 
 
 def remove_group(client: APIClient, label: str) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 logger = logging.getLogger(__name__)
-
-_UNITS = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30}
 
 
 def ensure_images(images: DockerImages, task: Task, wish: BuildWish) -> bool:
@@ -120,7 +117,7 @@ def _with_main(
         user=str(said.get("user") or settings.user),
         env={**env, **settings.env},
         cpus=float(bounds["cpus"]) if wanted.cpus is None and "cpus" in bounds else settings.cpus,
-        memory=_bytes(bounds["memory"]) if wanted.memory_mb is None and "memory" in bounds else settings.memory,
+        memory=int(bounds["memory"]) if wanted.memory_mb is None and "memory" in bounds else settings.memory,
         processes=int(said.get("pids_limit") or 0) or settings.processes,
         entry_point=program_of(main, config, settings.entry_point),
     )
@@ -142,7 +139,7 @@ def program_of(main: Service, config: Mapping[str, Any], of_image: EntryPoint | 
 
 
 def _words(said: Any) -> list[str]:
-    return [plain(word) for word in ([said] if isinstance(said, str) else said or ())]
+    return [plain(word) for word in said or ()]
 
 
 def _image_task(task: Task, image: str | None, build: Mapping[str, Any] | None) -> Task:
@@ -155,22 +152,10 @@ def _image_task(task: Task, image: str | None, build: Mapping[str, Any] | None) 
 
 def _main_build(build: Mapping[str, Any]) -> MainBuild:
     context = Path(build["context"]).resolve()
-    options = [option for pair in _pairs(build.get("args") or {}) for option in ("--build-arg", pair)]
+    args = build.get("args") or {}
+    # Compose lists them as they are written where it does not fill in variables.
+    given = args.items() if isinstance(args, Mapping) else (each.partition("=")[::2] for each in args)
+    options = [option for name, value in given for option in ("--build-arg", f"{name}={plain(str(value))}")]
     if build.get("target"):
         options += ["--target", plain(str(build["target"]))]
     return MainBuild(context, (context / build.get("dockerfile", "Dockerfile")).resolve(), tuple(options))
-
-
-def _pairs(args: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    given = args.items() if isinstance(args, Mapping) else (each.partition("=")[::2] for each in args)
-    return [f"{name}={plain(str(value))}" for name, value in given]
-
-
-def _bytes(size: Any) -> int:
-    """Return the bytes of a size as compose files give it.
-
-    >>> _bytes("104857600"), _bytes("1.5g")
-    (104857600, 1610612736)
-    """
-    found = re.fullmatch(r"([\d.]+)\s*([a-z]*)", str(size).strip().lower())
-    return int(float(found[1]) * _UNITS.get(found[2], 1)) if found else 0

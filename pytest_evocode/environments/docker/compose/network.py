@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_evocode.environments.docker.compose.creation import NOWHERE, copy_files
-from pytest_evocode.environments.docker.compose.group import ServiceGroup, ServicesPlan
-from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot
-from pytest_evocode.environments.docker.compose.shared import SharedServices
+from pytest_evocode.environments.docker.compose.group import (
+    ServiceGroup,
+    ServicesPlan,
+    ServicesSnapshot,
+    SharedServices,
+)
 from pytest_evocode.environments.docker.networks import ContainerNetwork, NetworkSettings
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
 from pytest_evocode.errors import EnvironmentFault
@@ -187,7 +190,7 @@ class ComposeNetwork(ContainerNetwork):
         """See :class:`ContainerNetwork`."""
         assert isinstance(snapshot, ComposeSnapshot)
         if self._own_shared is None and any(each.start == "shared" for each in self._plan.project.sidecars.values()):
-            self._own_shared = SharedServices(self._plan, self.group)
+            self._own_shared = SharedServices(self._plan, closed=self._closed)
         return ComposeNetwork(
             self.settings, network, self._plan, snapshot=snapshot.services, shared=self._own_shared, anew=anew
         )

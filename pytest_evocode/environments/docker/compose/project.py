@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ class VolumeMount:
     name: str | None = None
     """Its name in the compose file; None for an anonymous one."""
     read_only: bool = False
+
+    def key(self, service: str) -> str:
+        """Return what tells the volume from all others of the project, given a service that mounts it."""
+        return self.name or f"{service}:{self.target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,9 @@ def read_project(task: Task, env: Mapping[str, str]) -> ComposeProject:
     main = replace(main, copies=(*main.copies, *own))
     networks = dict.fromkeys(network for each in (main, *services.values()) for network in each.networks)
     internal = {name for name, each in (model.get("networks") or {}).items() if (each or {}).get("internal")}
-    return ComposeProject(file, main, _in_order(file, services), tuple(networks), frozenset(internal))
+    order = TopologicalSorter({name: each.depends_on for name, each in services.items()}).static_order()
+    ordered = {name: services[name] for name in order}  # Compose refuses those that wait for each other.
+    return ComposeProject(file, main, ordered, tuple(networks), frozenset(internal))
 
 
 def read_images(file: ComposeFile) -> list[tuple[str | None, Mapping[str, Any] | None]]:
@@ -325,15 +332,3 @@ def is_idle(words: Sequence[str]) -> bool:
     for prefix in ("/bin/sh -c ", "/bin/bash -c ", "sh -c ", "bash -c "):
         line = line.removeprefix(prefix)
     return re.fullmatch(r"(exec )?(sleep (infinity|inf|\d+[smhd]?)|tail -[fF] /dev/null|cat|bash|sh)", line) is not None
-
-
-def _in_order(file: ComposeFile, services: Mapping[str, Service]) -> dict[str, Service]:
-    ordered: dict[str, Service] = {}
-    left = dict(services)
-    while left:
-        ready = [name for name, each in left.items() if all(other in ordered for other in each.depends_on)]
-        if not ready:
-            raise TaskError(f"{', '.join(left)} wait for each other; remove one depends_on", file.path)
-        for name in ready:
-            ordered[name] = left.pop(name)
-    return ordered

@@ -90,9 +90,8 @@ class Rules:
         for sysctl in service.get("sysctls") or ():
             if not str(sysctl).startswith("net."):
                 raise self._error(f"{sysctl}: only those of the network may be set", *place, "sysctls")
-        for host in service.get("extra_hosts") or ():
-            if "host-gateway" in str(host) or "host-gateway" in str((service["extra_hosts"] or {}).get(host, "")):
-                raise self._error(_HOST_WHY, *place, "extra_hosts")
+        if "host-gateway" in str(service.get("extra_hosts")):
+            raise self._error(_HOST_WHY, *place, "extra_hosts")
         for key, count in (("scale", service.get("scale")), ("deploy", (service.get("deploy") or {}).get("replicas"))):
             if count not in (None, 1):
                 raise self._error("a service has one container; remove the number", *place, key)
