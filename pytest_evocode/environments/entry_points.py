@@ -125,7 +125,7 @@ class EnteredProgram:
         return f"the image's ENTRYPOINT {list(self.argv)} ended with exit code {self.exit_code}{shown}"
 
 
-class EnterableEnvironment(CommandEnvironment, Environment):
+class EntryPointEnvironment(CommandEnvironment, Environment):
     """A base class for environments that run the ENTRYPOINT of their image.
 
     A fork has the image of what it was made from.
@@ -185,16 +185,16 @@ class EnterableEnvironment(CommandEnvironment, Environment):
 
 
 def enter(environment: Environment, *, killed: bool = False) -> EnteredProgram | None:
-    """Start the ENTRYPOINT of an environment's image, if it has one; see :meth:`EnterableEnvironment.enter`."""
-    return environment.enter(killed=killed) if isinstance(environment, EnterableEnvironment) else None
+    """Start the ENTRYPOINT of an environment's image, if it has one; see :meth:`EntryPointEnvironment.enter`."""
+    return environment.enter(killed=killed) if isinstance(environment, EntryPointEnvironment) else None
 
 
 def entry_files(environment: Environment) -> tuple[str, ...]:
     """Return the files that an environment's ENTRYPOINT may be started from; none where it has no ENTRYPOINT."""
-    found = environment.entry_point if isinstance(environment, EnterableEnvironment) else None
+    found = environment.entry_point if isinstance(environment, EntryPointEnvironment) else None
     return () if found is None else found.files
 
 
 def entered_program(environment: Environment) -> EnteredProgram | None:
     """Return the ENTRYPOINT that was started in an environment, running or not; None where none was."""
-    return environment.entered if isinstance(environment, EnterableEnvironment) else None
+    return environment.entered if isinstance(environment, EntryPointEnvironment) else None

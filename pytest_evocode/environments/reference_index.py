@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.environments.cache import cache_directory, is_used, used
 from pytest_evocode.tasks.atomic_write import write_atomically
 
 
@@ -80,23 +79,13 @@ class ReferenceIndex:
         """
         return FileLock(self.directory / f"{task[:200]}.making")
 
-    @contextlib.contextmanager
-    def used(self, key: str) -> Iterator[None]:
-        """Have a state seen as in use; any number of sessions may use one, and a killed one uses none."""
-        with self._use(key).open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_SH)
-            yield
+    def used(self, key: str) -> AbstractContextManager[None]:
+        """Have a state seen as in use meanwhile."""
+        return used(self._use(key))
 
     def is_used(self, key: str) -> bool:
         """Return whether any session uses a state."""
-        try:
-            with self._use(key).open("r") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
-        return False
+        return is_used(self._use(key))
 
     def _file(self, key: str) -> Path:
         return self.directory / f"{key}.json"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.egress.phases import allow_network
-from pytest_evocode.environments.entry_points import EnterableEnvironment, EnteredProgram, enter
+from pytest_evocode.environments.entry_points import EnteredProgram, EntryPointEnvironment, enter
 from pytest_evocode.environments.protocol import Engine, Environment, Installation, Snapshot
 from pytest_evocode.environments.services import ServicesEnvironment
 from pytest_evocode.errors import Cancelled, TaskError
@@ -99,7 +99,7 @@ class TaskEnvironment:
         elif entered is not None:
             entered.wait_until_settled()
             self._refuse_failed(entered)
-        if entered is not None and isinstance(environment, EnterableEnvironment):
+        if entered is not None and isinstance(environment, EntryPointEnvironment):
             environment.entry_point_settled()
 
     def _refuse_failed(self, entered: EnteredProgram | None) -> None:

@@ -22,7 +22,7 @@ from pytest_evocode.environments.docker.killed import KILLED, naming_kills
 from pytest_evocode.environments.docker.program_files import list_names, status_of, write_files
 from pytest_evocode.environments.docker.relay import Relay, relay_argv
 from pytest_evocode.environments.docker.switching import Switch, find_user
-from pytest_evocode.environments.entry_points import EnterableEnvironment
+from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
 from pytest_evocode.errors import ChannelClosed, NotByChannel
@@ -39,7 +39,7 @@ _PROCESSES = "for process in /proc/[1-9]*; do printf '%s\\n' \"${process##*/}\";
 _ENDING = 10.0  # seconds for the engine to tell of a killed program's end
 
 
-class ProgramContainer(EnterableEnvironment):
+class ProgramContainer(EntryPointEnvironment):
     """A base class with the :class:`~pytest_evocode.environments.programs.ProgramEnvironment` part of a container."""
 
     _client: APIClient
@@ -196,7 +196,7 @@ class ProgramContainer(EnterableEnvironment):
                 self._kill_by_engine()
 
     def entry_point_settled(self) -> None:
-        """See :class:`~pytest_evocode.environments.entry_points.EnterableEnvironment`."""
+        """See :class:`~pytest_evocode.environments.entry_points.EntryPointEnvironment`."""
         output = CappedOutput()
         channel = self._files.channel
         if self._entered is not None and channel is not None and channel.ask(_PROCESSES, output):

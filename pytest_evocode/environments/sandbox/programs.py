@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from pytest_evocode.environments.command_environment import CappedOutput
-from pytest_evocode.environments.entry_points import EnterableEnvironment
+from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
@@ -27,7 +27,7 @@ _GRACE = 20.0  # seconds beyond a deadline in which a worker has to have done wh
 _FILES = 120.0  # seconds that reading or writing files may take
 
 
-class SandboxPrograms(EnterableEnvironment):
+class SandboxPrograms(EntryPointEnvironment):
     """A base class with :class:`~pytest_evocode.environments.programs.ProgramEnvironment`'s verbs for sandboxes."""
 
     _user: User

@@ -7,8 +7,8 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.compose.creation import (
@@ -58,7 +58,7 @@ class ServicesSnapshot:
 
     client: APIClient
     images: Mapping[str, str]
-    """The images of those whose files had changed, by service."""
+    """The images of those that forks are to have as they were, by service."""
     volumes: Mapping[str, VolumeCopy]
     """By :attr:`VolumeMount.key`."""
 
@@ -68,15 +68,6 @@ class ServicesSnapshot:
             volume.contents.close()
         for image in self.images.values():
             discard(self.client, "image", image)
-
-
-@dataclass(slots=True)
-class _Parts:
-    """What a group consists of by now, by the names in the compose file."""
-
-    containers: dict[str, str] = field(default_factory=dict)
-    networks: dict[str, str] = field(default_factory=dict)
-    volumes: dict[str, str] = field(default_factory=dict)
 
 
 class ServiceGroup:
@@ -100,34 +91,30 @@ class ServiceGroup:
         self._plan = plan
         self._client = plan.client
         self._closed = closed
-        self._snapshot = snapshot
+        self._is_fork = snapshot is not None
+        self._images = snapshot.images if snapshot is not None else {}
+        self._filled = snapshot.volumes if snapshot is not None else {}
         self._shared = shared
         self._id = uuid.uuid4().hex[:12]
         self._labels = {**plan.labels, GROUP: self._id}
-        self._parts = _Parts()
-
-    @property
-    def networks(self) -> Mapping[str, str]:
-        """The engine's names of the networks, by those in the compose file."""
-        return self._parts.networks
-
-    @property
-    def containers(self) -> Mapping[str, str]:
+        self.containers: dict[str, str] = {}
         """The ids of the containers by service, without shared ones."""
-        return self._parts.containers
+        self.networks: dict[str, str] = {}
+        """The engine's names of the networks, by those in the compose file."""
+        self._volumes: dict[str, str] = {}
+        """The same of the volumes that have names there."""
 
     def main_mounts(self) -> list[Mapping[str, Any]]:
         """Return the mounts of ``main``: what it shares with other services."""
         from docker.types import Mount
 
-        filled = {} if self._snapshot is None else self._snapshot.volumes
         return [
             Mount(
                 target,
-                self._parts.volumes[str(mount.name)],
+                self._volumes[str(mount.name)],
                 type="volume",
                 read_only=mount.read_only,
-                no_copy=mount.name in filled,
+                no_copy=mount.name in self._filled,
             )
             for target, mount in self._plan.project.shared_volumes.items()
         ]
@@ -150,59 +137,57 @@ class ServiceGroup:
                     options={_NO_ADDRESS: "true"} if internal else None,  # Or the host could be reached there.
                     labels=self._labels,
                 )
-            self._parts.networks[name] = self._named(name)
+            self.networks[name] = self._named(name)
         self._create()
         if self._shared is not None:
-            self._shared.attach(self._parts.networks)
+            self._shared.attach(self.networks)
         for service in self._own():
             self._wait_for(service)
             with faults(f"starting the service {service.name}"):
-                self._client.start(self._parts.containers[service.name])
+                self._client.start(self.containers[service.name])
         self._wait_for(self._plan.project.main)
 
     def _own(self) -> list[Service]:
         """Return the services that are in this group, in their order."""
-        return [each for each in self._plan.project.sidecars.values() if each.name in self._parts.containers]
+        return [each for each in self._plan.project.sidecars.values() if each.name in self.containers]
 
     def _named(self, name: str) -> str:
         return f"evocode-{self._id}-{name}"
 
     def _create(self) -> None:
         plan, project = self._plan, self._plan.project
-        images = {} if self._snapshot is None else self._snapshot.images
-        filled = {} if self._snapshot is None else self._snapshot.volumes
         named = (mount.name for each in (project.main, *project.sidecars.values()) for mount in each.volumes)
         for name in dict.fromkeys(each for each in named if each is not None):
             with faults("making a volume"):
-                volume = f"evocode-{self._id}-volume-{len(self._parts.volumes)}"
-                self._parts.volumes[name] = self._client.create_volume(volume, labels=self._labels)["Name"]
+                volume = f"evocode-{self._id}-volume-{len(self._volumes)}"
+                self._volumes[name] = self._client.create_volume(volume, labels=self._labels)["Name"]
         services = {
             name: each
             for name, each in project.sidecars.items()
             if not (each.start == "shared" and self._shared is not None)
         }
         model = write_project(
-            services, {**plan.images, **images}, self._parts.networks, self._parts.volumes, self._labels, plan.limits,
-            closed=self._closed, filled=filled,
+            services, {**plan.images, **self._images}, self.networks, self._volumes, self._labels, plan.limits,
+            closed=self._closed, filled=self._filled,
         )  # fmt: skip
-        self._parts.containers.update(create_by_compose(self._client, f"evocode-{self._id}", model))
+        self.containers.update(create_by_compose(self._client, f"evocode-{self._id}", model))
         for name, service in services.items():
-            if name not in images:
-                copy_files(self._client, self._parts.containers[name], service.copies)
-        for copied in filled.values():
+            if name not in self._images:
+                copy_files(self._client, self.containers[name], service.copies)
+        for copied in self._filled.values():
             # Opened anew, because several forks may read it at the same time.
             with open(f"/proc/self/fd/{copied.contents.fileno()}", "rb") as stream:
                 read_only = bool(services[copied.service].settings.get("read_only"))
-                container = self._parts.containers[copied.service]
+                container = self.containers[copied.service]
                 fill_volume(self._client, container, copied.path, stream, read_only=read_only)
 
     def _wait_for(self, service: Service) -> None:
         """Wait until what a service depends on is as it has to be."""
         for name, condition in service.depends_on.items():
-            if (container := self._parts.containers.get(name)) is None:
+            if (container := self.containers.get(name)) is None:
                 continue
             why = self._wait(name, container, condition)
-            if why and self._snapshot is None:
+            if why and not self._is_fork:
                 place = ("services", service.name, "depends_on", name)
                 shown = self.logs(name).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
                 raise self._plan.project.file.error(
@@ -241,7 +226,7 @@ class ServiceGroup:
     def held(self) -> Iterator[None]:
         """Pause all services while the context lasts."""
         with contextlib.ExitStack() as until_done:
-            for container in self._parts.containers.values():
+            for container in self.containers.values():
                 state = self._client.inspect_container(container)["State"]
                 if state["Running"] and not state["Paused"]:
                     until_done.enter_context(paused(self._client, container))
@@ -250,14 +235,13 @@ class ServiceGroup:
     def snapshot(self) -> ServicesSnapshot:
         """Copy what the services hold, as far as forks are to have it; they have to be held meanwhile."""
         project = self._plan.project
-        names = {engines: name for name, engines in self._parts.volumes.items()}
+        names = {engines: name for name, engines in self._volumes.items()}
         of_main = {mount.name for mount in project.shared_volumes.values()}
         images: dict[str, str] = {}
         volumes: dict[str, VolumeCopy] = {}
         with faults("taking a snapshot of services"), contextlib.ExitStack() as undo:
-            for name, container in self._parts.containers.items():
-                service = project.sidecars[name]
-                whole = service.start in (None, "snapshot")
+            for name, container in self.containers.items():
+                whole = project.sidecars[name].start in (None, "snapshot")
                 mounts = {
                     each["Destination"]: VolumeMount(each["Destination"], names.get(each["Name"])).key(name)
                     for each in self._client.inspect_container(container)["Mounts"]
@@ -266,18 +250,11 @@ class ServiceGroup:
                 wanted = [path for path, key in mounts.items() if key not in volumes and (whole or key in of_main)]
                 for path, contents in copy_volumes(self._client, container, wanted).items():
                     volumes[mounts[path]] = VolumeCopy(undo.enter_context(contents), name, path)
-                if whole and self._has_changed(container, list(mounts), service):
+                if whole:
                     images[name] = self._commit(container)
                     undo.callback(discard, self._client, "image", images[name])
             undo.pop_all()
         return ServicesSnapshot(self._client, images, volumes)
-
-    def _has_changed(self, container: str, mounted: Sequence[str], service: Service) -> bool:
-        """Tell whether a service has changed files that no volume has."""
-        given = [*mounted, *(copied.target for copied in service.copies)]
-        above = {parent for path in given for parent in _parents(path)}
-        changes = self._client.diff(container) or ()
-        return any(change["Path"] not in above and change["Path"] not in given for change in changes)
 
     def _commit(self, container: str) -> str:
         name = f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
@@ -289,13 +266,13 @@ class ServiceGroup:
     def logs(self, service: str) -> bytes:
         """Return the last of what a service printed."""
         with faults(f"reading the log of {service}"):
-            printed: bytes = self._client.logs(self._parts.containers[service], tail=10_000)
+            printed: bytes = self._client.logs(self.containers[service], tail=10_000)
         return printed[-(2**20) :]
 
     def states(self) -> dict[str, dict[str, Any]]:
         """Return what the engine says of the services, as ``docker compose ps`` does."""
         found = {}
-        for name, container in self._parts.containers.items():
+        for name, container in self.containers.items():
             with faults(f"looking at the service {name}"):
                 state = self._client.inspect_container(container)["State"]
             found[name] = {
@@ -309,9 +286,10 @@ class ServiceGroup:
     def close(self) -> None:
         """Remove all of it, and what was begun of it: what ``down -v`` does; a second call does nothing more."""
         if self._shared is not None:
-            self._shared.detach(self._parts.networks)
+            self._shared.detach(self.networks)
         remove_group(self._client, f"{GROUP}={self._id}")
-        self._parts = _Parts()
+        for parts in (self.containers, self.networks, self._volumes):
+            parts.clear()
 
 
 class SharedServices:
@@ -394,8 +372,3 @@ def remove_group(client: APIClient, label: str) -> None:
         discard(client, "container", *(each["Id"] for each in client.containers(all=True, filters=chosen)))
         discard(client, "network", *(each["Id"] for each in client.networks(filters=chosen)))
         discard(client, "volume", *(each["Name"] for each in client.volumes(filters=chosen)["Volumes"] or ()))
-
-
-def _parents(path: str) -> list[str]:
-    names = path.strip("/").split("/")
-    return ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]

@@ -328,7 +328,6 @@ def is_idle(words: Sequence[str]) -> bool:
     """
     if not words:
         return True
-    line = " ".join(words)
-    for prefix in ("/bin/sh -c ", "/bin/bash -c ", "sh -c ", "bash -c "):
-        line = line.removeprefix(prefix)
-    return re.fullmatch(r"(exec )?(sleep (infinity|inf|\d+[smhd]?)|tail -[fF] /dev/null|cat|bash|sh)", line) is not None
+    shell = r"((/bin/)?(ba)?sh -c )?(exec )?"
+    idle = r"sleep (infinity|inf|\d+[smhd]?)|tail -[fF] /dev/null|cat|bash|sh"
+    return re.fullmatch(f"{shell}({idle})", " ".join(words)) is not None
