@@ -91,7 +91,8 @@ def copy_declared(packed: IO[bytes], tree: DeclaredTree, archive: tarfile.TarFil
                 left_out.add(os.path.join(tree.source, name) if name else tree.source, why)
                 continue
             kept.add(name)
-            _copy(source, member, _harmless(name, member, tree), archive)
+            contents = source.extractfile(member) if member.isreg() else None
+            archive.addfile(_harmless(name, member, tree), contents)
     return left_out.all()
 
 
@@ -178,7 +179,3 @@ def _harmless(name: str, member: tarfile.TarInfo, tree: DeclaredTree) -> tarfile
         other = member.linkname.strip("/")[len(tree.source.strip("/")) :].strip("/")
         info.linkname = os.path.join(tree.target, other).strip("/")
     return info
-
-
-def _copy(source: tarfile.TarFile, member: tarfile.TarInfo, info: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
-    archive.addfile(info, source.extractfile(member) if member.isreg() else None)

@@ -141,15 +141,11 @@ class ServiceGroup:
         self._create()
         if self._shared is not None:
             self._shared.attach(self.networks)
-        for service in self._own():
-            self._wait_for(service)
-            with faults(f"starting the service {service.name}"):
-                self._client.start(self.containers[service.name])
+        for name, container in self.containers.items():
+            self._wait_for(self._plan.project.sidecars[name])
+            with faults(f"starting the service {name}"):
+                self._client.start(container)
         self._wait_for(self._plan.project.main)
-
-    def _own(self) -> list[Service]:
-        """Return the services that are in this group, in their order."""
-        return [each for each in self._plan.project.sidecars.values() if each.name in self.containers]
 
     def _named(self, name: str) -> str:
         return f"evocode-{self._id}-{name}"
@@ -170,8 +166,9 @@ class ServiceGroup:
             services, {**plan.images, **self._images}, self.networks, self._volumes, self._labels, plan.limits,
             closed=self._closed, filled=self._filled,
         )  # fmt: skip
-        self.containers.update(create_by_compose(self._client, f"evocode-{self._id}", model))
+        made = create_by_compose(self._client, f"evocode-{self._id}", model)
         for name, service in services.items():
+            self.containers[name] = made[name]  # In their order.
             if name not in self._images:
                 copy_files(self._client, self.containers[name], service.copies)
         for copied in self._filled.values():

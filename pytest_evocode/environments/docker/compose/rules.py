@@ -39,7 +39,6 @@ _CAPABILITIES = {
 _BUILD = {"context", "dockerfile", "args", "target", "labels", "pull", "no_cache"}
 _VOLUME = {"type", "source", "target", "read_only", "volume", "bind", "tmpfs", "consistency"}
 _NETWORK = {"aliases", "priority", "gw_priority", "interface_name"}
-_CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
 _OF_SUITES = ("/tests", "/solution", "/logs/verifier")
 _HOST_WHY = "it reaches the host, or other attempts; remove it"
 
@@ -148,11 +147,9 @@ class Rules:
             if (directory := _of_suites(target)) is not None:
                 raise self._error(f"{directory} is for suites alone; remove it", "services", MAIN, key, index)
 
-    def _depends(self, depends: Mapping[str, Any], name: str, names: Iterable[str]) -> None:
-        for other, how in depends.items():
+    def _depends(self, depends: Iterable[str], name: str, names: Iterable[str]) -> None:
+        for other in depends:
             here = ("services", name, "depends_on", other)
-            if how.get("condition", "service_started") not in _CONDITIONS:
-                raise self._error(f"unknown condition {how['condition']!r}", *here)
             if other == MAIN:
                 raise self._error("main is started last, so nothing can wait for it; remove it", *here)
             if other not in names:
