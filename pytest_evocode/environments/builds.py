@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
-from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.cache import cache_directory, try_lock
+from pytest_evocode.environments.protocol import BuildWish
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import BuildError, Cancelled, EnvironmentFault
 from pytest_evocode.tasks.atomic_write import write_atomically

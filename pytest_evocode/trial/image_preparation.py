@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from pytest_evocode.environments import BuildingEngine, BuildWish, Engine, Installation
+from pytest_evocode.environments import BuildWish, Engine, Installation
 from pytest_evocode.environments.builds import builds_at_once
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.tasks import Task
@@ -31,9 +31,9 @@ def prepare_image(engine: Engine, task: Task, installation: Installation | None,
         TaskError: The image has nothing that its suites can run with.
         Cancelled: It is not wanted any more.
     """
-    made = isinstance(engine, BuildingEngine) and engine.build(task, installation, wish)
+    made = engine.build(task, installation, wish)
     for suite in task.suite_environments:
-        made |= isinstance(engine, BuildingEngine) and engine.build(task.with_environment_of(suite), None, wish)
+        made |= engine.build(task.with_environment_of(suite), None, wish)
     native = [round_ for round_ in task.rounds if not round_.has_script]
     if any(round_.verify_in == "separate" for round_ in native):
         find_suite_home(engine, task)

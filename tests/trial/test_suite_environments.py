@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.agents import RoundContext
-from pytest_evocode.environments import BuildingEngine, BuildWish
+from pytest_evocode.environments import BuildWish
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.trial.image_preparation import prepare_image
 from pytest_evocode.trial.trial import Trial, TrialOptions
@@ -52,7 +52,6 @@ def test_it_is_started_while_the_agent_works_and_the_next_one_with_its_suite(
 def test_images_of_verifiers_are_built_ahead_and_once(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
     files = {"steps/round-1/tests/Dockerfile": f"{DOCKERFILE}RUN echo {tmp_path.name} > /opt/own\n"}
     task = make_task(PASS, PASS, toml=SEPARATE, files=files)
-    assert isinstance(engine, BuildingEngine)
     engine.build(task, None, BuildWish())
     assert [prepare_image(engine, task, None, BuildWish()) for _ in range(2)] == [True, False]
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from concurrent.futures import Future
 
-from pytest_evocode.environments import BuildingEngine, BuildWish, Environment
+from pytest_evocode.environments import BuildWish, Environment
 from pytest_evocode.environments.entry_points import enter
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
@@ -34,8 +34,7 @@ class SuiteEnvironments(StartedEnvironments[Environment]):
         """Build the images, and begin to start the environment of the first suite; raises BuildError and Cancelled."""
         context = self._context
         for suite in context.task.suite_environments:
-            if isinstance(context.engine, BuildingEngine):
-                context.engine.build(context.task.with_environment_of(suite), None, BuildWish(context.cancelled))
+            context.engine.build(context.task.with_environment_of(suite), None, BuildWish(context.cancelled))
         self._begin_after(0)
 
     @contextlib.contextmanager

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.docker.compose.creation import ServiceLimits, limits_of, with_files
 from pytest_evocode.environments.docker.compose.environment import ComposeEnvironment
 from pytest_evocode.environments.docker.compose.group import ServicesPlan
@@ -25,6 +24,7 @@ from pytest_evocode.environments.docker.container_settings import ContainerSetti
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
 from pytest_evocode.environments.entry_points import EntryPoint
+from pytest_evocode.environments.protocol import BuildWish
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Task
 from pytest_evocode.tasks.compose_file import MainBuild
