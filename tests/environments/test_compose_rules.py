@@ -120,6 +120,17 @@ def test_the_other_tables_reach_nothing_either(make_task: MakeTask, more: str, w
         compose(make_task, service, more)
 
 
+@pytest.mark.parametrize(
+    "service",
+    [
+        "extra_hosts: ['other:192.0.2.7']", "sysctls: {net.core.somaxconn: 9}", "cap_add: [chown, CAP_KILL]",
+        "security_opt: ['no-new-privileges=true']",
+    ],
+)  # fmt: skip
+def test_what_is_harmless_is_taken(make_task: MakeTask, service: str) -> None:
+    assert service.partition(":")[0] in compose(make_task, service)
+
+
 @pytest.mark.parametrize("given", ["uid", "gid"])
 def test_files_of_the_task_belong_to_root(make_task: MakeTask, given: str) -> None:
     with pytest.raises(TaskError, match=rf"services\.db\.secrets\.0\.{given}: files of the task belong to root"):

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.docker.change_lists import drop_lists_without_image
-from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of
+from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of, gpus_of, has_gpus
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.gpus import gpus_of, has_gpus
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
