@@ -14,7 +14,6 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 from pytest_evocode.environments.owners import Owner
 
@@ -45,19 +44,11 @@ class Scratch:
         if lock is not None:
             os.close(lock)
 
-    def __enter__(self) -> Scratch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 @contextlib.contextmanager
 def scratch_directory(kind: str = "files") -> Iterator[Path]:
     """Make a directory that is removed when the context ends, and by later sessions where this process is killed."""
-    with Scratch(kind) as scratch:
+    with contextlib.closing(Scratch(kind)) as scratch:
         yield scratch.path
 
 

@@ -119,7 +119,12 @@ class DockerEngine:
             gpus=gpus,
         )
         if task.compose is not None:
-            environment: DockerEnvironment = self._composed(task, settings, image, network, snapshot)
+            from pytest_evocode.environments.docker.compose.making import compose_environment
+
+            memory = self._limits.memory(None, self.memory)
+            environment: DockerEnvironment = compose_environment(
+                self._images, task, settings, image, network=network, snapshot=snapshot, memory=memory
+            )
         else:
             environment = DockerEnvironment(
                 settings,
@@ -131,22 +136,6 @@ class DockerEngine:
         with self._lock:
             self._running.append(environment)
         return environment
-
-    def _composed(
-        self,
-        task: Task,
-        settings: ContainerSettings,
-        image: Mapping[str, Any],
-        network: Network | None,
-        snapshot: DockerSnapshot | None,
-    ) -> DockerEnvironment:
-        from pytest_evocode.environments.docker.compose.creation import ServiceLimits
-        from pytest_evocode.environments.docker.compose.making import compose_environment
-
-        limits = ServiceLimits(self._limits.memory(None, self.memory), self._limits.processes)
-        return compose_environment(
-            self._client, self._images, task, settings, image, network=network, snapshot=snapshot, limits=limits
-        )
 
     def _public_network(self) -> str:
         """Return the session's own network, which is made when it is first needed.

@@ -27,7 +27,6 @@ from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
-from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -38,14 +37,6 @@ NOWHERE = "192.0.2.1"
 otherwise ask for them."""
 _COMPOSE = "com.docker.compose."
 _LOG = {"driver": "json-file", "options": {"max-size": "4m", "max-file": "1"}}
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceLimits:
-    """What a service may use that sets no limit of its own."""
-
-    memory: int
-    processes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +56,6 @@ def write_project(
     networks: Mapping[str, str],
     volumes: Mapping[str, str],
     labels: Mapping[str, str],
-    limits: ServiceLimits,
     *,
     closed: bool,
     filled: Mapping[str, VolumeCopy] = MappingProxyType({}),
@@ -78,22 +68,16 @@ def write_project(
         networks: The engine's names of the networks.
         volumes: The engine's names of the volumes.
         labels: The labels of the containers.
-        limits: For services that set none.
         closed: Whether no network has a way out.
         filled: What volumes are to get later, by :attr:`VolumeMount.key`; they get no files of the image.
     """
     found: dict[str, Any] = {}
     for name, service in services.items():
-        settings = dict(service.settings)
-        bounded = settings.get("mem_limit") or "memory" in limits_of(settings)
-        if not bounded:
-            settings["mem_limit"] = settings["memswap_limit"] = str(limits.memory)
-        settings.setdefault("pids_limit", limits.processes)
         # Those that only the image declares are named as well, for nothing of the image to be in them.
         named = {mount.target for mount in service.volumes}
         others = [each.path for each in filled.values() if each.service == name and each.path not in named]
         found[name] = {
-            **settings,
+            **service.settings,
             "image": images[name],
             "pull_policy": "never",
             "labels": {key: value.replace("$", "$$") for key, value in labels.items()},
@@ -122,10 +106,10 @@ def create_by_compose(client: APIClient, name: str, model: Mapping[str, Any]) ->
     """
     if not model["services"]:
         return {}
-    with scratch_directory("compose") as directory:
-        # Given as its input: a session that is killed leaves no file with the task's secrets.
-        arguments = ["--project-name", name, "--file", "-", "create", "--no-build", "--pull", "never"]
-        done = run_compose(arguments, engine_variables(), Path(directory), json.dumps(model))
+    # Given as its input: a session that is killed leaves no file with the task's secrets.
+    arguments = ["--project-name", name, "--env-file", "/dev/null", "--file", "-"]
+    arguments += ["create", "--no-build", "--pull", "never"]
+    done = run_compose(arguments, engine_variables(), Path("/"), json.dumps(model))
     if done.returncode != 0:
         raise EnvironmentFault(f"docker compose could not make the services: {done.stderr.strip()[-2000:]}")
     with faults("looking for services"):
@@ -196,8 +180,3 @@ def _of_root(info: tarfile.TarInfo, mode: int | None) -> tarfile.TarInfo:
     if mode is not None and info.isfile():
         info.mode = mode
     return info
-
-
-def limits_of(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the limits that a service sets by ``deploy``."""
-    return ((settings.get("deploy") or {}).get("resources") or {}).get("limits") or {}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.compose.creation import (
-    ServiceLimits,
     VolumeCopy,
     copy_files,
     create_by_compose,
@@ -53,7 +52,6 @@ class ServicesPlan:
     images: Mapping[str, str]
     """The ids of the images as built, by service."""
     labels: Mapping[str, str]
-    limits: ServiceLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,7 @@ class ServiceGroup:
             if not (each.start == "shared" and self._shared is not None)
         }
         model = write_project(
-            services, {**plan.images, **self._images}, self.networks, self._volumes, self._labels, plan.limits,
+            services, {**plan.images, **self._images}, self.networks, self._volumes, self._labels,
             closed=self._closed, filled=self._filled,
         )  # fmt: skip
         made = create_by_compose(self._client, f"evocode-{self._id}", model)
@@ -326,7 +324,7 @@ class SharedServices:
         volumes: dict[str, str] = {}
         shared = [each for each in plan.project.sidecars.values() if each.start == "shared"]
         services = {each.name: self._fixed(each, volumes) for each in shared}
-        model = write_project(services, plan.images, networks, volumes, self._labels, plan.limits, closed=self._closed)
+        model = write_project(services, plan.images, networks, volumes, self._labels, closed=self._closed)
         self._containers = create_by_compose(self._client, f"evocode-{self._id}", model)
         for name, container in self._containers.items():
             with faults(f"starting the service {name}"):

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_evocode.environments.docker.compose.creation import ServiceLimits, limits_of, with_files
+from pytest_evocode.environments.docker.compose.creation import with_files
 from pytest_evocode.environments.docker.compose.environment import ComposeEnvironment
 from pytest_evocode.environments.docker.compose.group import ServicesPlan
 from pytest_evocode.environments.docker.compose.network import ComposeNetwork, ComposeSnapshot
@@ -29,9 +29,6 @@ from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Task
 from pytest_evocode.tasks.compose_file import MainBuild
 
-if TYPE_CHECKING:
-    from docker import APIClient
-
 logger = logging.getLogger(__name__)
 
 
@@ -50,7 +47,6 @@ def ensure_images(images: DockerImages, task: Task, wish: BuildWish) -> bool:
 
 
 def compose_environment(
-    client: APIClient,
     images: DockerImages,
     task: Task,
     settings: ContainerSettings,
@@ -58,19 +54,18 @@ def compose_environment(
     *,
     network: Network | None,
     snapshot: DockerSnapshot | None,
-    limits: ServiceLimits,
+    memory: int,
 ) -> ComposeEnvironment:
     """Return an environment of a task with a compose file, not started.
 
     Args:
-        client: A client of the engine.
-        images: Its images.
+        images: The engine's images.
         task: The task.
         settings: What its container would have without the file.
         image: The engine's description of the image of ``main``.
         network: As for :meth:`~pytest_evocode.environments.protocol.Engine.create`.
         snapshot: The same.
-        limits: What services may use that set no limits.
+        memory: Bytes for each service that sets no limit.
 
     Raises:
         TaskError: The file cannot be used.
@@ -82,14 +77,15 @@ def compose_environment(
         for name, each in project.sidecars.items()
     }
     sidecars = dict(project.sidecars)
-    for name, each in sidecars.items():
+    for name, each in project.sidecars.items():
+        sidecars[name] = replace(each, settings=_bounded(each.settings, memory, settings.processes))
         if each.copies and (each.start == "shared" or each.settings.get("read_only")):
-            found[name] = with_files(client, found[name], each.copies, settings.labels)
-            sidecars[name] = replace(each, copies=())
+            found[name] = with_files(settings.client, found[name], each.copies, settings.labels)
+            sidecars[name] = replace(sidecars[name], copies=())
     project = replace(project, sidecars=sidecars)
     if snapshot is not None and not isinstance(snapshot, ComposeSnapshot):
         raise EnvironmentFault("this state was kept without the services of the task's compose file; begin anew")
-    plan = ServicesPlan(client, project, found, settings.labels, limits)
+    plan = ServicesPlan(settings.client, project, found, settings.labels)
     services = snapshot.services if snapshot is not None else None
     config = image.get("Config") or {}
     workdir = task.config.environment.workdir or project.main.settings.get("working_dir") or config.get("WorkingDir")
@@ -108,7 +104,7 @@ def _with_main(
 ) -> ContainerSettings:
     """Return the settings of a container with what a compose file says of ``main``; task.toml goes before it."""
     said, wanted = main.settings, task.config.environment
-    bounds = {**limits_of(said)}
+    bounds = {**_limits_of(said)}
     bounds |= {key: said[name] for name, key in (("cpus", "cpus"), ("mem_limit", "memory")) if name in said}
     env = {name: plain(str(value)) for name, value in (said.get("environment") or {}).items()}
     return replace(
@@ -121,6 +117,21 @@ def _with_main(
         processes=int(said.get("pids_limit") or 0) or settings.processes,
         entry_point=program_of(main, config, settings.entry_point),
     )
+
+
+def _bounded(settings: Mapping[str, Any], memory: int, processes: int | None) -> Mapping[str, Any]:
+    """Return the settings of a service, with limits where it sets none."""
+    found, limits = dict(settings), _limits_of(settings)
+    if not found.get("mem_limit") and "memory" not in limits:
+        found["mem_limit"] = found["memswap_limit"] = str(memory)
+    if "pids" not in limits:
+        found.setdefault("pids_limit", processes)
+    return found
+
+
+def _limits_of(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the limits that a service sets by ``deploy``."""
+    return ((settings.get("deploy") or {}).get("resources") or {}).get("limits") or {}
 
 
 def program_of(main: Service, config: Mapping[str, Any], of_image: EntryPoint | None) -> EntryPoint | None:
