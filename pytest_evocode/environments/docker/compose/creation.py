@@ -6,7 +6,6 @@ import io
 import json
 import posixpath
 import tarfile
-import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +40,7 @@ _LOG = {"driver": "json-file", "options": {"max-size": "4m", "max-file": "1"}}
 
 @dataclass(frozen=True, slots=True)
 class VolumeCopy:
-    """What a volume held."""
+    """What a volume held, as an archive with its directory, or without where a service can write to nothing else."""
 
     contents: IO[bytes]
     service: str
@@ -149,29 +148,6 @@ def with_files(client: APIClient, image: str, copies: Sequence[CopiedFiles], lab
     finally:
         discard(client, "container", container)
     return str(made["Id"])
-
-
-def fill_volume(client: APIClient, container: str, path: str, contents: IO[bytes], *, read_only: bool) -> None:
-    """Unpack what a volume held into that of a container that was not started yet.
-
-    The archive has the volume's own directory. Where only volumes can be written, its entries go there one by one.
-    """
-    with faults("filling a volume"):
-        if not read_only:
-            client.put_archive(container, posixpath.dirname(path.rstrip("/")) or "/", contents)
-            return
-        with tempfile.TemporaryFile() as inside:
-            with (
-                tarfile.open(fileobj=contents) as source,
-                tarfile.open(fileobj=inside, mode="w", format=tarfile.PAX_FORMAT) as archive,
-            ):
-                for info in source:
-                    below = "./" + info.name.partition("/")[2]
-                    link = "./" + info.linkname.partition("/")[2] if info.islnk() else info.linkname
-                    here = info.replace(name=below, linkname=link, deep=False)
-                    archive.addfile(here, source.extractfile(info) if info.isreg() else None)
-            inside.seek(0)
-            client.put_archive(container, path, inside)
 
 
 def _of_root(info: tarfile.TarInfo, mode: int | None) -> tarfile.TarInfo:

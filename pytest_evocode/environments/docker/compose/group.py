@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import posixpath
 import threading
 import time
 import uuid
@@ -16,7 +17,6 @@ from pytest_evocode.environments.docker.compose.creation import (
     VolumeCopy,
     copy_files,
     create_by_compose,
-    fill_volume,
     write_project,
 )
 from pytest_evocode.environments.docker.compose.project import ComposeProject, Service, VolumeMount, plain
@@ -174,11 +174,11 @@ class ServiceGroup:
             if name not in self._images:
                 copy_files(self._client, self.containers[name], service.copies)
         for copied in self._filled.values():
+            fixed = services[copied.service].settings.get("read_only")
+            target = copied.path if fixed else posixpath.dirname(copied.path.rstrip("/"))
             # Opened anew, because several forks may read it at the same time.
-            with open(f"/proc/self/fd/{copied.contents.fileno()}", "rb") as stream:
-                read_only = bool(services[copied.service].settings.get("read_only"))
-                container = self.containers[copied.service]
-                fill_volume(self._client, container, copied.path, stream, read_only=read_only)
+            with open(f"/proc/self/fd/{copied.contents.fileno()}", "rb") as stream, faults("filling a volume"):
+                self._client.put_archive(self.containers[copied.service], target, stream)
 
     def _wait_for(self, service: Service) -> None:
         """Wait until what a service depends on is as it has to be."""
@@ -240,14 +240,18 @@ class ServiceGroup:
         volumes: dict[str, VolumeCopy] = {}
         with faults("taking a snapshot of services"), contextlib.ExitStack() as undo:
             for name, container in self.containers.items():
-                whole = project.sidecars[name].start in (None, "snapshot")
+                service = project.sidecars[name]
+                whole = service.start in (None, "snapshot")
+                # Where only volumes can be written, what is in a volume is put there, without its directory.
+                end = "/." if service.settings.get("read_only") else ""
                 mounts = {
                     each["Destination"]: VolumeMount(each["Destination"], names.get(each["Name"])).key(name)
                     for each in self._client.inspect_container(container)["Mounts"]
                     if each["Type"] == "volume"
                 }
                 wanted = [path for path, key in mounts.items() if key not in volumes and (whole or key in of_main)]
-                for path, contents in copy_volumes(self._client, container, wanted).items():
+                copies = copy_volumes(self._client, container, [path + end for path in wanted])
+                for path, contents in zip(wanted, copies.values(), strict=True):
                     volumes[mounts[path]] = VolumeCopy(undo.enter_context(contents), name, path)
                 if whole:
                     images[name] = self._commit(container)
