@@ -49,6 +49,8 @@ class KeptTasks:
 
     def __init__(self, *, now: Callable[[], float] = time.time) -> None:
         self._directory = cache_directory() / "cluster" / "tasks"
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self._directory / ".lock")  # A thread that holds it may take it again.
         self._now = now
 
     def place(self, task_hash: str, name: str, fetch: Callable[[], bytes]) -> Path:
@@ -60,7 +62,7 @@ class KeptTasks:
             fetch: Returns the archive.
         """
         home = self._home(task_hash, name)
-        with self._locked():
+        with self._lock:
             if not ((home / name).is_dir() and hash_directory(home / name) == task_hash):
                 self._unpack(home, fetch())
                 os.utime(home, (self._now(), self._now()))
@@ -84,7 +86,7 @@ class KeptTasks:
     def used(self, task_hash: str, name: str) -> Iterator[None]:
         """Keep a task from being removed in the block."""
         with contextlib.ExitStack() as until_done:
-            with self._locked():
+            with self._lock:
                 until_done.enter_context(used(_sign(self._home(task_hash, name))))
             yield
 
@@ -98,11 +100,6 @@ class KeptTasks:
                 found.append(KeptTask(home, home.stat().st_mtime, size))
         return sorted(found, key=lambda kept: kept.used_at)
 
-    def remove(self, kept: KeptTask) -> bool:
-        """Remove a task unless an attempt uses it, and return whether it is gone."""
-        with self._locked():
-            return self._remove(kept)
-
     def unused(self) -> list[KeptTask]:
         """Return those that no attempt uses."""
         return [kept for kept in self.all() if not is_used(_sign(kept.home))]
@@ -114,22 +111,18 @@ class KeptTasks:
         for kept in every:
             age = self._now() - kept.used_at
             is_old = age > LONGEST_UNUSED
-            if (is_old or (total > MOST_BYTES and age > _AT_LEAST)) and self._remove(kept):
+            if (is_old or (total > MOST_BYTES and age > _AT_LEAST)) and self.remove(kept):
                 total -= kept.size
 
-    def _remove(self, kept: KeptTask) -> bool:
-        if is_used(_sign(kept.home)):
-            return False
-        with tempfile.TemporaryDirectory(prefix=".", dir=self._directory) as work, contextlib.suppress(OSError):
-            kept.home.rename(Path(work, "gone"))  # At once, so that nobody finds a part of it.
-            _sign(kept.home).unlink(missing_ok=True)
-        return not kept.home.exists()
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._directory / ".lock"):
-            yield
+    def remove(self, kept: KeptTask) -> bool:
+        """Remove a task unless an attempt uses it, and return whether it is gone."""
+        with self._lock:
+            if is_used(_sign(kept.home)):
+                return False
+            with tempfile.TemporaryDirectory(prefix=".", dir=self._directory) as work, contextlib.suppress(OSError):
+                kept.home.rename(Path(work, "gone"))  # At once, so that nobody finds a part of it.
+                _sign(kept.home).unlink(missing_ok=True)
+            return not kept.home.exists()
 
 
 def _sign(home: Path) -> Path:
