@@ -266,6 +266,13 @@ def test_the_env_file_beside_an_included_file_is_one_of_the_task(make_task: Make
         read_compose_file(compose)
 
 
+def test_a_shared_service_has_no_volume_of_main(make_task: MakeTask) -> None:
+    text = "services: {main: {volumes: ['data:/d']}, db: {image: python, volumes: ['data:/d']}}\nvolumes: {data: {}}\n"
+    task = make_task(files={"docker-compose.yaml": text}, toml='[metadata.evocode.sidecars]\ndb = "shared"\n')
+    with pytest.raises(TaskError, match='db cannot be "shared"'):
+        read_project(task, {})
+
+
 def test_services_come_after_those_that_they_wait_for(make_task: MakeTask) -> None:
     text = """\
 services:

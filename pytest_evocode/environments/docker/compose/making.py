@@ -121,12 +121,12 @@ def _with_main(
 
 def _bounded(settings: Mapping[str, Any], memory: int, processes: int | None) -> Mapping[str, Any]:
     """Return the settings of a service, with limits where it sets none."""
-    found, limits = dict(settings), _limits_of(settings)
-    if not found.get("mem_limit") and "memory" not in limits:
-        found["mem_limit"] = found["memswap_limit"] = str(memory)
-    if "pids" not in limits:
-        found.setdefault("pids_limit", processes)
-    return found
+    if limits := _limits_of(settings):  # Compose refuses other limits beside those.
+        limits = {"memory": str(memory), "pids": processes, **limits}
+        resources = {**settings["deploy"]["resources"], "limits": limits}
+        return {**settings, "deploy": {**settings["deploy"], "resources": resources}}
+    of_memory = {} if settings.get("mem_limit") else {"mem_limit": str(memory), "memswap_limit": str(memory)}
+    return {"pids_limit": processes, **settings, **of_memory}
 
 
 def _limits_of(settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -124,6 +124,11 @@ def read_project(task: Task, env: Mapping[str, str]) -> ComposeProject:
     main = services.pop(MAIN, None) or Service(MAIN, {}, None, None, {}, {"default": (MAIN,)})
     if unknown := sorted(starts.keys() - services.keys()):
         raise TaskError(f'metadata.evocode.sidecars: no service is called "{unknown[0]}"', task.file)
+    of_main = {each.name for each in main.volumes} - {None}
+    for each in services.values():
+        if each.start == "shared" and not of_main.isdisjoint(mount.name for mount in each.volumes):
+            message = f'{each.name} cannot be "shared", because main has a volume of it; say "snapshot"'
+            raise TaskError(f"metadata.evocode.sidecars: {message}", task.file)
     # A volume that nobody else has is as good as a directory, which snapshots have as they have all others.
     others = {mount.name for each in services.values() for mount in each.volumes}
     own = [CopiedFiles(None, each.target) for each in main.volumes if each.name is None or each.name not in others]
