@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import socket
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,11 +64,12 @@ def find_dead() -> list[Path]:
     found = []
     with os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
-            if (name := _NAME.fullmatch(entry.name)) and _is_left(name) and _is_own(entry.path):
+            if (name := _NAME.fullmatch(entry.name)) and _is_left(name):
                 lock = _lock(Path(entry.path), fcntl.LOCK_EX)
                 if lock is not None:
+                    if os.fstat(lock).st_uid == os.geteuid():
+                        found.append(Path(entry.path))
                     os.close(lock)
-                    found.append(Path(entry.path))
     return sorted(found)
 
 
@@ -100,14 +100,6 @@ def _is_left(name: re.Match[str]) -> bool:
     """
     host = socket.gethostname()
     return name["host"] == _short(host) and not Owner(host, int(name["pid"]), int(name["started"])).is_alive()
-
-
-def _is_own(path: str) -> bool:
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _lock(path: Path, how: int) -> int | None:

@@ -198,7 +198,8 @@ def _read_by_compose(file: ComposeFile, env: Mapping[str, str], *options: str) -
     with _as_env_file(env) as variables:
         arguments = [*where, *given, "--env-file", variables, "--file", "-", "--file", str(file.path)]
         arguments += ["config", *options, "--format", "json"]
-        return run_compose(arguments, {"DOCKER_CONFIG": _docker_config(), **_NO_REMOTES}, file.path.parent, base)
+        config = os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker")
+        return run_compose(arguments, {"DOCKER_CONFIG": config, **_NO_REMOTES}, file.path.parent, base)
 
 
 @contextlib.contextmanager
@@ -224,10 +225,6 @@ def _quoted(value: str) -> str:
     # A backslash before the last quotation mark would be taken to belong to that one.
     escapes = {"\\": r"\0134", '"': r"\"", "$": r"\$", "\n": r"\n", "\r": r"\r"}
     return '"' + "".join(escapes.get(each, each) for each in value) + '"'
-
-
-def _docker_config() -> str:
-    return os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker")
 
 
 def _resolve(file: ComposeFile, env: Mapping[str, str], rules: Rules) -> dict[str, Any]:
@@ -275,8 +272,9 @@ def _fill_in(file: ComposeFile, model: Mapping[str, Any], env: Mapping[str, str]
 
 
 def _service(name: str, found: Mapping[str, Any], model: Mapping[str, Any], start: SidecarStart | None) -> Service:
+    container_name = [found["container_name"]] if found.get("container_name") else []
     networks = {
-        network: tuple(dict.fromkeys([name, *_own_name(found), *((settings or {}).get("aliases") or ())]))
+        network: tuple(dict.fromkeys([name, *container_name, *((settings or {}).get("aliases") or ())]))
         for network, settings in (found.get("networks") or {}).items()
     }
     mounts, copies, tmpfs = [], list(_given_files(found, model)), list(found.get("tmpfs") or ())
@@ -297,10 +295,6 @@ def _service(name: str, found: Mapping[str, Any], model: Mapping[str, Any], star
     build = found.get("build")
     image = None if build else found.get("image")
     return Service(name, settings, image, build, depends, networks, mounts, copies, start)
-
-
-def _own_name(found: Mapping[str, Any]) -> list[str]:
-    return [str(found["container_name"])] if found.get("container_name") else []
 
 
 def _given_files(found: Mapping[str, Any], model: Mapping[str, Any]) -> list[CopiedFiles]:
