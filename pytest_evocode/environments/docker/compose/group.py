@@ -79,7 +79,7 @@ class ServiceGroup:
         plan: What there is to be.
         closed: Whether no network has a way out.
         snapshot: What the services are to hold; None makes them anew, as built.
-        shared: The services that all forks share; None where there are none, and for the attempt's own.
+        shared: The services that all forks share; None for the attempt's own.
     """
 
     def __init__(
