@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -45,7 +46,7 @@ def watch_command(directory: Path, arguments: tuple[str, ...], environment: str)
     if any(argument.partition("=")[0] == "--evocode-agent" for argument in arguments):
         raise click.UsageError("what is played are the reference solutions; leave out --evocode-agent")
     changes = _changes(directory)
-    with ending_orderly(), Scratch("watch") as results:
+    with ending_orderly(), contextlib.closing(Scratch("watch")) as results:
         options = ["--evocode-agent=oracle", f"--evocode-env={environment}", f"--evocode-results={results.path}"]
         loop = _Loop(directory, [*options, "-q", "--no-header", *arguments], results)
         try:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.choice import choose_engine
-from pytest_evocode.environments.portable import ExportedLayer, PortableEngine
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramEnvironment, ProgramResult
 from pytest_evocode.environments.protocol import (
+    BuildWish,
     Command,
     Engine,
     Environment,
     ExecResult,
+    ExportedLayer,
     FileContents,
     GuardedEnvironment,
     Installation,
     InteractiveEnvironment,
-    MeasuredEngine,
-    ReferenceKeepingEngine,
     Snapshot,
     User,
     read_environment_file,
@@ -25,7 +23,6 @@ from pytest_evocode.environments.protocol import (
 
 __all__ = [
     "BuildWish",
-    "BuildingEngine",
     "Command",
     "Engine",
     "Environment",
@@ -36,12 +33,9 @@ __all__ = [
     "GuardedEnvironment",
     "Installation",
     "InteractiveEnvironment",
-    "MeasuredEngine",
-    "PortableEngine",
     "Program",
     "ProgramEnvironment",
     "ProgramResult",
-    "ReferenceKeepingEngine",
     "Snapshot",
     "User",
     "choose_engine",

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import IO
 
 from pytest_evocode.environments.archive import DEPTH_LIMIT, Reasons, is_excluded
-from pytest_evocode.environments.tree_archives import is_in
+from pytest_evocode.environments.tree_archives import is_in, without_rights
 from pytest_evocode.errors import UnreadableFile
 
 SIZE_LIMIT = 2 * 2**30
@@ -91,7 +91,8 @@ def copy_declared(packed: IO[bytes], tree: DeclaredTree, archive: tarfile.TarFil
                 left_out.add(os.path.join(tree.source, name) if name else tree.source, why)
                 continue
             kept.add(name)
-            _copy(source, member, _harmless(name, member, tree), archive)
+            contents = source.extractfile(member) if member.isreg() else None
+            archive.addfile(_harmless(name, member, tree), contents)
     return left_out.all()
 
 
@@ -165,20 +166,11 @@ def _stays_inside(name: str, members: Mapping[str, tarfile.TarInfo]) -> bool:
 
 
 def _harmless(name: str, member: tarfile.TarInfo, tree: DeclaredTree) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(os.path.join(tree.target, name).strip("/"))
-    info.type, info.mtime = member.type, member.mtime
-    info.mode = member.mode & 0o777
-    if name == _ROOT and member.isdir():
-        info.mode = 0o777
-    if member.isreg():
-        info.size = member.size
-    elif member.issym():
-        info.linkname = member.linkname
-    elif member.islnk():
+    info = without_rights(member, os.path.join(tree.target, name).rstrip("/"))
+    assert info is not None  # It is a file, a directory or a link.
+    info.uid = info.gid = 0
+    info.mode = 0o777 if name == _ROOT and member.isdir() else info.mode & 0o777
+    if member.islnk():
         other = member.linkname.strip("/")[len(tree.source.strip("/")) :].strip("/")
         info.linkname = os.path.join(tree.target, other).strip("/")
     return info
-
-
-def _copy(source: tarfile.TarFile, member: tarfile.TarInfo, info: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
-    archive.addfile(info, source.extractfile(member) if member.isreg() else None)

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
-from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.cache import cache_directory, try_lock
+from pytest_evocode.environments.protocol import BuildWish
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import BuildError, Cancelled, EnvironmentFault
 from pytest_evocode.tasks.atomic_write import write_atomically
@@ -65,31 +65,20 @@ class Builds:
         with _slot(wish), _locked(lock, wish.cancelled):
             if (found := find()) is not None:
                 return found, False
-            failed = self._failed / _file_name(name) if self._failed is not None and name is not None else None
-            _refuse_failed(failed)
+            failed = None
+            if self._failed is not None and name is not None:
+                failed = self._failed / f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}.json"
+                if failed.exists():
+                    raise BuildError(json.loads(failed.read_text(encoding="utf-8")))
             try:
                 return build(), True
             except EnvironmentFault as error:
                 if wish.cancelled.is_set():  # Then it was ended, and the error says nothing of the image.
                     raise Cancelled(STOPPED) from None
-                if isinstance(error, BuildError):
-                    _keep_failed(failed, error)
+                if isinstance(error, BuildError) and failed is not None:
+                    with contextlib.suppress(OSError):  # Then it fails a second time.
+                        write_atomically(failed, json.dumps(str(error)))
                 raise
-
-
-def _file_name(name: str) -> str:
-    return f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}.json"
-
-
-def _refuse_failed(file: Path | None) -> None:
-    if file is not None and file.exists():
-        raise BuildError(json.loads(file.read_text(encoding="utf-8")))
-
-
-def _keep_failed(file: Path | None, error: BuildError) -> None:
-    if file is not None:
-        with contextlib.suppress(OSError):  # Then it fails a second time.
-            write_atomically(file, json.dumps(str(error)))
 
 
 @contextlib.contextmanager

@@ -6,8 +6,11 @@ which the launcher takes with the standard library alone.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
@@ -58,3 +61,23 @@ def is_locked(path: Path) -> bool:
     if lock is not None:
         lock.release()
     return lock is None
+
+
+@contextlib.contextmanager
+def used(sign: Path) -> Iterator[None]:
+    """Have what a file stands for seen as in use; any number of processes may use it, and a killed one uses nothing."""
+    with sign.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)  # Which filelock does not have.
+        yield
+
+
+def is_used(sign: Path) -> bool:
+    """Tell whether any process uses what a file stands for; see :func:`used`."""
+    try:
+        with sign.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

@@ -44,7 +44,9 @@ def choose_engine(
     if name == "sandbox":
         return _sandbox(hidden, failed_builds), "asked for"
     try:
-        return _docker(failed_builds), "asked for" if name == "docker" else "a Docker daemon answers"
+        from pytest_evocode.environments.docker.engine import DockerEngine
+
+        return DockerEngine(failed_builds=failed_builds), "asked for" if name == "docker" else "a Docker daemon answers"
     except EnvironmentUnavailable as no_docker:
         if name == "docker":
             raise EnvironmentUnavailable(
@@ -82,12 +84,6 @@ def _bare_engine() -> Engine:
     engine = _sandbox([Path.cwd()])
     atexit.register(engine.close)
     return engine
-
-
-def _docker(failed_builds: Path | None) -> Engine:
-    from pytest_evocode.environments.docker.engine import DockerEngine
-
-    return DockerEngine(failed_builds=failed_builds)
 
 
 def _sandbox(hidden: Sequence[Path], failed_builds: Path | None = None) -> Engine:

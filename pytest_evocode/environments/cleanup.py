@@ -35,11 +35,9 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
         references: Include the states of reference solutions and what they change, which are shared by all sessions,
             and the tasks that a node of a cluster keeps.
     """
-    attempts = _unfinished_attempts() if kept else ()
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
-        shared = (*_reference_changes(), *_tasks_of_clusters()) if references else ()
-        yield [*of_engines, *_scratch(), *attempts, *shared]
+        yield [*of_engines, *_of_no_engine(kept, references)]
 
 
 @contextlib.contextmanager
@@ -108,11 +106,6 @@ def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> 
         yield from _reference_states("sandbox", remove_reference_state)
 
 
-def _scratch() -> Iterator[Leftover]:
-    for path in scratch.find_dead():
-        yield Leftover(f"scratch files {path}", partial(scratch.remove_dead, path))
-
-
 def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[Leftover]:
     def forget(key: str) -> None:
         with index.locked():
@@ -124,19 +117,17 @@ def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[
         yield Leftover(f"reference state of {state.task} after {state.round} ({engine})", partial(forget, state.key))
 
 
-def _unfinished_attempts() -> Iterator[Leftover]:
-    for home in attempt_homes.unfinished_homes():
+def _of_no_engine(kept: bool, references: bool) -> Iterator[Leftover]:
+    for path in scratch.find_dead():
+        yield Leftover(f"scratch files {path}", partial(scratch.remove_dead, path))
+    for home in attempt_homes.unfinished_homes() if kept else ():
         yield Leftover(f"files of the unfinished attempt {home}", partial(attempt_homes.remove_home, home))
-
-
-def _reference_changes() -> Iterator[Leftover]:
+    if not references:
+        return
     directory = cache_directory() / "reference-changes"
     if directory.is_dir():
         yield Leftover(f"notes of what reference solutions change, {directory}", partial(shutil.rmtree, directory))
-
-
-def _tasks_of_clusters() -> Iterator[Leftover]:
     tasks = KeptTasks()
-    for kept in tasks.unused():
-        name = next((path.name for path in kept.home.glob("*")), kept.home.name)
-        yield Leftover(f"task {name} of a cluster, {kept.size / 1e6:.1f} MB", partial(tasks.remove, kept))
+    for task in tasks.unused():
+        name = next((path.name for path in task.home.glob("*")), task.home.name)
+        yield Leftover(f"task {name} of a cluster, {task.size / 1e6:.1f} MB", partial(tasks.remove, task))

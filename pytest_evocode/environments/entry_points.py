@@ -9,7 +9,7 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import BinaryIO
 
 from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
 from pytest_evocode.environments.programs import Program, Stream, TakeOutput
@@ -125,16 +125,24 @@ class EnteredProgram:
         return f"the image's ENTRYPOINT {list(self.argv)} ended with exit code {self.exit_code}{shown}"
 
 
-@runtime_checkable
-class EnterableEnvironment(Environment, Protocol):
-    """An environment that runs the ENTRYPOINT of its image; a fork has the image of what it was made from."""
+class EntryPointEnvironment(CommandEnvironment, Environment):
+    """A base class for environments that run the ENTRYPOINT of their image.
 
-    entry_point: EntryPoint | None
+    A fork has the image of what it was made from.
+    """
+
+    entry_point: EntryPoint | None = None
     """None where the image has none."""
+    _entered: EnteredProgram | None = None
+
+    @abstractmethod
+    def open_program(self, command: Command, take: TakeOutput) -> Program:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
 
     @property
     def entered(self) -> EnteredProgram | None:
         """The ENTRYPOINT that was started here, running or not."""
+        return self._entered
 
     def enter(self, *, killed: bool = False) -> EnteredProgram | None:
         """Start the image's ENTRYPOINT unless that was done, and return it; None where the image has none.
@@ -145,28 +153,6 @@ class EnterableEnvironment(Environment, Protocol):
         Args:
             killed: Every process has just been killed, so it is started again if it was started before.
         """
-
-    def entry_point_settled(self) -> None:
-        """Take all that runs now for what the ENTRYPOINT has started, also what has left its session."""
-
-
-class EntryPointEnvironment(CommandEnvironment):
-    """A base class with the :class:`EnterableEnvironment` part of an environment."""
-
-    entry_point: EntryPoint | None = None
-    _entered: EnteredProgram | None = None
-
-    @abstractmethod
-    def open_program(self, command: Command, take: TakeOutput) -> Program:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
-
-    @property
-    def entered(self) -> EnteredProgram | None:
-        """See :class:`EnterableEnvironment`."""
-        return self._entered
-
-    def enter(self, *, killed: bool = False) -> EnteredProgram | None:
-        """See :class:`EnterableEnvironment`."""
         if self.entry_point is None or (killed and self._entered is None):
             return None
         if self._entered is None:
@@ -179,7 +165,7 @@ class EntryPointEnvironment(CommandEnvironment):
         return self._entered
 
     def entry_point_settled(self) -> None:
-        """See :class:`EnterableEnvironment`."""
+        """Take all that runs now for what the ENTRYPOINT has started, also what has left its session."""
 
     def exec(
         self,
@@ -199,16 +185,16 @@ class EntryPointEnvironment(CommandEnvironment):
 
 
 def enter(environment: Environment, *, killed: bool = False) -> EnteredProgram | None:
-    """Start the ENTRYPOINT of an environment's image, if it has one; see :meth:`EnterableEnvironment.enter`."""
-    return environment.enter(killed=killed) if isinstance(environment, EnterableEnvironment) else None
+    """Start the ENTRYPOINT of an environment's image, if it has one; see :meth:`EntryPointEnvironment.enter`."""
+    return environment.enter(killed=killed) if isinstance(environment, EntryPointEnvironment) else None
 
 
 def entry_files(environment: Environment) -> tuple[str, ...]:
     """Return the files that an environment's ENTRYPOINT may be started from; none where it has no ENTRYPOINT."""
-    found = environment.entry_point if isinstance(environment, EnterableEnvironment) else None
+    found = environment.entry_point if isinstance(environment, EntryPointEnvironment) else None
     return () if found is None else found.files
 
 
 def entered_program(environment: Environment) -> EnteredProgram | None:
     """Return the ENTRYPOINT that was started in an environment, running or not; None where none was."""
-    return environment.entered if isinstance(environment, EnterableEnvironment) else None
+    return environment.entered if isinstance(environment, EntryPointEnvironment) else None

@@ -1,7 +1,7 @@
 """The task directories that a node of a cluster keeps, under the hashes of their contents, for later attempts.
 
 Those that no attempt has used for 30 days are removed, and the longest unused while all together have over 4 GiB. One
-lock guards the directory, and a locked file of its own tells of each attempt that uses a task.
+lock guards the directory, and one for each task tells that attempts use it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import tarfile
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory, is_locked, try_lock
+from pytest_evocode.environments.cache import cache_directory, is_used, used
 from pytest_evocode.tasks.content_hash import hash_directory
 
 LONGEST_UNUSED = 30 * 86_400.0  # seconds
@@ -50,6 +49,8 @@ class KeptTasks:
 
     def __init__(self, *, now: Callable[[], float] = time.time) -> None:
         self._directory = cache_directory() / "cluster" / "tasks"
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self._directory / ".lock")  # A thread that holds it may take it again.
         self._now = now
 
     def place(self, task_hash: str, name: str, fetch: Callable[[], bytes]) -> Path:
@@ -61,7 +62,7 @@ class KeptTasks:
             fetch: Returns the archive.
         """
         home = self._home(task_hash, name)
-        with self._locked():
+        with self._lock:
             if not ((home / name).is_dir() and hash_directory(home / name) == task_hash):
                 self._unpack(home, fetch())
                 os.utime(home, (self._now(), self._now()))
@@ -84,15 +85,10 @@ class KeptTasks:
     @contextlib.contextmanager
     def used(self, task_hash: str, name: str) -> Iterator[None]:
         """Keep a task from being removed in the block."""
-        sign = self._directory / f".used-{self._home(task_hash, name).name}-{uuid.uuid4().hex}"
-        with self._locked():
-            lock = try_lock(sign)
-        try:
+        with contextlib.ExitStack() as until_done:
+            with self._lock:
+                until_done.enter_context(used(_sign(self._home(task_hash, name))))
             yield
-        finally:
-            if lock is not None:
-                lock.release()
-                sign.unlink(missing_ok=True)
 
     def all(self) -> list[KeptTask]:
         """Return all that are kept, the longest unused first."""
@@ -104,14 +100,9 @@ class KeptTasks:
                 found.append(KeptTask(home, home.stat().st_mtime, size))
         return sorted(found, key=lambda kept: kept.used_at)
 
-    def remove(self, kept: KeptTask) -> bool:
-        """Remove a task unless an attempt uses it, and return whether it is gone."""
-        with self._locked():
-            return self._remove(kept)
-
     def unused(self) -> list[KeptTask]:
         """Return those that no attempt uses."""
-        return [kept for kept in self.all() if not self._is_used(kept.home.name)]
+        return [kept for kept in self.all() if not is_used(_sign(kept.home))]
 
     def _make_room(self) -> None:
         """Remove what has not been used for long, and as much more as is too much."""
@@ -120,27 +111,19 @@ class KeptTasks:
         for kept in every:
             age = self._now() - kept.used_at
             is_old = age > LONGEST_UNUSED
-            if (is_old or (total > MOST_BYTES and age > _AT_LEAST)) and self._remove(kept):
+            if (is_old or (total > MOST_BYTES and age > _AT_LEAST)) and self.remove(kept):
                 total -= kept.size
 
-    def _remove(self, kept: KeptTask) -> bool:
-        if self._is_used(kept.home.name):
-            return False
-        with tempfile.TemporaryDirectory(prefix=".", dir=self._directory) as work, contextlib.suppress(OSError):
-            kept.home.rename(Path(work, "gone"))  # At once, so that nobody finds a part of it.
-        return not kept.home.exists()
+    def remove(self, kept: KeptTask) -> bool:
+        """Remove a task unless an attempt uses it, and return whether it is gone."""
+        with self._lock:
+            if is_used(_sign(kept.home)):
+                return False
+            with tempfile.TemporaryDirectory(prefix=".", dir=self._directory) as work, contextlib.suppress(OSError):
+                kept.home.rename(Path(work, "gone"))  # At once, so that nobody finds a part of it.
+                _sign(kept.home).unlink(missing_ok=True)
+            return not kept.home.exists()
 
-    def _is_used(self, home: str) -> bool:
-        used = False
-        for sign in self._directory.glob(f".used-{home}-*"):
-            if is_locked(sign):
-                used = True
-            else:
-                sign.unlink(missing_ok=True)
-        return used
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._directory / ".lock"):
-            yield
+def _sign(home: Path) -> Path:
+    return home.with_name(f".used-{home.name}")

@@ -1,16 +1,16 @@
 """What an environment and an engine can do, as protocols; every implementation passes one test suite.
 
 :class:`Environment` and :class:`Engine` are what an attempt needs. What only some features need is in protocols that an
-implementation may leave out: :class:`InteractiveEnvironment`, :class:`GuardedEnvironment`,
-:class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`, :class:`MeasuredEngine` and
-:class:`ReferenceKeepingEngine`.
+implementation may leave out: :class:`InteractiveEnvironment`, :class:`GuardedEnvironment` and
+:class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`.
 :class:`~pytest_evocode.environments.command_environment.CommandEnvironment` is a base class with the part of ``exec``
 that is the same everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,6 +122,26 @@ def read_environment_file(environment: Environment, path: str, limit: int) -> by
         UnreadableFile: There is something else, such as a symlink or a larger file.
     """
     return require_readable(environment.read_files({path: limit})[path])
+
+
+@dataclass(frozen=True, slots=True)
+class BuildWish:
+    """How a build is asked for."""
+
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    """Set when the build is not wanted any more: it is ended, and whoever waits for it gets Cancelled."""
+    ahead: bool = False
+    """Whether nobody waits for the image yet: then the build waits while too many others run on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedLayer:
+    """A layer of a snapshot over the task's image."""
+
+    name: str
+    """Says what is in it, to this engine: layers of the same name are the same."""
+    archive: Path | None
+    """A tar of it, with deleted files as the engine notes them; None where it was not asked for."""
 
 
 class Snapshot(Protocol):
@@ -319,6 +339,9 @@ class Engine(Protocol):
     description: str
     """What the engine is on this machine, for the header."""
 
+    memory: int
+    """Bytes of the machine that environments run on, which they share."""
+
     without_effect: tuple[str, ...]
     """Keys below ``[environment]`` of ``task.toml`` that have no effect here."""
 
@@ -368,25 +391,53 @@ class Engine(Protocol):
             BuildError: It cannot be built.
         """
 
-    def close(self) -> None:
-        """Stop every environment that still runs, and remove what no attempt needs any more."""
+    def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
+        """Write what a snapshot has on top of its image to files, and return the layers, the lowest first.
 
-    @property
-    def left_behind(self) -> Sequence[str]:
-        """What could not be removed so far, of this session and of dead ones."""
+        Args:
+            snapshot: One that has a reference and is made.
+            known: Names of layers that are not wanted, because somebody has them.
+            target: An empty directory for the files.
 
+        Raises:
+            EnvironmentFault: The engine failed, or the snapshot is gone.
+        """
 
-@runtime_checkable
-class MeasuredEngine(Engine, Protocol):
-    """An engine that says how much memory its environments share."""
+    def import_snapshot(
+        self,
+        task: Task,
+        installation: Installation | None,
+        reference: str,
+        layers: Sequence[ExportedLayer],
+        keep_for: Path,
+    ) -> None:
+        """Have :meth:`find_snapshot` find a snapshot that another machine exported.
 
-    memory: int
-    """Bytes of the machine that environments run on."""
+        Args:
+            task: The task, whose image is built first unless one of its content exists.
+            installation: What is on top of the image.
+            reference: The snapshot's, on both machines.
+            layers: What was exported, the lowest layer first, all with their archives.
+            keep_for: As for :meth:`Environment.snapshot`.
 
+        Raises:
+            BuildError: The image cannot be built.
+            EnvironmentFault: The engine failed.
+        """
 
-@runtime_checkable
-class ReferenceKeepingEngine(Engine, Protocol):
-    """An engine that keeps the states which reference solutions lead to, so that authors need not wait for them."""
+    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
+        """Build what :meth:`create` starts from, unless it is there; return whether it was built now.
+
+        Raises:
+            BuildError: It cannot be built; the message has the last lines of the build.
+            Cancelled: It is not wanted any more.
+        """
+
+    def image_size(self, task: Task, installation: Installation | None) -> int:
+        """Return the bytes of an image, which is built first when there is none; raises BuildError.
+
+        In Docker all that it is built on counts; in a sandbox, where that is the host's system, it does not.
+        """
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """Keep a copy of a snapshot beyond the session under a name, and return how many bytes it takes."""
@@ -396,3 +447,10 @@ class ReferenceKeepingEngine(Engine, Protocol):
 
     def drop_reference_state(self, key: str) -> None:
         """Remove the copy of that name, if there is one."""
+
+    def close(self) -> None:
+        """Stop every environment that still runs, and remove what no attempt needs any more."""
+
+    @property
+    def left_behind(self) -> Sequence[str]:
+        """What could not be removed so far, of this session and of dead ones."""

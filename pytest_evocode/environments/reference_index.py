@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+import os
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
-from pytest_evocode.environments.kept_index import KeptIndex
+from pytest_evocode.environments.cache import cache_directory, is_used, used
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,49 @@ class ReferenceState:
     """Whether the round's suite has accepted it; without that no attempt begins there."""
 
 
-class ReferenceIndex(KeptIndex[ReferenceState]):
-    """The reference states that an engine keeps. Hold :meth:`locked` while using the other methods."""
+class ReferenceIndex:
+    """The reference states that an engine keeps: one small file for each key, shared by all sessions.
+
+    A file's modification time is when its state was last used. What is damaged counts as not there. Hold
+    :meth:`locked` while using the other methods.
+    """
 
     def __init__(self, engine: str) -> None:
-        super().__init__("references", engine)
+        """Make the directory of an engine's states, if there is none; nobody but the user can read it."""
+        self.directory = cache_directory() / "references" / engine
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = FileLock(self.directory / "lock")
 
-    def entry(self, found: dict[str, Any]) -> ReferenceState:
-        """See :class:`~pytest_evocode.environments.kept_index.KeptIndex`."""
-        return ReferenceState(**found)
+    def locked(self) -> FileLock:
+        """Return the lock that all sessions share; a thread that holds it may take it again."""
+        return self._lock
+
+    def read(self, key: str) -> ReferenceState | None:
+        """Return what is known of a state; None where it is not kept."""
+        try:
+            return ReferenceState(**json.loads(self._file(key).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def write(self, state: ReferenceState) -> None:
+        """Add a state, or replace it."""
+        write_atomically(self._file(state.key), json.dumps(asdict(state)))
+
+    def touch(self, key: str) -> None:
+        """Record that a state is used now."""
+        with contextlib.suppress(OSError):
+            os.utime(self._file(key))
+
+    def forget(self, key: str) -> None:
+        """Remove a state from the index."""
+        self._file(key).unlink(missing_ok=True)
+        self._use(key).unlink(missing_ok=True)
+
+    def oldest_first(self) -> list[ReferenceState]:
+        """Return all states, the least recently used first."""
+        with self._lock:
+            files = sorted(self.directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+            return [state for path in files if (state := self.read(path.stem)) is not None]
 
     def making(self, task: str) -> FileLock:
         """Return a lock for running the reference solutions of a task of that name.
@@ -44,28 +79,16 @@ class ReferenceIndex(KeptIndex[ReferenceState]):
         """
         return FileLock(self.directory / f"{task[:200]}.making")
 
-    @contextlib.contextmanager
-    def used(self, key: str) -> Iterator[None]:
-        """Have a state seen as in use; any number of sessions may use one, and a killed one uses none."""
-        with self._use(key).open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_SH)
-            yield
+    def used(self, key: str) -> AbstractContextManager[None]:
+        """Have a state seen as in use meanwhile."""
+        return used(self._use(key))
 
     def is_used(self, key: str) -> bool:
         """Return whether any session uses a state."""
-        try:
-            with self._use(key).open("r") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
-        return False
+        return is_used(self._use(key))
 
-    def forget(self, key: str) -> None:
-        """See :class:`~pytest_evocode.environments.kept_index.KeptIndex`."""
-        super().forget(key)
-        self._use(key).unlink(missing_ok=True)
+    def _file(self, key: str) -> Path:
+        return self.directory / f"{key}.json"
 
     def _use(self, key: str) -> Path:
         return self.directory / f"{key}.use"

@@ -10,11 +10,9 @@ import os
 import re
 import shutil
 import socket
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 from pytest_evocode.environments.owners import Owner
 
@@ -45,19 +43,11 @@ class Scratch:
         if lock is not None:
             os.close(lock)
 
-    def __enter__(self) -> Scratch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 @contextlib.contextmanager
 def scratch_directory(kind: str = "files") -> Iterator[Path]:
     """Make a directory that is removed when the context ends, and by later sessions where this process is killed."""
-    with Scratch(kind) as scratch:
+    with contextlib.closing(Scratch(kind)) as scratch:
         yield scratch.path
 
 
@@ -74,11 +64,12 @@ def find_dead() -> list[Path]:
     found = []
     with os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
-            if (name := _NAME.fullmatch(entry.name)) and _is_left(name) and _is_own(entry.path):
+            if (name := _NAME.fullmatch(entry.name)) and _is_left(name):
                 lock = _lock(Path(entry.path), fcntl.LOCK_EX)
                 if lock is not None:
+                    if os.fstat(lock).st_uid == os.geteuid():
+                        found.append(Path(entry.path))
                     os.close(lock)
-                    found.append(Path(entry.path))
     return sorted(found)
 
 
@@ -109,14 +100,6 @@ def _is_left(name: re.Match[str]) -> bool:
     """
     host = socket.gethostname()
     return name["host"] == _short(host) and not Owner(host, int(name["pid"]), int(name["started"])).is_alive()
-
-
-def _is_own(path: str) -> bool:
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _lock(path: Path, how: int) -> int | None:

@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.egress.phases import allow_network
-from pytest_evocode.environments.entry_points import EnterableEnvironment, EnteredProgram, enter
-from pytest_evocode.environments.protocol import Engine, Environment, Installation, Snapshot
+from pytest_evocode.environments.entry_points import EnteredProgram, EntryPointEnvironment, enter
+from pytest_evocode.environments.protocol import BuildWish, Engine, Environment, Installation, Snapshot
 from pytest_evocode.environments.services import ServicesEnvironment
 from pytest_evocode.errors import Cancelled, TaskError
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
@@ -49,8 +48,7 @@ class TaskEnvironment:
 
     def build(self, installation: Installation | None = None) -> None:
         """Build the image, which :meth:`create` and others then find; this is the one who can be told to stop."""
-        if isinstance(self.engine, BuildingEngine):
-            self.engine.build(self.task, installation, BuildWish(self.cancelled))
+        self.engine.build(self.task, installation, BuildWish(self.cancelled))
 
     def create(self, *, snapshot: Snapshot | None = None, installation: Installation | None = None) -> Environment:
         """Return an environment with the task's variables, not started; see :meth:`Engine.create`."""
@@ -99,7 +97,7 @@ class TaskEnvironment:
         elif entered is not None:
             entered.wait_until_settled()
             self._refuse_failed(entered)
-        if entered is not None and isinstance(environment, EnterableEnvironment):
+        if entered is not None and isinstance(environment, EntryPointEnvironment):
             environment.entry_point_settled()
 
     def _refuse_failed(self, entered: EnteredProgram | None) -> None:

@@ -91,7 +91,7 @@ def filter_tar(
                 continue
             if awaited is not None and path not in awaited and not (member.isdir() and f"{path}/" in awaited):
                 continue
-            info = _without_rights(member, path, above)
+            info = without_rights(member, path, above)
             # To a file that was left out, or outside: the engine would link it to what the container has there.
             if info is None or (member.islnk() and info.linkname not in files):
                 continue
@@ -109,8 +109,11 @@ def filter_tar(
         pass
 
 
-def _without_rights(member: tarfile.TarInfo, path: str, above: str) -> tarfile.TarInfo | None:
-    """Return an entry for a path without what gives rights; None for a device and the like."""
+def without_rights(member: tarfile.TarInfo, path: str, above: str = "/") -> tarfile.TarInfo | None:
+    """Return an entry for a path without what gives rights; None for a device and the like.
+
+    The names that hard links lead to are below ``above``.
+    """
     info = tarfile.TarInfo(path.lstrip("/"))
     info.type, info.mtime = member.type, member.mtime
     info.mode = member.mode & 0o1777

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments import Engine, Installation, Snapshot
-from pytest_evocode.environments.portable import ExportedLayer, PortableEngine
+from pytest_evocode.environments.protocol import ExportedLayer
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import DamagedObject, EnvironmentFault, ResumeRefused, StorageFault, TakenOver
 from pytest_evocode.results.archive_parts import archive_parts
@@ -103,7 +103,7 @@ class StoredCopy:
 
     def __init__(self, copy: AttemptCopy, engine: Engine | None) -> None:
         self._copy = copy
-        self._engine = engine if isinstance(engine, PortableEngine) else None
+        self._engine = engine
         self._layers: dict[str, LayerKeys] = {}
         """The layers that the storage has, by their names."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from pytest_evocode.environments import Engine, MeasuredEngine
+from pytest_evocode.environments import Engine
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import AttemptDirectory
@@ -110,8 +110,7 @@ class TrialContext:
     @property
     def slots(self) -> VerifierSlots:
         """What bounds how many suites run at once."""
-        memory = self.engine.memory if isinstance(self.engine, MeasuredEngine) else None
-        return VerifierSlots(self.options.verifiers, Machine(memory=memory))
+        return VerifierSlots(self.options.verifiers, Machine(memory=self.engine.memory))
 
     @property
     def suites_at_once(self) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import Timeout
 
 from pytest_evocode.agents.oracle import OracleAgent
-from pytest_evocode.environments import Engine, Environment, Installation, ReferenceKeepingEngine, Snapshot
+from pytest_evocode.environments import Engine, Environment, Installation, Snapshot
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.reference_index import ReferenceIndex, ReferenceState
 from pytest_evocode.environments.task_environment import STOPPED
@@ -54,7 +54,6 @@ class ReferenceStates:
         limit: int | None = None,
     ) -> None:
         self._engine = engine
-        self._store = engine if isinstance(engine, ReferenceKeepingEngine) else None
         self._task = task
         self._environ = environ
         self._withheld = withheld
@@ -91,9 +90,9 @@ class ReferenceStates:
         It is one that the round's suite has accepted, unless ``accepted`` is False, which does for looking at it.
         """
         state = self._index.read(self.key(index))
-        if state is None or self._store is None or (accepted and not state.accepted):
+        if state is None or (accepted and not state.accepted):
             return None
-        found = self._store.find_reference_state(state.key)
+        found = self._engine.find_reference_state(state.key)
         if found is None:
             self._index.forget(state.key)
         else:
@@ -128,9 +127,6 @@ class ReferenceStates:
 
         One that the round's suite has ``accepted`` takes the place of one that no suite has seen.
         """
-        store = self._store
-        if store is None:
-            return
         key = self.key(index)
         with contextlib.suppress(EnvironmentFault, OSError), self.held():
             if (kept := self._index.read(key)) is not None:
@@ -138,19 +134,19 @@ class ReferenceStates:
                     self._index.touch(key)
                     return
                 self._index.forget(key)
-                store.drop_reference_state(key)
-            size = store.keep_reference_state(key, snapshot)
+                self._engine.drop_reference_state(key)
+            size = self._engine.keep_reference_state(key, snapshot)
             self._index.write(ReferenceState(key, self._task.name, self._task.rounds[index - 1].name, size, accepted))
-            self._evict(store, key)
+            self._evict(key)
 
-    def _evict(self, store: ReferenceKeepingEngine, newest: str) -> None:
+    def _evict(self, newest: str) -> None:
         states = self._index.oldest_first()
         excess = sum(state.size for state in states) - self._limit
         for state in states:
             if excess > 0 and state.key != newest and not self._index.is_used(state.key):
                 self._index.forget(state.key)  # First, so that nobody finds half a state.
                 with contextlib.suppress(EnvironmentFault):
-                    store.drop_reference_state(state.key)
+                    self._engine.drop_reference_state(state.key)
                 excess -= state.size
 
     def key(self, index: int) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_evocode.agents.oracle import OracleAgent
-from pytest_evocode.environments import BuildingEngine, BuildWish, Engine, Installation
+from pytest_evocode.environments import BuildWish, Engine, Installation
 from pytest_evocode.environments.builds import builds_at_once
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.task_environment import STOPPED
@@ -167,9 +167,7 @@ class TaskWarming:
 
     def _build(self, installation: Installation | None) -> Warmed:
         made = prepare_image(self._engine, self._task, installation, BuildWish(self._cancelled, ahead=True))
-        if isinstance(self._engine, BuildingEngine):
-            return Warmed(made, size=self._engine.image_size(self._task, installation))
-        return Warmed(made)
+        return Warmed(made, size=self._engine.image_size(self._task, installation))
 
     # The reference solutions.
 

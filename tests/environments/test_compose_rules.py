@@ -120,6 +120,17 @@ def test_the_other_tables_reach_nothing_either(make_task: MakeTask, more: str, w
         compose(make_task, service, more)
 
 
+@pytest.mark.parametrize(
+    "service",
+    [
+        "extra_hosts: ['other:192.0.2.7']", "sysctls: {net.core.somaxconn: 9}", "cap_add: [chown, CAP_KILL]",
+        "security_opt: ['no-new-privileges=true']",
+    ],
+)  # fmt: skip
+def test_what_is_harmless_is_taken(make_task: MakeTask, service: str) -> None:
+    assert service.partition(":")[0] in compose(make_task, service)
+
+
 @pytest.mark.parametrize("given", ["uid", "gid"])
 def test_files_of_the_task_belong_to_root(make_task: MakeTask, given: str) -> None:
     with pytest.raises(TaskError, match=rf"services\.db\.secrets\.0\.{given}: files of the task belong to root"):
@@ -253,6 +264,13 @@ def test_the_env_file_beside_an_included_file_is_one_of_the_task(make_task: Make
     compose.write_text("include: [more/compose.yaml]\n")
     with pytest.raises(TaskError, match="leads out of the task"):
         read_compose_file(compose)
+
+
+def test_a_shared_service_has_no_volume_of_main(make_task: MakeTask) -> None:
+    text = "services: {main: {volumes: ['data:/d']}, db: {image: python, volumes: ['data:/d']}}\nvolumes: {data: {}}\n"
+    task = make_task(files={"docker-compose.yaml": text}, toml='[metadata.evocode.sidecars]\ndb = "shared"\n')
+    with pytest.raises(TaskError, match='db cannot be "shared"'):
+        read_project(task, {})
 
 
 def test_services_come_after_those_that_they_wait_for(make_task: MakeTask) -> None:

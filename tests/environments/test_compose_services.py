@@ -210,6 +210,39 @@ def test_a_clean_fork_has_the_services_with_what_they_held(running: ComposeEnvir
 
 
 @pytest.mark.nightly
+def test_a_volume_that_only_the_image_declares_comes_along_with_its_owner(
+    docker: DockerEngine, make_task: MakeTask
+) -> None:
+    compose = """\
+services:
+  db: &service
+    build: ./db
+    command: [sleep, "600"]
+    deploy: {resources: {limits: {cpus: "1"}}}
+  index: *service
+"""
+    dockerfile = f"FROM {BASE}\nRUN mkdir /v && touch /v/a /v/b && chown 7:8 /v\nVOLUME /v\n"
+    files = {"docker-compose.yaml": compose, "db/Dockerfile": dockerfile, "Dockerfile": f"FROM {BASE}\n"}
+    environment = composed(docker, make_task(files=files, toml='[metadata.evocode.sidecars]\nindex = "shared"\n'))
+    environment.exec_in("db", "rm /v/a; touch /v/c", timeout=30)
+    snapshot = environment.snapshot()
+    fork = environment.fork(snapshot, network=None)
+    try:
+        fork.start()
+        assert isinstance(fork, ComposeEnvironment)
+        assert fork.exec_in("db", "stat -c %u:%g /v; ls /v", timeout=30).output == "7:8\nb\nc\n"
+        (shared,) = docker._client.containers(
+            filters={"label": "com.docker.compose.service=index", "network": fork._services.group.networks["default"]}
+        )
+        run = docker._client.exec_create(shared["Id"], ["touch", "/v/x"])
+        assert b"Read-only file system" in docker._client.exec_start(run["Id"])
+    finally:
+        fork.stop()
+        environment.stop()
+        snapshot.discard()
+
+
+@pytest.mark.nightly
 def test_services_are_no_way_out_where_the_task_gives_none(
     docker: DockerEngine,
     small_task: Task,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Command, Environment, ProgramEnvironment
-from pytest_evocode.environments.entry_points import EnterableEnvironment, enter, entered_program
+from pytest_evocode.environments.entry_points import EntryPointEnvironment, enter, entered_program
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, MakeTask
 
@@ -39,9 +39,9 @@ def task(make_task: MakeTask) -> Task:
     return make_task(DOCKERFILE, files={"entry.sh": SERVICE}, toml='[environment]\nworkdir = "/app"\n')
 
 
-def entered(environment: Environment) -> EnterableEnvironment:
+def entered(environment: Environment) -> EntryPointEnvironment:
     """Run the ENTRYPOINT, and wait until it has started its services."""
-    assert isinstance(environment, EnterableEnvironment)
+    assert isinstance(environment, EntryPointEnvironment)
     program = enter(environment)
     assert program is not None
     program.wait_until_settled()

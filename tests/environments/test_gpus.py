@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pytest_evocode.environments import Engine
+from pytest_evocode.environments.docker.container_settings import gpus_of, has_gpus
 from pytest_evocode.environments.docker.engine import DockerEngine
-from pytest_evocode.environments.docker.gpus import gpus_of, has_gpus
 from pytest_evocode.errors import EnvironmentFault
 from tests.environments.conftest import BASE, MakeTask
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def test_an_engine_removes_what_a_killed_process_left_empty_or_not(
 
 def test_what_a_living_process_uses_stays(maker: subprocess.Popen[str]) -> None:
     used = made_by(maker)
-    with Scratch("files") as own:
+    with contextlib.closing(Scratch("files")) as own:
         remove_all_dead()
         for path in (*used, own.path):
             remove_dead(path)

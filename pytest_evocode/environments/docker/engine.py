@@ -13,13 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.docker.change_lists import drop_lists_without_image
-from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of
+from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of, gpus_of, has_gpus
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.gpus import gpus_of, has_gpus
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
@@ -35,8 +33,7 @@ from pytest_evocode.environments.docker.snapshots import (
     snapshot_labels,
 )
 from pytest_evocode.environments.owners import Owner, is_needed
-from pytest_evocode.environments.portable import ExportedLayer
-from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
+from pytest_evocode.environments.protocol import BuildWish, ExportedLayer, Installation, ResourceLimits, Snapshot
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 
@@ -122,7 +119,12 @@ class DockerEngine:
             gpus=gpus,
         )
         if task.compose is not None:
-            environment: DockerEnvironment = self._composed(task, settings, image, network, snapshot)
+            from pytest_evocode.environments.docker.compose.making import compose_environment
+
+            memory = self._limits.memory(None, self.memory)
+            environment: DockerEnvironment = compose_environment(
+                self._images, task, settings, image, network=network, snapshot=snapshot, memory=memory
+            )
         else:
             environment = DockerEnvironment(
                 settings,
@@ -134,22 +136,6 @@ class DockerEngine:
         with self._lock:
             self._running.append(environment)
         return environment
-
-    def _composed(
-        self,
-        task: Task,
-        settings: ContainerSettings,
-        image: Mapping[str, Any],
-        network: Network | None,
-        snapshot: DockerSnapshot | None,
-    ) -> DockerEnvironment:
-        from pytest_evocode.environments.docker.compose.creation import ServiceLimits
-        from pytest_evocode.environments.docker.compose.making import compose_environment
-
-        limits = ServiceLimits(self._limits.memory(None, self.memory), self._limits.processes)
-        return compose_environment(
-            self._client, self._images, task, settings, image, network=network, snapshot=snapshot, limits=limits
-        )
 
     def _public_network(self) -> str:
         """Return the session's own network, which is made when it is first needed.
@@ -189,7 +175,7 @@ class DockerEngine:
         return DockerSnapshot(self._client, SnapshotImage(self._client, reference), below)
 
     def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
-        """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, DockerSnapshot)
         with faults("reading a snapshot"):
             image = self._client.inspect_image(snapshot.image)  # type: ignore[no-untyped-call]
@@ -203,7 +189,7 @@ class DockerEngine:
         layers: Sequence[ExportedLayer],
         keep_for: Path,
     ) -> None:
-        """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         base = self._images.ensure(task, installation)
         labels = {**self._labels(task, base), **snapshot_labels(keep_for, ())}
         import_image(self._client, base, reference, layers, labels)
@@ -221,14 +207,14 @@ class DockerEngine:
         return self._images.build_seconds(task)
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-        """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         from pytest_evocode.environments.docker.compose.making import ensure_images
 
         made = self._images.build(task, installation, wish)
         return ensure_images(self._images, task, wish) or made
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
-        """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return self._images.size(task, installation)
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:

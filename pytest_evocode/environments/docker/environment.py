@@ -17,11 +17,10 @@ from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
 from pytest_evocode.environments.docker.channel import KEEPER, Channel
-from pytest_evocode.environments.docker.container_settings import ContainerSettings
+from pytest_evocode.environments.docker.container_settings import ContainerSettings, gpu_requests
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, batches
-from pytest_evocode.environments.docker.gpus import gpu_requests
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.programs import ProgramContainer

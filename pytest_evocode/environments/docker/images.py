@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.faults import faults
@@ -28,7 +27,7 @@ from pytest_evocode.environments.installing import (
     install_script,
     proxies,
 )
-from pytest_evocode.environments.protocol import Installation
+from pytest_evocode.environments.protocol import BuildWish, Installation
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import BuildError, Cancelled

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.docker.podman import is_podman
+from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.egress import PROXY_VARIABLES, EgressGate
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Allowlist, Network
@@ -59,7 +59,7 @@ class ContainerNetwork:
     @property
     def has_hosts(self) -> bool:
         """Whether the engine writes ``/etc/hosts``: for a container with a network, and Podman for all."""
-        return (not self.is_none and self.gate is None) or is_podman(self._settings.client)
+        return (not self.is_none and self.gate is None) or _is_podman(self._settings.client)
 
     # What a container in several networks has; see the services of compose files.
 
@@ -124,3 +124,10 @@ class ContainerNetwork:
         if relay is not None:
             with contextlib.suppress(EnvironmentFault):  # The session's end, or the next one, removes it by its label.
                 relay.stop()
+
+
+def _is_podman(client: APIClient) -> bool:
+    """Tell whether an engine is Podman, which answers most of the calls that Docker does."""
+    with faults("asking the engine what it is"):
+        components = client.version().get("Components") or ()
+    return any("podman" in str(each.get("Name", "")).lower() for each in components)

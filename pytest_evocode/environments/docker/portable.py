@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pytest_evocode.environments.docker.change_lists import write_list
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.snapshots import COMMENT, changed_in_image, own_layers
-from pytest_evocode.environments.portable import ExportedLayer
+from pytest_evocode.environments.protocol import ExportedLayer
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:

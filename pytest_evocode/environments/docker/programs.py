@@ -196,7 +196,7 @@ class ProgramContainer(EntryPointEnvironment):
                 self._kill_by_engine()
 
     def entry_point_settled(self) -> None:
-        """See :class:`~pytest_evocode.environments.entry_points.EnterableEnvironment`."""
+        """See :class:`~pytest_evocode.environments.entry_points.EntryPointEnvironment`."""
         output = CappedOutput()
         channel = self._files.channel
         if self._entered is not None and channel is not None and channel.ask(_PROCESSES, output):

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.environments.entry_points import EntryPoint
-from pytest_evocode.environments.portable import ExportedLayer
-from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
+from pytest_evocode.environments.protocol import BuildWish, ExportedLayer, Installation, ResourceLimits, Snapshot
 from pytest_evocode.environments.removals import Removals
 from pytest_evocode.environments.sandbox import leftovers
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, bubblewrap_version, find_bubblewrap
@@ -236,7 +234,7 @@ class SandboxEngine:
         return SandboxSnapshot.find(self._launcher, self._settings.kept / reference) if reference else None
 
     def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
-        """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, SandboxSnapshot)
         name = f"{snapshot.reference} {self._way}"
         path = None if name in known else target / "layer.tar"
@@ -252,7 +250,7 @@ class SandboxEngine:
         layers: Sequence[ExportedLayer],
         keep_for: Path,
     ) -> None:
-        """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         self._images.ensure(task, installation)
         (layer,) = layers
         assert layer.archive is not None
@@ -278,11 +276,11 @@ class SandboxEngine:
         return self._images.ensure(task).seconds
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-        """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return self._images.build(task, installation, wish)
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
-        """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return self._images.size(task, installation)
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:

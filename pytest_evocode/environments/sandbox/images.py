@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds, ending_when
 from pytest_evocode.environments.installing import (
     CERTIFICATES,
@@ -27,7 +26,7 @@ from pytest_evocode.environments.installing import (
     install_script,
     proxies,
 )
-from pytest_evocode.environments.protocol import ExecResult, Installation
+from pytest_evocode.environments.protocol import BuildWish, ExecResult, Installation
 from pytest_evocode.environments.sandbox.agent_layers import IMAGES, note_installation
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
 from pytest_evocode.environments.sandbox.build_context import stage

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator
 
-from pytest_evocode.environments import BuildingEngine, BuildWish, Engine, Environment, Installation, ProgramEnvironment
+from pytest_evocode.environments import BuildWish, Engine, Environment, Installation, ProgramEnvironment
 from pytest_evocode.environments.entry_points import enter
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, STOPPED
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
@@ -182,8 +182,6 @@ def prepare_image(engine: Engine, task: Task, installation: Installation | None,
 
 
 def _build(engine: Engine, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-    if not isinstance(engine, BuildingEngine):
-        return False
     made = engine.build(task, installation, wish)
     for suite in task.suite_environments:
         made |= engine.build(task.with_environment_of(suite), None, wish)

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import tempfile
+import posixpath
+import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.compose.creation import (
-    ServiceLimits,
+    VolumeCopy,
     copy_files,
-    create_alike,
     create_by_compose,
-    fill_volume,
-    volume_mount,
     write_project,
 )
-from pytest_evocode.environments.docker.compose.health import health_of
-from pytest_evocode.environments.docker.compose.project import ComposeProject, Service, VolumeMount
-from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot, VolumeCopy
+from pytest_evocode.environments.docker.compose.project import ComposeProject, Service, VolumeMount, plain
+from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
-from pytest_evocode.environments.docker.snapshots import COMMENT, paused, refuse_size
+from pytest_evocode.environments.docker.snapshots import COMMENT, copy_volumes, paused
+from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks.compose_file import parse_seconds
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -39,16 +39,8 @@ _WAITING = 600.0  # seconds for a service that others wait for to end
 _LOOK = 0.1  # seconds between two looks at a service
 _NO_ADDRESS = "com.docker.network.bridge.inhibit_ipv4"
 _SHOWN_LINES = 20
-
-
-class AttachedServices(Protocol):
-    """Services outside of a group that it reaches all the same."""
-
-    def attach(self, networks: Mapping[str, str]) -> None:
-        """Connect them to networks, given by their names in the compose file."""
-
-    def detach(self, networks: Mapping[str, str]) -> None:
-        """Take them out of the networks again."""
+_SHORTEST = 0.2  # seconds between two tries: nobody has to wait for the interval of a service that is ready
+_SHOWN = 1000  # characters of what the last try printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +52,24 @@ class ServicesPlan:
     images: Mapping[str, str]
     """The ids of the images as built, by service."""
     labels: Mapping[str, str]
-    limits: ServiceLimits
 
 
-@dataclass(slots=True)
-class _Parts:
-    """What a group consists of by now, by the names in the compose file."""
+@dataclass(frozen=True, slots=True)
+class ServicesSnapshot:
+    """What the services of an environment held when a snapshot was taken of it."""
 
-    containers: dict[str, str] = field(default_factory=dict)
-    networks: dict[str, str] = field(default_factory=dict)
-    volumes: dict[str, str] = field(default_factory=dict)
-    """By the names in the compose file, or those of the volumes that they are copies of."""
+    client: APIClient
+    images: Mapping[str, str]
+    """The images of those that forks are to have as they were, by service."""
+    volumes: Mapping[str, VolumeCopy]
+    """By :attr:`VolumeMount.key`."""
+
+    def discard(self) -> None:
+        """Free what it takes."""
+        for volume in self.volumes.values():
+            volume.contents.close()
+        for image in self.images.values():
+            discard(self.client, "image", image)
 
 
 class ServiceGroup:
@@ -80,7 +79,7 @@ class ServiceGroup:
         plan: What there is to be.
         closed: Whether no network has a way out.
         snapshot: What the services are to hold; None makes them anew, as built.
-        shared: The services that all forks share; None where there are none, and for the attempt's own.
+        shared: The services that all forks share; None for the attempt's own.
     """
 
     def __init__(
@@ -89,39 +88,38 @@ class ServiceGroup:
         *,
         closed: bool,
         snapshot: ServicesSnapshot | None = None,
-        shared: AttachedServices | None = None,
+        shared: SharedServices | None = None,
     ) -> None:
         self._plan = plan
         self._client = plan.client
         self._closed = closed
-        self._snapshot = snapshot
+        self._is_fork = snapshot is not None
+        self._images = snapshot.images if snapshot is not None else {}
+        self._filled = snapshot.volumes if snapshot is not None else {}
         self._shared = shared
         self._id = uuid.uuid4().hex[:12]
         self._labels = {**plan.labels, GROUP: self._id}
-        self._parts = _Parts()
-
-    @property
-    def networks(self) -> Mapping[str, str]:
-        """The engine's names of the networks, by those in the compose file."""
-        return self._parts.networks
-
-    @property
-    def containers(self) -> Mapping[str, str]:
+        self.containers: dict[str, str] = {}
         """The ids of the containers by service, without shared ones."""
-        return self._parts.containers
+        self.networks: dict[str, str] = {}
+        """The engine's names of the networks, by those in the compose file."""
+        self._volumes: dict[str, str] = {}
+        """The same of the volumes that have names there."""
 
-    def main_mounts(self) -> list[dict[str, Any]]:
+    def main_mounts(self) -> list[Mapping[str, Any]]:
         """Return the mounts of ``main``: what it shares with other services."""
-        found = []
-        for target, mount in self._plan.project.shared_volumes.items():
-            old = self._name_of(target, mount)
-            empty = self._snapshot is not None and old in self._snapshot.volumes
-            found.append(volume_mount(self._parts.volumes[old], target, writable=not mount.read_only, empty=empty))
-        return found
+        from docker.types import Mount
 
-    def _name_of(self, target: str, mount: VolumeMount) -> str:
-        """Return the name under which this group knows a volume that ``main`` shares."""
-        return str(mount.name) if self._snapshot is None else self._snapshot.main_volumes[target]
+        return [
+            Mount(
+                target,
+                self._volumes[str(mount.name)],
+                type="volume",
+                read_only=mount.read_only,
+                no_copy=mount.name in self._filled,
+            )
+            for target, mount in self._plan.project.shared_volumes.items()
+        ]
 
     def open(self) -> None:
         """Make the networks, volumes and services, and start all in order.
@@ -141,90 +139,54 @@ class ServiceGroup:
                     options={_NO_ADDRESS: "true"} if internal else None,  # Or the host could be reached there.
                     labels=self._labels,
                 )
-            self._parts.networks[name] = self._named(name)
-        if self._snapshot is None:
-            self._create_new()
-        else:
-            self._create_from(self._snapshot)
+            self.networks[name] = self._named(name)
+        self._create()
         if self._shared is not None:
-            self._shared.attach(self._parts.networks)
-        for service in self._own():
-            self._wait_for(service)
-            with faults(f"starting the service {service.name}"):
-                self._client.start(self._parts.containers[service.name])
+            self._shared.attach(self.networks)
+        for name, container in self.containers.items():
+            self._wait_for(self._plan.project.sidecars[name])
+            with faults(f"starting the service {name}"):
+                self._client.start(container)
         self._wait_for(self._plan.project.main)
-
-    def _own(self) -> list[Service]:
-        """Return the services that are in this group, in their order."""
-        return [each for each in self._plan.project.sidecars.values() if each.name in self._parts.containers]
 
     def _named(self, name: str) -> str:
         return f"evocode-{self._id}-{name}"
 
-    def _create_new(self) -> None:
+    def _create(self) -> None:
         plan, project = self._plan, self._plan.project
         named = (mount.name for each in (project.main, *project.sidecars.values()) for mount in each.volumes)
         for name in dict.fromkeys(each for each in named if each is not None):
-            self._make_volume(name)
-        if not project.sidecars:
-            return
+            with faults("making a volume"):
+                volume = f"evocode-{self._id}-volume-{len(self._volumes)}"
+                self._volumes[name] = self._client.create_volume(volume, labels=self._labels)["Name"]
+        services = {
+            name: each
+            for name, each in project.sidecars.items()
+            if not (each.start == "shared" and self._shared is not None)
+        }
         model = write_project(
-            project, plan.images, self._parts.networks, self._parts.volumes, self._labels, plan.limits,
-            closed=self._closed,
+            services, {**plan.images, **self._images}, self.networks, self._volumes, self._labels,
+            closed=self._closed, filled=self._filled,
         )  # fmt: skip
-        self._parts.containers.update(create_by_compose(self._client, f"evocode-{self._id}", model))
-        for service in project.sidecars.values():
-            copy_files(self._client, self._parts.containers[service.name], service.copies)
-
-    def _create_from(self, snapshot: ServicesSnapshot) -> None:
-        for name, template in snapshot.templates.items():
-            service = self._plan.project.sidecars[name]
-            if service.start == "shared" and self._shared is not None:
-                continue
-            mounts = []
-            for mount in template["Mounts"]:
-                if mount["Type"] == "volume":
-                    if mount["Name"] not in self._parts.volumes:
-                        self._make_volume(mount["Name"])
-                    new, empty = self._parts.volumes[mount["Name"]], mount["Name"] in snapshot.volumes
-                    mounts.append(volume_mount(new, mount["Destination"], writable=mount["RW"], empty=empty))
-            image = snapshot.images.get(name)
-            container = create_alike(
-                self._client,
-                template,
-                service,
-                image=image or self._plan.images[name],
-                mounts=mounts,
-                networks=self._parts.networks,
-                labels=self._labels,
-            )
-            self._parts.containers[name] = container
-            if image is None:
-                copy_files(self._client, container, service.copies)
-        for old in snapshot.main_volumes.values():
-            if old not in self._parts.volumes:  # Only shared services have it, too.
-                self._make_volume(old)
-        for volume in snapshot.volumes.values():
+        made = create_by_compose(self._client, f"evocode-{self._id}", model)
+        for name, service in services.items():
+            self.containers[name] = made[name]  # In their order.
+            if name not in self._images:
+                copy_files(self._client, self.containers[name], service.copies)
+        for copied in self._filled.values():
+            fixed = services[copied.service].settings.get("read_only")
+            target = copied.path if fixed else posixpath.dirname(copied.path.rstrip("/"))
             # Opened anew, because several forks may read it at the same time.
-            with open(f"/proc/self/fd/{volume.contents.fileno()}", "rb") as stream:
-                container = self._parts.containers[volume.service]
-                read_only = snapshot.templates[volume.service]["HostConfig"]["ReadonlyRootfs"]
-                fill_volume(self._client, container, volume.path, stream, read_only=read_only)
-        logger.debug("made the services %s of a fork of %s", ", ".join(self._parts.containers), self._id)
-
-    def _make_volume(self, name: str) -> None:
-        number = len(self._parts.volumes)
-        with faults("making a volume"):
-            made = self._client.create_volume(f"evocode-{self._id}-volume-{number}", labels=self._labels)
-        self._parts.volumes[name] = made["Name"]
+            with open(f"/proc/self/fd/{copied.contents.fileno()}", "rb") as stream, faults("filling a volume"):
+                self._client.put_archive(self.containers[copied.service], target, stream)
 
     def _wait_for(self, service: Service) -> None:
         """Wait until what a service depends on is as it has to be."""
         for name, condition in service.depends_on.items():
-            if (container := self._parts.containers.get(name)) is None:
+            if (container := self.containers.get(name)) is None:
                 continue
             why = self._wait(name, container, condition)
-            if why and self._snapshot is None:
+            if why and not self._is_fork:
                 place = ("services", service.name, "depends_on", name)
                 shown = self.logs(name).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
                 raise self._plan.project.file.error(
@@ -263,7 +225,7 @@ class ServiceGroup:
     def held(self) -> Iterator[None]:
         """Pause all services while the context lasts."""
         with contextlib.ExitStack() as until_done:
-            for container in self._parts.containers.values():
+            for container in self.containers.values():
                 state = self._client.inspect_container(container)["State"]
                 if state["Running"] and not state["Paused"]:
                     until_done.enter_context(paused(self._client, container))
@@ -272,42 +234,30 @@ class ServiceGroup:
     def snapshot(self) -> ServicesSnapshot:
         """Copy what the services hold, as far as forks are to have it; they have to be held meanwhile."""
         project = self._plan.project
+        names = {engines: name for name, engines in self._volumes.items()}
+        of_main = {mount.name for mount in project.shared_volumes.values()}
+        images: dict[str, str] = {}
+        volumes: dict[str, VolumeCopy] = {}
         with faults("taking a snapshot of services"), contextlib.ExitStack() as undo:
-            templates = {name: self._client.inspect_container(each) for name, each in self._parts.containers.items()}
-            main = {
-                target: self._parts.volumes[self._name_of(target, mount)]
-                for target, mount in project.shared_volumes.items()
-            }
-            images: dict[str, str] = {}
-            volumes: dict[str, VolumeCopy] = {}
-            for name, template in templates.items():
+            for name, container in self.containers.items():
                 service = project.sidecars[name]
-                mounts = [each for each in template["Mounts"] if each["Type"] == "volume"]
                 whole = service.start in (None, "snapshot")
-                for mount in mounts:
-                    if mount["Name"] not in volumes and (whole or mount["Name"] in main.values()):
-                        contents = undo.enter_context(self._copy(template["Id"], mount["Destination"]))
-                        volumes[mount["Name"]] = VolumeCopy(contents, name, mount["Destination"])
-                if whole and self._has_changed(template["Id"], [mount["Destination"] for mount in mounts], service):
-                    images[name] = self._commit(template["Id"])
+                # Where only volumes can be written, what is in a volume is put there, without its directory.
+                end = "/." if service.settings.get("read_only") else ""
+                mounts = {
+                    each["Destination"]: VolumeMount(each["Destination"], names.get(each["Name"])).key(name)
+                    for each in self._client.inspect_container(container)["Mounts"]
+                    if each["Type"] == "volume"
+                }
+                wanted = [path for path, key in mounts.items() if key not in volumes and (whole or key in of_main)]
+                copies = copy_volumes(self._client, container, [path + end for path in wanted])
+                for path, contents in zip(wanted, copies.values(), strict=True):
+                    volumes[mounts[path]] = VolumeCopy(undo.enter_context(contents), name, path)
+                if whole:
+                    images[name] = self._commit(container)
                     undo.callback(discard, self._client, "image", images[name])
             undo.pop_all()
-        return ServicesSnapshot(self._client, templates, images, volumes, main)
-
-    def _copy(self, container: str, path: str) -> IO[bytes]:
-        contents = tempfile.TemporaryFile()  # noqa: SIM115 - the snapshot keeps it
-        for chunk in self._client.get_archive(container, path)[0]:
-            contents.write(chunk)
-            refuse_size(contents.tell(), f"the files of the volume {path}")
-        contents.flush()
-        return contents
-
-    def _has_changed(self, container: str, mounted: Sequence[str], service: Service) -> bool:
-        """Tell whether a service has changed files that no volume has."""
-        given = [*mounted, *(copied.target for copied in service.copies)]
-        above = {parent for path in given for parent in _parents(path)}
-        changes = self._client.diff(container) or ()
-        return any(change["Path"] not in above and change["Path"] not in given for change in changes)
+        return ServicesSnapshot(self._client, images, volumes)
 
     def _commit(self, container: str) -> str:
         name = f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
@@ -319,13 +269,13 @@ class ServiceGroup:
     def logs(self, service: str) -> bytes:
         """Return the last of what a service printed."""
         with faults(f"reading the log of {service}"):
-            printed: bytes = self._client.logs(self._parts.containers[service], tail=10_000)
+            printed: bytes = self._client.logs(self.containers[service], tail=10_000)
         return printed[-(2**20) :]
 
     def states(self) -> dict[str, dict[str, Any]]:
         """Return what the engine says of the services, as ``docker compose ps`` does."""
         found = {}
-        for name, container in self._parts.containers.items():
+        for name, container in self.containers.items():
             with faults(f"looking at the service {name}"):
                 state = self._client.inspect_container(container)["State"]
             found[name] = {
@@ -339,9 +289,83 @@ class ServiceGroup:
     def close(self) -> None:
         """Remove all of it, and what was begun of it: what ``down -v`` does; a second call does nothing more."""
         if self._shared is not None:
-            self._shared.detach(self._parts.networks)
+            self._shared.detach(self.networks)
         remove_group(self._client, f"{GROUP}={self._id}")
-        self._parts = _Parts()
+        for parts in (self.containers, self.networks, self._volumes):
+            parts.clear()
+
+
+class SharedServices:
+    """The services that ``[metadata.evocode.sidecars]`` calls shared, started for the first fork.
+
+    All forks of an attempt have them, as built, and with nothing in them that can be written. They are not those of the
+    agent: what an agent can reach is never connected to where a suite runs.
+    """
+
+    def __init__(self, plan: ServicesPlan, *, closed: bool) -> None:
+        """Start nothing yet; ``closed`` says that those of the agent have no way out, so these ask for no names."""
+        self._plan = plan
+        self._client = plan.client
+        self._closed = closed
+        self._id = uuid.uuid4().hex[:12]
+        self._labels = {**plan.labels, GROUP: self._id}
+        self._lock = threading.Lock()
+        self._containers: dict[str, str] = {}
+
+    def attach(self, networks: Mapping[str, str]) -> None:
+        """Let the fork with these networks, by their names in the compose file, reach them."""
+        with self._lock:
+            if not self._containers:
+                self._start(networks)
+                return
+            for name, container in self._containers.items():
+                for network, names in self._plan.project.sidecars[name].networks.items():
+                    with faults(f"connecting the service {name}"):
+                        self._client.connect_container_to_network(container, networks[network], aliases=list(names))
+
+    def _start(self, networks: Mapping[str, str]) -> None:
+        plan = self._plan
+        volumes: dict[str, str] = {}
+        shared = [each for each in plan.project.sidecars.values() if each.start == "shared"]
+        services = {each.name: self._fixed(each, volumes) for each in shared}
+        model = write_project(services, plan.images, networks, volumes, self._labels, closed=self._closed)
+        self._containers = create_by_compose(self._client, f"evocode-{self._id}", model)
+        for name, container in self._containers.items():
+            with faults(f"starting the service {name}"):
+                self._client.start(container)
+
+    def _fixed(self, service: Service, volumes: dict[str, str]) -> Service:
+        """Return a service in which nothing can be written, and that passes nothing on between its networks.
+
+        Its volumes are made, because the engine lets no other ones be read-only, and added to ``volumes``.
+        """
+        mounts: list[VolumeMount] = []
+        with faults(f"making volumes of {service.name}"):
+            image = self._client.inspect_image(self._plan.images[service.name])  # type: ignore[no-untyped-call]
+            paths = [*(each.target for each in service.volumes), *(image["Config"].get("Volumes") or ())]
+            for path in dict.fromkeys(paths):
+                mounts.append(VolumeMount(path, f"{service.name}-{len(mounts)}", read_only=True))
+                volumes[str(mounts[-1].name)] = self._client.create_volume(labels=self._labels)["Name"]
+        sysctls = {**(service.settings.get("sysctls") or {}), "net.ipv4.ip_forward": "0"}
+        settings = {**service.settings, "read_only": True, "sysctls": sysctls}
+        return replace(service, settings=settings, volumes=mounts)
+
+    def detach(self, networks: Mapping[str, str]) -> None:
+        """Part them from a fork that is removed."""
+        from docker.errors import APIError
+
+        with self._lock:
+            for container in self._containers.values():
+                for network in networks.values():
+                    with contextlib.suppress(APIError):
+                        self._client.disconnect_container_from_network(container, network, force=True)
+
+    def close(self) -> None:
+        """Remove them."""
+        with self._lock, contextlib.suppress(EnvironmentFault):
+            if self._containers:
+                remove_group(self._client, f"{GROUP}={self._id}")
+            self._containers.clear()
 
 
 def remove_group(client: APIClient, label: str) -> None:
@@ -353,6 +377,90 @@ def remove_group(client: APIClient, label: str) -> None:
         discard(client, "volume", *(each["Name"] for each in client.volumes(filters=chosen)["Volumes"] or ()))
 
 
-def _parents(path: str) -> list[str]:
-    names = path.strip("/").split("/")
-    return ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]
+@dataclass(frozen=True, slots=True)
+class ServiceHealth:
+    """How a service tells that it is ready; times are in seconds.
+
+    The check is run by us until it passes, and not any more. The engine would go on with it for ever, and a container
+    that is paused in the middle of one stays so until the timeout of the check, for which a snapshot would have to
+    wait.
+    """
+
+    argv: tuple[str, ...]
+    interval: float = 30.0
+    timeout: float = 30.0
+    start_period: float = 0.0
+    retries: int = 3
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a service that never answered has failed as often as it may."""
+        return self.start_period + self.retries * (self.interval + self.timeout)
+
+    def wait(self, client: APIClient, container: str, ended: Callable[[], bool]) -> str:
+        """Try until the service is ready, and return why it never will be; empty where it is.
+
+        ``ended`` tells whether the container has stopped.
+        """
+        begun = time.monotonic()
+        failures, shown = 0, ""
+        while time.monotonic() - begun < self.patience:
+            output = CappedOutput()
+            command = EngineCommand(self.argv, "", {}, "", time.monotonic() + self.timeout)
+            try:
+                code, timed_out = run_by_engine(client, container, command, output, lambda: None)
+            except EnvironmentFault:
+                if ended():
+                    return "has ended"
+                raise
+            if code == 0 and not timed_out:
+                return ""
+            shown = output.text()[-_SHOWN:]
+            # More tries than the engine would make, but the same time.
+            failures += 1
+            if ended():
+                return "has ended"
+            time.sleep(min(self.interval, _SHORTEST * 2 ** min(failures, 6)))
+        return f"is unhealthy: {shown.strip()}" if shown.strip() else "is unhealthy"
+
+
+def health_of(said: Mapping[str, Any] | None, image: Mapping[str, Any]) -> ServiceHealth | None:
+    """Return the health check of a service; None where there is none.
+
+    Args:
+        said: ``healthcheck`` of the compose file, which goes before that of the image.
+        image: The engine's description of the image.
+    """
+    built = (image.get("Config") or {}).get("Healthcheck") or {}
+    said = said or {}
+    if said.get("disable"):
+        return None
+    argv = _argv([plain(word) for word in said["test"]] if "test" in said else built.get("Test") or ())
+    if argv is None:
+        return None
+
+    def seconds(name: str, built_as: str, default: float) -> float:
+        if name in said:
+            return parse_seconds(str(said[name]))
+        return built[built_as] / 1e9 if built.get(built_as) else default
+
+    return ServiceHealth(
+        argv,
+        seconds("interval", "Interval", 30.0),
+        seconds("timeout", "Timeout", 30.0),
+        seconds("start_period", "StartPeriod", 0.0),
+        int(said.get("retries") or built.get("Retries") or 3),
+    )
+
+
+def _argv(test: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the command of a health check.
+
+    >>> _argv(["CMD-SHELL", "test -e /ready"]), _argv(["CMD", "pg_isready"]), _argv(["NONE"])
+    (('sh', '-c', 'test -e /ready'), ('pg_isready',), None)
+    """
+    if not test or test[0] == "NONE":
+        return None
+    if test[0] == "CMD-SHELL":
+        return ("sh", "-c", *test[1:])
+    return tuple(test[1:])

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_evocode.environments.building import BuildWish
-from pytest_evocode.environments.docker.compose.creation import ServiceLimits, limits_of, with_files
+from pytest_evocode.environments.docker.compose.creation import with_files
 from pytest_evocode.environments.docker.compose.environment import ComposeEnvironment
 from pytest_evocode.environments.docker.compose.group import ServicesPlan
 from pytest_evocode.environments.docker.compose.network import ComposeNetwork, ComposeSnapshot
@@ -26,16 +24,12 @@ from pytest_evocode.environments.docker.container_settings import ContainerSetti
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
 from pytest_evocode.environments.entry_points import EntryPoint
+from pytest_evocode.environments.protocol import BuildWish
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Task
 from pytest_evocode.tasks.compose_file import MainBuild
 
-if TYPE_CHECKING:
-    from docker import APIClient
-
 logger = logging.getLogger(__name__)
-
-_UNITS = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30}
 
 
 def ensure_images(images: DockerImages, task: Task, wish: BuildWish) -> bool:
@@ -53,7 +47,6 @@ def ensure_images(images: DockerImages, task: Task, wish: BuildWish) -> bool:
 
 
 def compose_environment(
-    client: APIClient,
     images: DockerImages,
     task: Task,
     settings: ContainerSettings,
@@ -61,19 +54,18 @@ def compose_environment(
     *,
     network: Network | None,
     snapshot: DockerSnapshot | None,
-    limits: ServiceLimits,
+    memory: int,
 ) -> ComposeEnvironment:
     """Return an environment of a task with a compose file, not started.
 
     Args:
-        client: A client of the engine.
-        images: Its images.
+        images: The engine's images.
         task: The task.
         settings: What its container would have without the file.
         image: The engine's description of the image of ``main``.
         network: As for :meth:`~pytest_evocode.environments.protocol.Engine.create`.
         snapshot: The same.
-        limits: What services may use that set no limits.
+        memory: Bytes for each service that sets no limit.
 
     Raises:
         TaskError: The file cannot be used.
@@ -85,14 +77,15 @@ def compose_environment(
         for name, each in project.sidecars.items()
     }
     sidecars = dict(project.sidecars)
-    for name, each in sidecars.items():
+    for name, each in project.sidecars.items():
+        sidecars[name] = replace(each, settings=_bounded(each.settings, memory, settings.processes))
         if each.copies and (each.start == "shared" or each.settings.get("read_only")):
-            found[name] = with_files(client, found[name], each.copies, settings.labels)
-            sidecars[name] = replace(each, copies=())
+            found[name] = with_files(settings.client, found[name], each.copies, settings.labels)
+            sidecars[name] = replace(sidecars[name], copies=())
     project = replace(project, sidecars=sidecars)
     if snapshot is not None and not isinstance(snapshot, ComposeSnapshot):
         raise EnvironmentFault("this state was kept without the services of the task's compose file; begin anew")
-    plan = ServicesPlan(client, project, found, settings.labels, limits)
+    plan = ServicesPlan(settings.client, project, found, settings.labels)
     services = snapshot.services if snapshot is not None else None
     config = image.get("Config") or {}
     workdir = task.config.environment.workdir or project.main.settings.get("working_dir") or config.get("WorkingDir")
@@ -111,7 +104,7 @@ def _with_main(
 ) -> ContainerSettings:
     """Return the settings of a container with what a compose file says of ``main``; task.toml goes before it."""
     said, wanted = main.settings, task.config.environment
-    bounds = {**limits_of(said)}
+    bounds = {**_limits_of(said)}
     bounds |= {key: said[name] for name, key in (("cpus", "cpus"), ("mem_limit", "memory")) if name in said}
     env = {name: plain(str(value)) for name, value in (said.get("environment") or {}).items()}
     return replace(
@@ -120,10 +113,25 @@ def _with_main(
         user=str(said.get("user") or settings.user),
         env={**env, **settings.env},
         cpus=float(bounds["cpus"]) if wanted.cpus is None and "cpus" in bounds else settings.cpus,
-        memory=_bytes(bounds["memory"]) if wanted.memory_mb is None and "memory" in bounds else settings.memory,
+        memory=int(bounds["memory"]) if wanted.memory_mb is None and "memory" in bounds else settings.memory,
         processes=int(said.get("pids_limit") or 0) or settings.processes,
         entry_point=program_of(main, config, settings.entry_point),
     )
+
+
+def _bounded(settings: Mapping[str, Any], memory: int, processes: int | None) -> Mapping[str, Any]:
+    """Return the settings of a service, with limits where it sets none."""
+    if limits := _limits_of(settings):  # Compose refuses other limits beside those.
+        limits = {"memory": str(memory), "pids": processes, **limits}
+        resources = {**settings["deploy"]["resources"], "limits": limits}
+        return {**settings, "deploy": {**settings["deploy"], "resources": resources}}
+    of_memory = {} if settings.get("mem_limit") else {"mem_limit": str(memory), "memswap_limit": str(memory)}
+    return {"pids_limit": processes, **settings, **of_memory}
+
+
+def _limits_of(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the limits that a service sets by ``deploy``."""
+    return ((settings.get("deploy") or {}).get("resources") or {}).get("limits") or {}
 
 
 def program_of(main: Service, config: Mapping[str, Any], of_image: EntryPoint | None) -> EntryPoint | None:
@@ -142,7 +150,7 @@ def program_of(main: Service, config: Mapping[str, Any], of_image: EntryPoint | 
 
 
 def _words(said: Any) -> list[str]:
-    return [plain(word) for word in ([said] if isinstance(said, str) else said or ())]
+    return [plain(word) for word in said or ()]
 
 
 def _image_task(task: Task, image: str | None, build: Mapping[str, Any] | None) -> Task:
@@ -155,22 +163,10 @@ def _image_task(task: Task, image: str | None, build: Mapping[str, Any] | None) 
 
 def _main_build(build: Mapping[str, Any]) -> MainBuild:
     context = Path(build["context"]).resolve()
-    options = [option for pair in _pairs(build.get("args") or {}) for option in ("--build-arg", pair)]
+    args = build.get("args") or {}
+    # Compose lists them as they are written where it does not fill in variables.
+    given = args.items() if isinstance(args, Mapping) else (each.partition("=")[::2] for each in args)
+    options = [option for name, value in given for option in ("--build-arg", f"{name}={plain(str(value))}")]
     if build.get("target"):
         options += ["--target", plain(str(build["target"]))]
     return MainBuild(context, (context / build.get("dockerfile", "Dockerfile")).resolve(), tuple(options))
-
-
-def _pairs(args: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    given = args.items() if isinstance(args, Mapping) else (each.partition("=")[::2] for each in args)
-    return [f"{name}={plain(str(value))}" for name, value in given]
-
-
-def _bytes(size: Any) -> int:
-    """Return the bytes of a size as compose files give it.
-
-    >>> _bytes("104857600"), _bytes("1.5g")
-    (104857600, 1610612736)
-    """
-    found = re.fullmatch(r"([\d.]+)\s*([a-z]*)", str(size).strip().lower())
-    return int(float(found[1]) * _UNITS.get(found[2], 1)) if found else 0

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_evocode.environments.docker.compose.creation import NOWHERE, copy_files
-from pytest_evocode.environments.docker.compose.group import ServiceGroup, ServicesPlan
-from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot
-from pytest_evocode.environments.docker.compose.shared import SharedServices
+from pytest_evocode.environments.docker.compose.group import (
+    ServiceGroup,
+    ServicesPlan,
+    ServicesSnapshot,
+    SharedServices,
+)
 from pytest_evocode.environments.docker.networks import ContainerNetwork, NetworkSettings
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
 from pytest_evocode.errors import EnvironmentFault
@@ -67,7 +70,7 @@ class ComposeNetwork(ContainerNetwork):
         self._snapshot = snapshot
         self._shared = shared
         self._anew = snapshot is None if anew is None else anew
-        self._own_shared: SharedServices | None = None
+        self._shared_by_forks = SharedServices(plan, closed=self._closed)
         self._group: ServiceGroup | None = None
 
     @property
@@ -161,11 +164,9 @@ class ComposeNetwork(ContainerNetwork):
         """See :class:`ContainerNetwork`."""
         self.close_gate()
         group, self._group = self._group, None
-        shared, self._own_shared = self._own_shared, None
         if group is not None:
             group.close()
-        if shared is not None:
-            shared.close()
+        self._shared_by_forks.close()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -186,8 +187,6 @@ class ComposeNetwork(ContainerNetwork):
     def of_fork(self, network: Network | None, snapshot: DockerSnapshot, *, anew: bool) -> ContainerNetwork:
         """See :class:`ContainerNetwork`."""
         assert isinstance(snapshot, ComposeSnapshot)
-        if self._own_shared is None and any(each.start == "shared" for each in self._plan.project.sidecars.values()):
-            self._own_shared = SharedServices(self._plan, self.group)
         return ComposeNetwork(
-            self.settings, network, self._plan, snapshot=snapshot.services, shared=self._own_shared, anew=anew
+            self.settings, network, self._plan, snapshot=snapshot.services, shared=self._shared_by_forks, anew=anew
         )

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ class VolumeMount:
     name: str | None = None
     """Its name in the compose file; None for an anonymous one."""
     read_only: bool = False
+
+    def key(self, service: str) -> str:
+        """Return what tells the volume from all others of the project, given a service that mounts it."""
+        return self.name or f"{service}:{self.target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +124,20 @@ def read_project(task: Task, env: Mapping[str, str]) -> ComposeProject:
     main = services.pop(MAIN, None) or Service(MAIN, {}, None, None, {}, {"default": (MAIN,)})
     if unknown := sorted(starts.keys() - services.keys()):
         raise TaskError(f'metadata.evocode.sidecars: no service is called "{unknown[0]}"', task.file)
+    of_main = {each.name for each in main.volumes} - {None}
+    for each in services.values():
+        if each.start == "shared" and not of_main.isdisjoint(mount.name for mount in each.volumes):
+            message = f'{each.name} cannot be "shared", because main has a volume of it; say "snapshot"'
+            raise TaskError(f"metadata.evocode.sidecars: {message}", task.file)
     # A volume that nobody else has is as good as a directory, which snapshots have as they have all others.
     others = {mount.name for each in services.values() for mount in each.volumes}
     own = [CopiedFiles(None, each.target) for each in main.volumes if each.name is None or each.name not in others]
     main = replace(main, copies=(*main.copies, *own))
     networks = dict.fromkeys(network for each in (main, *services.values()) for network in each.networks)
     internal = {name for name, each in (model.get("networks") or {}).items() if (each or {}).get("internal")}
-    return ComposeProject(file, main, _in_order(file, services), tuple(networks), frozenset(internal))
+    order = TopologicalSorter({name: each.depends_on for name, each in services.items()}).static_order()
+    ordered = {name: services[name] for name in order}  # Compose refuses those that wait for each other.
+    return ComposeProject(file, main, ordered, tuple(networks), frozenset(internal))
 
 
 def read_images(file: ComposeFile) -> list[tuple[str | None, Mapping[str, Any] | None]]:
@@ -186,7 +198,8 @@ def _read_by_compose(file: ComposeFile, env: Mapping[str, str], *options: str) -
     with _as_env_file(env) as variables:
         arguments = [*where, *given, "--env-file", variables, "--file", "-", "--file", str(file.path)]
         arguments += ["config", *options, "--format", "json"]
-        return run_compose(arguments, {"DOCKER_CONFIG": _docker_config(), **_NO_REMOTES}, file.path.parent, base)
+        config = os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker")
+        return run_compose(arguments, {"DOCKER_CONFIG": config, **_NO_REMOTES}, file.path.parent, base)
 
 
 @contextlib.contextmanager
@@ -212,10 +225,6 @@ def _quoted(value: str) -> str:
     # A backslash before the last quotation mark would be taken to belong to that one.
     escapes = {"\\": r"\0134", '"': r"\"", "$": r"\$", "\n": r"\n", "\r": r"\r"}
     return '"' + "".join(escapes.get(each, each) for each in value) + '"'
-
-
-def _docker_config() -> str:
-    return os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker")
 
 
 def _resolve(file: ComposeFile, env: Mapping[str, str], rules: Rules) -> dict[str, Any]:
@@ -263,8 +272,9 @@ def _fill_in(file: ComposeFile, model: Mapping[str, Any], env: Mapping[str, str]
 
 
 def _service(name: str, found: Mapping[str, Any], model: Mapping[str, Any], start: SidecarStart | None) -> Service:
+    container_name = [found["container_name"]] if found.get("container_name") else []
     networks = {
-        network: tuple(dict.fromkeys([name, *_own_name(found), *((settings or {}).get("aliases") or ())]))
+        network: tuple(dict.fromkeys([name, *container_name, *((settings or {}).get("aliases") or ())]))
         for network, settings in (found.get("networks") or {}).items()
     }
     mounts, copies, tmpfs = [], list(_given_files(found, model)), list(found.get("tmpfs") or ())
@@ -285,10 +295,6 @@ def _service(name: str, found: Mapping[str, Any], model: Mapping[str, Any], star
     build = found.get("build")
     image = None if build else found.get("image")
     return Service(name, settings, image, build, depends, networks, mounts, copies, start)
-
-
-def _own_name(found: Mapping[str, Any]) -> list[str]:
-    return [str(found["container_name"])] if found.get("container_name") else []
 
 
 def _given_files(found: Mapping[str, Any], model: Mapping[str, Any]) -> list[CopiedFiles]:
@@ -321,19 +327,6 @@ def is_idle(words: Sequence[str]) -> bool:
     """
     if not words:
         return True
-    line = " ".join(words)
-    for prefix in ("/bin/sh -c ", "/bin/bash -c ", "sh -c ", "bash -c "):
-        line = line.removeprefix(prefix)
-    return re.fullmatch(r"(exec )?(sleep (infinity|inf|\d+[smhd]?)|tail -[fF] /dev/null|cat|bash|sh)", line) is not None
-
-
-def _in_order(file: ComposeFile, services: Mapping[str, Service]) -> dict[str, Service]:
-    ordered: dict[str, Service] = {}
-    left = dict(services)
-    while left:
-        ready = [name for name, each in left.items() if all(other in ordered for other in each.depends_on)]
-        if not ready:
-            raise TaskError(f"{', '.join(left)} wait for each other; remove one depends_on", file.path)
-        for name in ready:
-            ordered[name] = left.pop(name)
-    return ordered
+    shell = r"((/bin/)?(ba)?sh -c )?(exec )?"
+    idle = r"sleep (infinity|inf|\d+[smhd]?)|tail -[fF] /dev/null|cat|bash|sh"
+    return re.fullmatch(f"{shell}({idle})", " ".join(words)) is not None

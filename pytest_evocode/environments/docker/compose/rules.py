@@ -7,6 +7,7 @@ known here to be harmless passes.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,16 +33,26 @@ _SIDECAR = {
     *("mem_swappiness", "oom_kill_disable", "oom_score_adj"),
 }
 _NOT_OF_MAIN = {"mem_reservation", "memswap_limit", "cpu_shares", "read_only", "platform", "configs", "secrets"}
-_CAPABILITIES = {
-    *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW"),
-    *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
-}
+_CAPABILITIES = (
+    "AUDIT_WRITE|CHOWN|DAC_OVERRIDE|FOWNER|FSETID|KILL|MKNOD|NET_BIND_SERVICE|NET_RAW|"
+    "SETFCAP|SETGID|SETPCAP|SETUID|SYS_CHROOT"
+)
 _BUILD = {"context", "dockerfile", "args", "target", "labels", "pull", "no_cache"}
 _VOLUME = {"type", "source", "target", "read_only", "volume", "bind", "tmpfs", "consistency"}
 _NETWORK = {"aliases", "priority", "gw_priority", "interface_name"}
-_CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
+_ONE_WHY = "a service has one container; remove the number"
 _OF_SUITES = ("/tests", "/solution", "/logs/verifier")
 _HOST_WHY = "it reaches the host, or other attempts; remove it"
+_VALUES = (
+    ("privileged", r"False", _HOST_WHY),
+    ("ipc", r"private", _HOST_WHY),
+    ("cap_add", rf"(?i)(CAP_)?({_CAPABILITIES})", "{} is more than the engine gives; remove it"),
+    ("security_opt", r"no-new-privileges([:=]true)?", "{}: only no-new-privileges:true may be set"),
+    ("sysctls", r"net\..*", "{}: only those of the network may be set"),
+    ("extra_hosts", r"(?!.*host-gateway).*", _HOST_WHY),
+    ("scale", r"1", _ONE_WHY),
+)
+"""Keys of a service, what each of their values has to be, and what is said where one is not."""
 
 
 class Rules:
@@ -78,24 +89,13 @@ class Rules:
         place = ("services", name)
         known = _BOTH - _NOT_OF_MAIN if name == MAIN else _BOTH | _SIDECAR
         self._only({key: value for key, value in service.items() if value not in (None, [], {})}, known, place)
-        for key, value in (("privileged", False), ("ipc", "private")):
-            if service.get(key) not in (None, value):
-                raise self._error(_HOST_WHY, *place, key)
-        for capability in service.get("cap_add") or ():
-            if str(capability).upper().removeprefix("CAP_") not in _CAPABILITIES:
-                raise self._error(f"{capability} is more than the engine gives; remove it", *place, "cap_add")
-        for option in service.get("security_opt") or ():
-            if option.replace("=", ":") not in ("no-new-privileges", "no-new-privileges:true"):
-                raise self._error(f"{option}: only no-new-privileges:true may be set", *place, "security_opt")
-        for sysctl in service.get("sysctls") or ():
-            if not str(sysctl).startswith("net."):
-                raise self._error(f"{sysctl}: only those of the network may be set", *place, "sysctls")
-        for host in service.get("extra_hosts") or ():
-            if "host-gateway" in str(host) or "host-gateway" in str((service["extra_hosts"] or {}).get(host, "")):
-                raise self._error(_HOST_WHY, *place, "extra_hosts")
-        for key, count in (("scale", service.get("scale")), ("deploy", (service.get("deploy") or {}).get("replicas"))):
-            if count not in (None, 1):
-                raise self._error("a service has one container; remove the number", *place, key)
+        for key, wanted, why in _VALUES:
+            given = service.get(key)
+            for value in given if isinstance(given, list | dict) else [given]:
+                if value is not None and not re.fullmatch(wanted, str(value)):
+                    raise self._error(why.format(value), *place, key)
+        if (service.get("deploy") or {}).get("replicas") not in (None, 1):
+            raise self._error(_ONE_WHY, *place, "deploy")
         resources = (service.get("deploy") or {}).get("resources") or {}
         if "devices" in (resources.get("reservations") or {}):
             raise self._error(_HOST_WHY, *place, "deploy", "resources", "reservations", "devices")
@@ -149,11 +149,9 @@ class Rules:
             if (directory := _of_suites(target)) is not None:
                 raise self._error(f"{directory} is for suites alone; remove it", "services", MAIN, key, index)
 
-    def _depends(self, depends: Mapping[str, Any], name: str, names: Iterable[str]) -> None:
-        for other, how in depends.items():
+    def _depends(self, depends: Iterable[str], name: str, names: Iterable[str]) -> None:
+        for other in depends:
             here = ("services", name, "depends_on", other)
-            if how.get("condition", "service_started") not in _CONDITIONS:
-                raise self._error(f"unknown condition {how['condition']!r}", *here)
             if other == MAIN:
                 raise self._error("main is started last, so nothing can wait for it; remove it", *here)
             if other not in names:
