@@ -11,10 +11,10 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pytest_evocode.environments.sandbox import launcher
 from pytest_evocode.environments.sandbox.cgroups import Cgroup, CgroupTree
@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 LauncherLimits = tuple[int, int, float | None]  # processes, bytes of memory, cpus
 _IDLE_LIMIT = 8  # launchers that are kept for other sandboxes
+_MESSAGE = 2**17  # bytes; more than a message has
 _START_TIMEOUT = 20.0  # seconds until a sandbox says it is ready; it takes 5 ms on an idle machine
-_DATAGRAM_LIMIT = 2**16  # bytes; the kernel's default for the whole socket is some 200 KiB
 # Under another name, so that the __init__ of the package is not run: it imports libraries, which take time.
 _LAUNCH = (
     "import os, socket, sys, types; environments = sys.modules['environments'] = types.ModuleType('environments');"
@@ -49,12 +49,13 @@ class Launcher:
         """Whether the launcher has ended or was not started yet."""
         return self._control is None
 
-    def nest(self, cgroups: Sequence[Path]) -> tuple[Launcher, int]:
-        """Start a launcher in cgroups, and return it with the descriptor that its reply comes from."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            reply = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroups]}, [theirs.fileno()])
-        return Launcher(ours), reply
+    def nest(self, cgroups: Sequence[Path]) -> Launcher:
+        """Start a launcher in cgroups, and return it; it takes a while until it is there."""
+        return Launcher(self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroups]}))
+
+    def wait_until_nested(self) -> None:
+        """Wait until a launcher of :meth:`nest` is in its cgroups; raises EnvironmentFault if it is not."""
+        parse(self._connection().recv(_MESSAGE))
 
     def _connection(self) -> socket.socket:
         if self._control is None:
@@ -76,16 +77,13 @@ class Launcher:
         return self._control
 
     def send(self, request: Mapping[str, Any], fds: Sequence[int]) -> None:
-        """Send a request, in a file where it is too long for a datagram."""
-        message = json.dumps(request).encode()
+        """Send a request, in a file because it may be too long for a message."""
         try:
-            with contextlib.ExitStack() as stack:
-                if len(message) > _DATAGRAM_LIMIT:
-                    file = stack.enter_context(open(os.memfd_create("request"), "w+b", buffering=0))
-                    file.write(message)
-                    message, fds = launcher.IN_A_FILE, [*fds, file.fileno()]
+            with open(os.memfd_create("request"), "w+b", buffering=0) as file:
+                file.write(json.dumps(request).encode())
+                file.seek(0)
                 with self._lock:
-                    socket.send_fds(self._connection(), [message], list(fds))
+                    socket.send_fds(self._connection(), [b"request"], [*fds, file.fileno()])
         except OSError as error:
             raise EnvironmentFault(f"a request cannot be sent to the sandbox launcher: {error}") from error
 
@@ -93,17 +91,16 @@ class Launcher:
         """Send a request and return its reply."""
         return receive(self.begin(request, fds))
 
-    def begin(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> int:
-        """Send a request and return the file descriptor that its reply will come from."""
-        read, write = os.pipe()
-        try:
-            self.send(request, [write, *fds])
-        except BaseException:
-            os.close(read)
-            raise
-        finally:
-            os.close(write)
-        return read
+    def begin(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> socket.socket:
+        """Send a request and return the socket that its reply will come from."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                self.send(request, [theirs.fileno(), *fds])
+            except BaseException:
+                ours.close()
+                raise
+        return ours
 
     def host_command(self, argv: Sequence[str]) -> bytes:
         """Run a command over sandbox files on the host, as root over them, and return what it prints."""
@@ -113,7 +110,10 @@ class Launcher:
         ):
             request = {"operation": "host_command", "argv": list(argv)}
             answer = self.ask(request, [output.fileno(), errors.fileno()])
-            check_host_command(argv, answer["exit_code"], errors)
+            if answer["exit_code"] != 0:
+                errors.seek(0)
+                reason = errors.read().decode("utf-8", "replace")[-2000:].strip()
+                raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {reason}")
             output.seek(0)
             return output.read()
 
@@ -153,58 +153,31 @@ class Launcher:
                 self._process = None
 
 
-def check_host_command(argv: Sequence[str], exit_code: int, errors: BinaryIO) -> None:
-    """Raise :class:`EnvironmentFault` with the error output of a command if it failed."""
-    if exit_code != 0:
-        errors.seek(0)
-        reason = errors.read().decode("utf-8", "replace")[-2000:].strip()
-        raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {reason}")
-
-
-def send_tar(begin: Callable[..., int], write: Callable[[BinaryIO], object], *, writable: bool = False) -> None:
-    """Have a worker unpack a tar in a sandbox.
+def receive(reply: socket.socket, timeout: float | None = None) -> dict[str, Any]:
+    """Read a reply to its end; a file descriptor that comes with it is its ``fd``.
 
     Args:
-        begin: Sends a request, given its name, descriptors and fields, and returns where the reply comes from.
-        write: Writes the tar into a pipe.
-        writable: Let every user write the directories of the tar that exist.
-
-    Raises:
-        EnvironmentFault: It could not be unpacked.
-    """
-    read, write_end = os.pipe()
-    with os.fdopen(write_end, "wb") as stream:
-        try:
-            reply = begin("unpack", [read], writable=writable)
-        finally:
-            os.close(read)
-        with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
-            write(stream)
-            stream.flush()
-        with contextlib.suppress(BrokenPipeError):
-            stream.close()
-    receive(reply)
-
-
-def receive(reply: int, timeout: float | None = None) -> dict[str, Any]:
-    """Read a reply to its end.
-
-    Args:
-        reply: The descriptor it comes from, which is closed.
-        timeout: Seconds until it has to begin.
+        reply: The socket it comes from, which is closed.
+        timeout: Seconds until it has to come.
 
     Raises:
         EnvironmentFault: The request failed.
     """
-    with os.fdopen(reply, "rb") as file:
-        poll = select.poll()
-        poll.register(reply, select.POLLIN)
-        if timeout is not None and not poll.poll(timeout * 1000):
-            raise EnvironmentFault(f"the worker for a sandbox did not reply within {timeout:.0f} s")
-        text = file.read()
-    if not text:
-        raise EnvironmentFault("the worker for a sandbox died without a reply")
-    answer: dict[str, Any] = json.loads(text)
+    text, fds = b"", []
+    with reply:
+        reply.settimeout(timeout)
+        try:
+            while (received := socket.recv_fds(reply, _MESSAGE, 1))[0]:
+                text += received[0]
+                fds += received[1]
+        except TimeoutError:
+            raise EnvironmentFault(f"the worker for a sandbox did not reply within {timeout:.0f} s") from None
+    return {**parse(text), **({"fd": fds[0]} if fds else {})}
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """Return a reply, which is empty if its worker has died; raises EnvironmentFault if the request failed."""
+    answer: dict[str, Any] = json.loads(text) if text else {"failure": "the worker died without a reply"}
     if "failure" in answer:
         raise EnvironmentFault(f"the sandbox failed: {answer['failure']}")
     return answer
@@ -257,7 +230,7 @@ class LauncherPool:
         self._tree = tree
         self._lock = threading.Lock()
         self._made = 0
-        self._spare: tuple[PooledLauncher, int] | None = None
+        self._spare: PooledLauncher | None = None
         self._used: list[PooledLauncher] = []
         self._idle: list[PooledLauncher] = []
         if tree is not None:
@@ -268,14 +241,13 @@ class LauncherPool:
         """Whether the kernel enforces limits here."""
         return self._tree is not None
 
-    def _make(self, tree: CgroupTree) -> tuple[PooledLauncher, int]:
+    def _make(self, tree: CgroupTree) -> PooledLauncher:
         self._made += 1
         try:
             cgroup = tree.make(f"sandbox-{self._made}")
         except OSError as error:
             raise EnvironmentFault(f"no cgroup can be made for a sandbox: {error}") from error
-        launcher, reply = self._launcher.nest(cgroup.directories)
-        return PooledLauncher(launcher, cgroup), reply
+        return PooledLauncher(self._launcher.nest(cgroup.directories), cgroup)
 
     def acquire(self, *, processes: int, memory: int, cpus: float | None) -> PooledLauncher:
         """Return a launcher for one sandbox; the kernel enforces the limits where there are cgroups.
@@ -296,9 +268,8 @@ class LauncherPool:
                 if pooled.limits == limits:
                     self._idle.remove(pooled)
                     return pooled
-            pooled, reply = self._spare or self._make(self._tree)
-            self._spare = None
-            receive(reply)
+            pooled, self._spare = self._spare or self._make(self._tree), None
+            pooled.launcher.wait_until_nested()
             assert pooled.cgroup is not None
             try:
                 pooled.cgroup.limit(processes=processes, memory=memory, cpus=cpus)
@@ -324,8 +295,8 @@ class LauncherPool:
         with self._lock, contextlib.suppress(EnvironmentFault):
             spare, self._spare, self._tree = self._spare, None, None
             if spare is not None:
-                receive(spare[1])
-                self._used.append(spare[0])
+                spare.launcher.wait_until_nested()
+                self._used.append(spare)
             for pooled in self._used:
                 pooled.launcher.close()  # All first, because the kernel takes milliseconds for each to end.
             for pooled in self._used:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.egress import PROXY_PORT, PROXY_VARIABLES, EgressGate
 from pytest_evocode.errors import EnvironmentFault
@@ -35,29 +35,17 @@ class SandboxNetwork:
         """The variables by which programs find the way out."""
         return {} if self.gate is None else PROXY_VARIABLES
 
-    def open(self, begin: Callable[..., int]) -> None:
-        """Serve the proxy's port of a sandbox that has been started; ``begin`` sends it a request."""
+    def open(self, ask: Callable[..., dict[str, Any]]) -> None:
+        """Serve the proxy's port of a sandbox that has been started; ``ask`` has a worker do something in it."""
         if self.gate is None:
             return
         if self._proxy is None:
             raise EnvironmentFault("this sandbox has no proxy, which its allowlist needs")
         from pytest_evocode.environments.egress.proxy import ServedEnvironment
 
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours:
-            with theirs:
-                control = theirs.fileno()
-                begin("listen", [control], control=control, port=PROXY_PORT)
-            ours.settimeout(_LISTENING)
-            try:
-                message, fds, _, _ = socket.recv_fds(ours, 2**16, 1)
-            except TimeoutError:
-                raise EnvironmentFault("a sandbox could not be given the proxy's port") from None
-        if not fds:
-            why = message.decode("utf-8", "replace")
-            raise EnvironmentFault(f"a sandbox could not be given the proxy's port {PROXY_PORT}: {why}")
+        listener = socket.socket(fileno=ask("listen", timeout=_LISTENING, port=PROXY_PORT)["fd"])
         self._served = self._served or ServedEnvironment(self._proxy(), self.gate)
-        self._served.listen(socket.socket(fileno=fds[0]))
+        self._served.listen(listener)
 
     def close(self) -> None:
         """End all connections."""

@@ -1,90 +1,22 @@
-"""A command's output, from a pipe that a background process may hold open for ever or from a pseudo-terminal.
-
-It ends with lines about the limits that were passed.
-"""
+"""The terminal of a program in a sandbox, and the lines about limits that end a command's output."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import select
 import termios
 import threading
-import time
 
-from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.sandbox.cgroups import Cgroup
-from pytest_evocode.environments.sandbox.watch import killed_for_memory, lock, refused_processes
-
-
-def collect(output: int, reply: int, into: CappedOutput, deadline: float | None) -> bool:
-    """Read a command's output until the command's reply comes.
-
-    Args:
-        output: The reading end of the output's pipe.
-        reply: The reading end of the reply's pipe.
-        into: Takes the output.
-        deadline: By ``time.monotonic``; None for no limit.
-
-    Returns:
-        Whether the reply came before the deadline.
-    """
-    poll = select.poll()
-    poll.register(output, select.POLLIN)
-    poll.register(reply, select.POLLIN)
-    os.set_blocking(output, False)
-    ended = False
-    # Bytes that can be in the pipe when the command ends; what a background process adds later is not its output.
-    still_in_pipe = 2**20
-    while True:
-        # Once the command has ended, only what is already in the pipe is its output.
-        wait = 0.0 if ended else (None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000)
-        events = dict(poll.poll(wait))
-        if not events:
-            return ended
-        if reply in events:
-            ended = True
-            poll.unregister(reply)
-        if output in events:
-            try:
-                chunk = os.read(output, 2**18)
-            except BlockingIOError:
-                chunk = b""
-            if chunk:
-                into.add(chunk)
-                still_in_pipe -= len(chunk) if ended else 0
-            else:
-                poll.unregister(output)
-            if ended and (not chunk or still_in_pipe <= 0):
-                return True
-
-
-def leave_open(output: int) -> None:
-    """Keep reading the output of processes that a command left running, in a thread.
-
-    If the pipe were closed, a service would die of SIGPIPE.
-    """
-    os.set_blocking(output, True)
-    probe = select.poll()
-    probe.register(output, select.POLLIN)
-    if probe.poll(0) and not os.read(output, 1):
-        os.close(output)
-        return
-
-    def drain() -> None:
-        with contextlib.suppress(OSError):
-            while os.read(output, 2**16):
-                pass
-        os.close(output)
-
-    threading.Thread(target=drain, daemon=True, name="evocode-drain").start()
+from pytest_evocode.environments.sandbox.processes import lock
+from pytest_evocode.environments.sandbox.watch import killed_for_memory, refused_processes
 
 
 class PseudoTerminal:
-    """Two connected ends of a terminal, as a context that closes both.
+    """Two connected ends of a terminal, as a context that closes the outer one.
 
-    It is a :class:`~pytest_evocode.environments.terminal.Remote`, by its outer end.
+    It is a :class:`~pytest_evocode.environments.terminal.Remote`, by its outer end. The inner end is to be closed once
+    a program has it, so that the outer one ends when the program does.
     """
 
     def __init__(self) -> None:
@@ -95,14 +27,7 @@ class PseudoTerminal:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.release()
         os.close(self._outer)
-
-    def release(self) -> None:
-        """Close the inner end in this process, so that the outer one ends when the program does."""
-        inner, self.inner = self.inner, -1
-        if inner >= 0:
-            os.close(inner)
 
     def fileno(self) -> int:
         """Return the file descriptor of the outer end."""

@@ -13,13 +13,14 @@ sandbox that writes faster than the floor's worth in a quarter of a second can f
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import signal
 import time
-from collections.abc import Callable
 from typing import Any
+
+from .identity import enter_namespaces
+from .processes import lock, signal_inside
 
 _INTERVAL = 0.25  # seconds
 _SHARE = 20  # The time between two checks is at least this many times what a check takes.
@@ -132,24 +133,10 @@ class WatchedSandbox:
             os.close(fd)
 
 
-def lock(notes: int) -> int:
-    """Wait until nobody else signals a sandbox's processes, and lock that out until the returned descriptor is closed.
-
-    Two kills at once would be about each other, and one that still goes on would hit the next command. The lock is that
-    of the kernel on a file in memory, and not one of ``filelock``, because the launcher has the standard library only.
-    """
-    # Opened anew, because descriptors of one open file share its lock.
-    own = os.open(f"/proc/self/fd/{notes}", os.O_RDWR)
-    fcntl.flock(own, fcntl.LOCK_EX)
-    return own
-
-
 class Watch:
     """All watched sandboxes of a launcher."""
 
-    def __init__(self, kill: Callable[[dict[str, Any], int], object]) -> None:
-        """Watch nothing yet; ``kill`` takes a request and a pidfd, in a forked worker that holds the lock."""
-        self._kill = kill
+    def __init__(self) -> None:
         self._all: list[WatchedSandbox] = []
         self._next = 0.0
 
@@ -196,7 +183,8 @@ class Watch:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             lock(watched.notes)
             os.write(watched.notes, f"{why}\n".encode())  # Before the kill, so that the killed command finds it.
-            self._kill(watched.request, watched.pidfd)
+            enter_namespaces(watched.pidfd, watched.request["namespaces"])
+            signal_inside(signal.SIGKILL)
         finally:
             os._exit(0)
 

@@ -1,0 +1,228 @@
+"""A running sandbox: its PID 1, the requests that workers carry out in it, and how its processes are signalled.
+
+No process inside can kill PID 1. Its session has it by a descriptor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_evocode.environments.sandbox import launcher as namespaces
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
+from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
+from pytest_evocode.environments.sandbox.launcher_client import PooledLauncher, receive
+from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
+from pytest_evocode.environments.sandbox.networks import SandboxNetwork
+from pytest_evocode.environments.sandbox.output import LimitNotes
+from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
+
+logger = logging.getLogger(__name__)
+
+KILLED = 137
+"""The exit code that a shell gives a killed command."""
+_DYING = 0.3  # seconds in which whatever kills every process of a sandbox gets from a program to PID 1
+_EXITING = 4  # the kernel's PF_EXITING
+_KILL_GRACE = 5.0  # seconds for the killed tree to be reaped
+_TAKING_PENDING = ("make_directories", "unpack", "remove")
+
+
+class RunningSandbox:
+    """A base class with what there is of a sandbox once it has started.
+
+    Args:
+        settings: What all sandboxes of the session share.
+        layers: Its files.
+        network: Its network.
+        cpus: How many CPUs it may use, None for all.
+        memory: How many bytes of memory it may use.
+    """
+
+    def __init__(
+        self, settings: SandboxSettings, layers: Layers, network: SandboxNetwork, *, cpus: float | None, memory: int
+    ) -> None:
+        self.layers = layers
+        self._settings = settings
+        self._network = network
+        self._cpus = cpus
+        self._memory = memory
+        self._pidfd = -1
+        self._pooled = PooledLauncher(settings.launcher)
+        self._notes = LimitNotes(memory, settings.limits.processes)
+        self._pending: list[str] = []
+        """Directories to be made along with what is done next."""
+        self._lock = threading.Lock()
+        self._signalling = threading.RLock()  # Two kills at once would kill each other.
+
+    def _launch_first(self) -> None:
+        """Start PID 1, in a launcher that keeps the limits."""
+        processes = self._settings.limits.processes
+        self._pooled = self._settings.launchers.acquire(processes=processes, memory=self._memory, cpus=self._cpus)
+        self._notes.open(self._pooled.cgroup)
+        self._pidfd = self._launch()
+        logger.debug("started a sandbox with its files in %s", self.layers.top)
+
+    def _launch(self) -> int:
+        argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
+        launcher = self._pooled.launcher
+        pid, pidfd = launcher.start_sandbox(argv)
+        covering = {"operation": "cover", "namespaces": self._namespaces, "rootless": self._settings.rootless}
+        try:
+            receive(launcher.begin(covering, [pidfd]))
+        except EnvironmentFault:
+            _end_first_process(pidfd)
+            raise
+        request = {
+            "operation": "watch",
+            "pid": pid,
+            "namespaces": self._namespaces,
+            "top": str(self.layers.top),
+            "free_disk": self._settings.limits.free_disk,
+            "processes": self._uncounted_processes,
+            "memory": self._memory,
+        }
+        self._settings.launcher.send(request, [pidfd, self._notes.fd])
+        return pidfd
+
+    @property
+    def _uncounted_processes(self) -> int | None:
+        """The limit of processes where no cgroup enforces it, else None."""
+        return None if self._pooled.cgroup is not None else self._settings.limits.processes
+
+    def _relaunch(self) -> None:
+        """End every process and keep the files, by killing PID 1, which no process inside can prevent."""
+        with self._lock:
+            if self._pidfd < 0:
+                raise EnvironmentFault("the sandbox is not running")
+            logger.info("starting the sandbox in %s again to be rid of its processes", self.layers.top)
+            _end_first_process(self._pidfd)
+            self._pidfd = self._launch()
+        self._network.open(self._ask)  # It is a new network.
+
+    @property
+    def _namespaces(self) -> int:
+        flags = CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | CLONE_NEWUTS
+        if self._settings.rootless:
+            flags |= CLONE_NEWUSER
+        if not self._network.is_shared:
+            flags |= namespaces.CLONE_NEWNET
+        return flags
+
+    def _begin(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> socket.socket:
+        """Send a request, and return the socket that the reply comes from."""
+        if operation not in _TAKING_PENDING and self._pending:
+            self._ask("make_directories")
+        with self._lock:
+            if self._pidfd < 0:
+                raise EnvironmentFault("the sandbox is not running")
+            _refuse_if_killed(self._pidfd)
+            if operation in _TAKING_PENDING:
+                arguments["pending"], self._pending = self._pending, []
+            request = {"operation": operation, "namespaces": self._namespaces, "rootless": self._settings.rootless}
+            # File operations stay out of the sandbox's cgroup, or a full one could not be emptied.
+            launcher = self._pooled.launcher if operation == "program" else self._settings.launcher
+            return launcher.begin({**request, **arguments}, [self._pidfd, *fds])
+
+    def _ask(
+        self, operation: str, fds: Sequence[int] = (), *, timeout: float | None = None, **arguments: Any
+    ) -> dict[str, Any]:
+        """Send a request and return the reply, which has to come within ``timeout`` seconds."""
+        reply = self._begin(operation, fds, **arguments)
+        with self._saying_if_killed():
+            return receive(reply, timeout)
+
+    @contextlib.contextmanager
+    def _saying_if_killed(self) -> Iterator[None]:
+        """Raise KilledFromOutside in place of a fault that comes of it."""
+        try:
+            yield
+        except EnvironmentFault:
+            _refuse_if_killed(self._pidfd, KILLED)
+            raise
+
+    def _require_running(self, exit_code: int) -> None:
+        """Raise EnvironmentFault where a program has ended, with this exit code, because the sandbox has."""
+        with self._lock:
+            if self._pidfd < 0:
+                raise EnvironmentFault("the sandbox was stopped while a command ran")
+            _refuse_if_killed(self._pidfd, exit_code)
+
+    def kill_processes(self) -> None:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        logger.debug("killing all processes of the sandbox in %s", self.layers.top)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with self._signalling:
+            if not self._ask("signal", [self._notes.fd], signal=number)["done"]:
+                self._relaunch()
+
+    def _run_stopped(self, argv: Sequence[str]) -> None:
+        """Run a command on the host's files while everything in the sandbox is stopped."""
+        with self._signalling:
+            self._signal(signal.SIGSTOP)
+            try:
+                self._settings.launcher.host_command(argv)
+            finally:
+                self._signal(signal.SIGCONT)
+
+    def _end(self) -> bool:
+        """Kill everything; False where there was nothing to be killed."""
+        with self._lock:
+            pidfd, self._pidfd = self._pidfd, -1
+        if pidfd < 0:
+            return False
+        logger.debug("stopping the sandbox in %s", self.layers.top)
+        _end_first_process(pidfd)
+        self._network.close()
+        self._release_launcher()
+        return True
+
+    def _release_launcher(self) -> None:
+        with self._lock:
+            pooled, self._pooled = self._pooled, PooledLauncher(self._settings.launcher)
+        self._settings.launchers.release(pooled)
+        self._notes.close()
+
+
+def _end_first_process(pidfd: int) -> None:
+    """Kill a PID 1, and with it every process of its namespace; the descriptor is closed."""
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    select.select([pidfd], [], [], _KILL_GRACE)
+    os.close(pidfd)
+
+
+def _refuse_if_killed(pidfd: int, exit_code: int | None = None) -> None:
+    """Raise :class:`~pytest_evocode.errors.KilledFromOutside` where PID 1 has ended without our doing.
+
+    With the ``exit_code`` of a program that was killed, there is some time for that, and it is enough that PID 1 has
+    begun to end: the kernel kills every other process of a sandbox from within the end of PID 1, which on a busy
+    machine is complete much later.
+    """
+    if pidfd < 0:  # It was ended by us.
+        return
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    was_killed = exit_code == KILLED
+    if poll.poll(_DYING * 1000 if was_killed else 0) or (was_killed and _is_exiting(pidfd)):
+        raise KilledFromOutside("the sandbox")
+
+
+def _is_exiting(pidfd: int) -> bool:
+    """Tell whether a process has begun to end, or has ended."""
+    try:
+        with open(f"/proc/self/fdinfo/{pidfd}") as lines:
+            pid = next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()  # Its name, in parentheses, may hold anything.
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return bool(int(fields[6]) & _EXITING)
