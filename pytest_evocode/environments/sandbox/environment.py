@@ -111,8 +111,11 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        packed = lay_over(sources)
-        self._unpack(lambda stream: pack(packed, target, stream, writable=writable), writable=writable)
+        self.put(lay_over(sources), target, writable=writable)
+
+    def put(self, members: Mapping[str, Path], target: str, *, writable: bool = False) -> None:
+        """Do as :meth:`upload` with files and directories of the host, by their paths in the target."""
+        self._unpack(lambda stream: pack(members, target, stream, writable=writable), writable=writable)
 
     def _unpack(self, write: Callable[[BinaryIO], object], *, writable: bool = False) -> None:
         """Have a worker unpack a tar, which is written into a pipe; with ``writable``, open its directories to all."""

@@ -99,22 +99,20 @@ def remove_paths(request: dict[str, Any]) -> dict[str, Any]:
         for _ in range(_TRIES):
             with contextlib.suppress(OSError):  # A running program has moved something meanwhile.
                 remove_path(path)
+            if not os.path.lexists(path):
                 break
     return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
 
 
 def make_directories(directories: Iterable[str]) -> None:
     """Make directories; anything else at their paths is replaced, a symlink too."""
+    os.umask(0o022)
     for path in directories:
-        parts = path.strip("/").split("/")
-        for depth in range(1, len(parts) + 1):
-            part = "/" + "/".join(parts[:depth])
-            if os.path.islink(part) or (os.path.lexists(part) and not os.path.isdir(part)):
-                os.unlink(part)
-            if not os.path.lexists(part):
-                os.mkdir(part)
-                os.chmod(part, 0o755)
-        os.chmod(path, 0o777)
+        here = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+        for name in path.strip("/").split("/"):
+            here = _enter(here, name, (-1, -1))
+        os.fchmod(here, 0o777)
+        os.close(here)
 
 
 def add_tree(archive: tarfile.TarFile, path: str, name: str) -> None:
@@ -174,7 +172,7 @@ def _enter(above: int, name: str, owner: tuple[int, int]) -> int:
         for _ in range(_TRIES):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
-            _remove_at(above, name)
+            remove_path(name, above)
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=above)
                 os.chown(name, *owner, dir_fd=above, follow_symlinks=False)
@@ -188,16 +186,8 @@ def _make_file(directory: int, name: str) -> int:
     for _ in range(_TRIES):
         with contextlib.suppress(FileExistsError):
             return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=directory)
-        _remove_at(directory, name)
+        remove_path(name, directory)
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), name)
-
-
-def _remove_at(directory: int, name: str) -> None:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        try:
-            os.unlink(name, dir_fd=directory)
-        except IsADirectoryError:
-            _remove_tree(name, directory)
 
 
 def file_status(request: dict[str, Any]) -> dict[str, Any]:
@@ -232,16 +222,16 @@ def list_directory(request: dict[str, Any], output: int) -> dict[str, Any]:
     return {}
 
 
-def remove_path(path: str) -> None:
-    """Delete whatever is at a path, if anything is; another process may be deleting the same."""
-    with contextlib.suppress(FileNotFoundError):
-        if os.path.isdir(path) and not os.path.islink(path):
-            _remove_tree(path)
-        elif os.path.lexists(path):
-            os.unlink(path)
+def remove_path(path: str, above: int | None = None) -> None:
+    """Delete whatever is at a path, which may be one from an open directory; another process may be doing the same."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        try:
+            os.unlink(path, dir_fd=above)
+        except IsADirectoryError:
+            _remove_tree(path, above)
 
 
-def _remove_tree(path: str, above: int | None = None) -> None:
+def _remove_tree(path: str, above: int | None) -> None:
     """Delete a directory tree of any depth, given by its path, which may be one from an open directory.
 
     ``shutil.rmtree`` recurses, and gives up where a path is too long to be used.

@@ -30,7 +30,7 @@ from pytest_evocode.environments.installing import (
 from pytest_evocode.environments.protocol import ExecResult, Installation
 from pytest_evocode.environments.sandbox.agent_layers import IMAGES, note_installation
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
-from pytest_evocode.environments.sandbox.build_context import stage
+from pytest_evocode.environments.sandbox.build_context import find_files
 from pytest_evocode.environments.sandbox.dockerfile import (
     CopyInstruction,
     DirectoryInstruction,
@@ -173,8 +173,8 @@ def _install(
             environment.start()
             if trusted:
                 with scratch_directory() as directory:
-                    Path(directory, PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
-                    environment.upload([Path(directory)], str(PurePosixPath(CERTIFICATES).parent))
+                    (directory / PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
+                    environment.upload([directory], str(PurePosixPath(CERTIFICATES).parent))
             done = environment.exec(install_script(installation, "sandbox"), timeout=_INSTALLING)
         if not done.ok:
             ending = f"did not end in {_INSTALLING:g} s" if done.timed_out else f"ended with exit code {done.exit_code}"
@@ -334,12 +334,11 @@ def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironme
     """Execute COPY or ADD by Docker's rules: the contents of a directory, and several sources only into a directory."""
     target = copy.target.rstrip("/") or "/"
     is_there = environment.exec(["test", "-d", target]).ok
-    with scratch_directory() as staging_name:
-        staging = Path(staging_name)
-        into_directory = stage(dockerfile, copy, staging, is_there or copy.target.endswith("/"))
+    with scratch_directory() as scratch:
+        members, into_directory = find_files(dockerfile, copy, scratch, is_there or copy.target.endswith("/"))
         parent = target if into_directory else os.path.dirname(target)
-        environment.upload([staging], parent)
-        copied = [os.path.join(parent, name) for name in os.listdir(staging)]
+        environment.put(members, parent)
+    copied = [os.path.join(parent, name) for name in {name.partition("/")[0] for name in members}]
     if into_directory and not is_there:
         copied.append(target)
     changes = []
