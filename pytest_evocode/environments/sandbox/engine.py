@@ -40,7 +40,6 @@ from pytest_evocode.environments.sandbox.snapshots import (
 )
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
-from pytest_evocode.tasks.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from pytest_evocode.environments.egress.proxy import EgressProxy
@@ -328,33 +327,9 @@ def _below_usr(path: Path) -> bool:
 def _probe(settings: SandboxSettings) -> None:
     """Start and stop one sandbox, to see whether that works here.
 
-    What has been seen to work is taken to work until the machine is started again or bubblewrap is replaced.
-
     Raises:
         EnvironmentUnavailable: It does not work; the message is bubblewrap's.
     """
-    worked, now = settings.state.parent / "worked", _surroundings(settings)
-    if now is not None and worked.is_file() and worked.read_text() == now:
-        return
-    _start_one(settings)
-    if now is not None:
-        write_atomically(worked, now)
-
-
-def _surroundings(settings: SandboxSettings) -> str | None:
-    """Describe what a sandbox depends on here; None where that cannot be told."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        # Containers on one machine differ in what they allow.
-        spaces = [os.stat(f"/proc/self/ns/{name}").st_ino for name in ("user", "mnt")]
-        changed = os.stat(settings.bwrap).st_mtime_ns
-    except OSError:
-        return None
-    here = [boot, *spaces, os.getuid(), settings.bwrap, changed, settings.rootless, settings.launchers.limited]
-    return " ".join(map(str, here))
-
-
-def _start_one(settings: SandboxSettings) -> None:
     with tempfile.TemporaryDirectory(dir=settings.state) as scratch:
         base = Path(scratch, "base")
         lay_base(base, ParsedDockerfile(Path("probe")))

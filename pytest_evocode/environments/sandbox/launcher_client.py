@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +50,14 @@ class Launcher:
         return self._control is None
 
     def nest(self, cgroups: Sequence[Path]) -> Launcher:
-        """Start a launcher in cgroups, and return it; it takes a while until it is there."""
-        return Launcher(self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroups]}))
-
-    def wait_until_nested(self) -> None:
-        """Wait until a launcher of :meth:`nest` is in its cgroups; raises EnvironmentFault if it is not."""
-        parse(self._connection().recv(_MESSAGE))
+        """Start a launcher in cgroups, and return it; raises EnvironmentFault where it cannot be moved there."""
+        control = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroups]})
+        try:
+            parse(control.recv(_MESSAGE))
+        except BaseException:
+            control.close()
+            raise
+        return Launcher(control)
 
     def _connection(self) -> socket.socket:
         if self._control is None:
@@ -216,38 +218,17 @@ class PooledLauncher:
 class LauncherPool:
     """The launchers of a session: each in a cgroup of its own, or one for all sandboxes without cgroups.
 
-    One is made in advance, and one that was left empty is taken again by who wants the same limits: to move a process
-    into a new cgroup takes the kernel 10 ms.
+    One that was left empty is taken again by who wants the same limits: to move a process into a new cgroup takes the
+    kernel 10 ms.
     """
 
     def __init__(self, launcher: Launcher, tree: CgroupTree | None) -> None:
-        """Start a spare launcher if there are cgroups.
-
-        Raises:
-            EnvironmentFault: No process can be moved into the tree's cgroups.
-        """
         self._launcher = launcher
         self._tree = tree
         self._lock = threading.Lock()
         self._made = 0
-        self._spare: PooledLauncher | None = None
         self._used: list[PooledLauncher] = []
         self._idle: list[PooledLauncher] = []
-        if tree is not None:
-            self._spare = self._make(tree)
-
-    @property
-    def limited(self) -> bool:
-        """Whether the kernel enforces limits here."""
-        return self._tree is not None
-
-    def _make(self, tree: CgroupTree) -> PooledLauncher:
-        self._made += 1
-        try:
-            cgroup = tree.make(f"sandbox-{self._made}")
-        except OSError as error:
-            raise EnvironmentFault(f"no cgroup can be made for a sandbox: {error}") from error
-        return PooledLauncher(self._launcher.nest(cgroup.directories), cgroup)
 
     def acquire(self, *, processes: int, memory: int, cpus: float | None) -> PooledLauncher:
         """Return a launcher for one sandbox; the kernel enforces the limits where there are cgroups.
@@ -258,7 +239,7 @@ class LauncherPool:
             cpus: How many CPUs may be used, None for all.
 
         Raises:
-            EnvironmentFault: A cgroup cannot be made or does not take the limits.
+            EnvironmentFault: A cgroup cannot be made, does not take the limits or no process.
         """
         with self._lock:
             if self._tree is None:
@@ -268,16 +249,13 @@ class LauncherPool:
                 if pooled.limits == limits:
                     self._idle.remove(pooled)
                     return pooled
-            pooled, self._spare = self._spare or self._make(self._tree), None
-            pooled.launcher.wait_until_nested()
-            assert pooled.cgroup is not None
+            self._made += 1
             try:
-                pooled.cgroup.limit(processes=processes, memory=memory, cpus=cpus)
-            except OSError as error:
-                pooled.close()
-                raise EnvironmentFault(f"a sandbox's cgroup does not take its limits: {error}") from error
-            self._spare = self._make(self._tree)
-            pooled = replace(pooled, limits=limits)
+                cgroup = self._tree.make(f"sandbox-{self._made}")
+                cgroup.limit(processes=processes, memory=memory, cpus=cpus)
+            except OSError as error:  # What was made is removed when this session ends.
+                raise EnvironmentFault(f"no cgroup with its limits can be made for a sandbox: {error}") from error
+            pooled = PooledLauncher(self._launcher.nest(cgroup.directories), cgroup, limits)
             self._used = [other for other in self._used if not other.launcher.closed] + [pooled]
             return pooled
 
@@ -291,12 +269,9 @@ class LauncherPool:
         pooled.close()
 
     def close(self) -> None:
-        """End the spare launcher and those of sandboxes that were not stopped, with everything that runs there."""
-        with self._lock, contextlib.suppress(EnvironmentFault):
-            spare, self._spare, self._tree = self._spare, None, None
-            if spare is not None:
-                spare.launcher.wait_until_nested()
-                self._used.append(spare)
+        """End all launchers that are in cgroups, with everything that runs there."""
+        with self._lock:
+            self._tree = None
             for pooled in self._used:
                 pooled.launcher.close()  # All first, because the kernel takes milliseconds for each to end.
             for pooled in self._used:
