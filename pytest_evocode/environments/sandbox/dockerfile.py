@@ -39,31 +39,25 @@ class CopyInstruction:
 
 @dataclass(frozen=True, slots=True)
 class RunInstruction:
-    """A RUN, as argv."""
+    """A RUN, as argv, or a WORKDIR or VOLUME, as what makes the directory."""
 
     line: int
     argv: tuple[str, ...]
     text: str
     env: Mapping[str, str]
     """The variables that ARG and ENV have set so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class DirectoryInstruction:
-    """A WORKDIR or VOLUME: a directory to be made."""
-
-    line: int
-    path: str
+    workdir: str
+    user: str
 
 
 @dataclass(slots=True)
 class ParsedDockerfile:
-    """What a Dockerfile does, in order, each step with the working directory and user that hold for it."""
+    """What a Dockerfile does, in order."""
 
     dockerfile: Path
     base: str = ""
     base_line: int = 1
-    steps: list[tuple[CopyInstruction | RunInstruction | DirectoryInstruction, str, str]] = field(default_factory=list)
+    steps: list[CopyInstruction | RunInstruction] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     workdir: str = "/"
     user: str = "0"
@@ -113,10 +107,9 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
                 replay.env.update(_assignments(value, known))
             case "WORKDIR":
                 replay.workdir = _join(replay.workdir, "".join(_split(value, known)))
-                replay.steps.append((DirectoryInstruction(line, replay.workdir), replay.workdir, "0"))
+                replay.steps.append(_make_directory(line, replay.workdir))
             case "VOLUME":
-                for path in _json_list(value) or _split(value, known):
-                    replay.steps.append((DirectoryInstruction(line, path), replay.workdir, "0"))
+                replay.steps += [_make_directory(line, path) for path in _json_list(value) or _split(value, known)]
             case "USER":
                 replay.user = "".join(_split(value, known)).partition(":")[0]
             case "SHELL":
@@ -125,9 +118,10 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
                 words = _json_list(value)
                 replay.entry_point = (*shell, value) if words is None else tuple(words)
             case "RUN":
-                replay.steps.append((_run(dockerfile, line, value, shell, known), replay.workdir, replay.user))
+                argv = _run(dockerfile, line, value, shell)
+                replay.steps.append(RunInstruction(line, argv, value, known, replay.workdir, replay.user))
             case "COPY" | "ADD":
-                replay.steps.append((_copy(dockerfile, line, name, value, known, replay.workdir), replay.workdir, "0"))
+                replay.steps.append(_copy(dockerfile, line, name, value, known, replay.workdir))
             case "ONBUILD":
                 raise NeedsDocker(dockerfile, line, f"{name} is not replayed")
             case _:
@@ -137,13 +131,16 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
     return replay
 
 
-def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...], env: Mapping[str, str]) -> RunInstruction:
+def _make_directory(line: int, path: str) -> RunInstruction:
+    return RunInstruction(line, ("mkdir", "-p", path), f"mkdir -p {path}", {}, "/", "0")
+
+
+def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...]) -> tuple[str, ...]:
     if value.startswith("--"):
         raise NeedsDocker(dockerfile, line, f"RUN {value.split()[0]} is not replayed")
     if match := _PACKAGE_MANAGER.search(value):
         raise NeedsDocker(dockerfile, line, f"'{match[0]}' installs into a base image, and the sandbox has none")
-    argv = _json_list(value)
-    return RunInstruction(line, tuple(argv or (*shell, value)), value, dict(env))
+    return tuple(_json_list(value) or (*shell, value))
 
 
 def _copy(

@@ -213,7 +213,8 @@ class SandboxEngine:
             user=image.user,
             env={**image.env, **env},
             network=network,
-            snapshot=snapshot,
+            # Copied and not used as a layer below, or later snapshots would depend on this one.
+            fill=None if snapshot is None else snapshot.copy_into,
             cpus=task.config.environment.cpus,
             memory_mb=task.config.environment.memory_mb,
         )

@@ -10,6 +10,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,13 +24,7 @@ from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, ke
 from pytest_evocode.environments.sandbox.launcher_client import receive
 from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.programs import SandboxPrograms
-from pytest_evocode.environments.sandbox.snapshots import (
-    PartOfLayer,
-    SandboxSnapshot,
-    copy_top_layer,
-    is_empty,
-    remove_tree,
-)
+from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_top_layer, remove_tree
 from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar
 from pytest_evocode.errors import EnvironmentFault, SnapshotGone, UnreadableFile
 from pytest_evocode.tasks import Network
@@ -54,7 +49,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         user: User,
         env: Mapping[str, str],
         network: Network | None,
-        snapshot: SandboxSnapshot | PartOfLayer | None = None,
+        fill: Callable[[Path], object] | None = None,
         cpus: float | None = None,
         memory_mb: int | None = None,
         top: Path | None = None,
@@ -68,7 +63,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             user: The user of commands that name none.
             env: The variables of image and task.
             network: As in ``task.toml``; None for none.
-            snapshot: A snapshot to start from.
+            fill: Puts files into the top layer, which is empty, before it starts.
             cpus: How many CPUs it may use, None for all.
             memory_mb: MiB of memory that it may use, None for the session's default.
             top: The top layer of an earlier sandbox, to continue with and to leave behind again.
@@ -84,7 +79,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             env={"PATH": PATH, "LANG": "C.UTF-8", **env},
         )
         self._memory_mb = memory_mb
-        self._snapshot = snapshot
+        self._fill = fill
         self._stays = top is not None
 
     def start(self) -> None:
@@ -92,9 +87,8 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         for name in ("root", "root-work", "usr", "usr-work"):
             (self.layers.top / name).mkdir(parents=True, mode=0o755, exist_ok=self._stays)
         try:
-            if self._snapshot is not None:
-                # Copied and not used as a layer below, or later snapshots would depend on this one.
-                self._snapshot.copy_into(self.layers.top)
+            if self._fill is not None:
+                self._fill(self.layers.top)
             self._launch_first()
         except EnvironmentFault:
             self._release_launcher()
@@ -134,8 +128,6 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        if source == "/logs/artifacts" and self._has_nothing_in(source):  # Nothing is mounted there.
-            return ()
         with self._packed(source) as stream:
             return unpack(stream, target, exclude=exclude)
 
@@ -153,11 +145,6 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
                 whole = not stream.read(1)
                 if whole:
                     receive(reply)
-
-    def _has_nothing_in(self, directory: str) -> bool:
-        """Tell whether a directory is empty in every layer, as far as the host can tell without following links."""
-        tops = [self.layers.top, *self.layers.below]
-        return all(is_empty(top / "root", directory) for top in tops)
 
     def read_files(self, limits: Mapping[str, int]) -> dict[str, FileContents]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -180,7 +167,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
 
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        self._pending += paths
+        self._ask("make_directories", paths=list(paths))
 
     def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
@@ -260,15 +247,14 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         if not snapshot.layer.is_dir():
             raise SnapshotGone(f"the snapshot {snapshot.layer} is gone")
         image = self.layers.below
-        part = None if only is None else PartOfLayer(snapshot, tuple(only), tuple(exact), image)
         fork = SandboxEnvironment(
             self._settings,
-            [*image, snapshot.layer] if part is None else image,
+            [*image, snapshot.layer] if only is None else image,
             workdir=self.workdir,
             user=self._user,
             env=self._env,
             network=network,
-            snapshot=part,
+            fill=None if only is None else partial(snapshot.carry_into, image, list(only), list(exact)),
             cpus=self._cpus,
             memory_mb=self._memory_mb,
         )

@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 import tarfile
-from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from .identity import look_up
@@ -104,15 +103,16 @@ def remove_paths(request: dict[str, Any]) -> dict[str, Any]:
     return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
 
 
-def make_directories(directories: Iterable[str]) -> None:
+def make_directories(request: dict[str, Any]) -> dict[str, Any]:
     """Make directories; anything else at their paths is replaced, a symlink too."""
     os.umask(0o022)
-    for path in directories:
+    for path in request["paths"]:
         here = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
         for name in path.strip("/").split("/"):
             here = _enter(here, name, (-1, -1))
         os.fchmod(here, 0o777)
         os.close(here)
+    return {}
 
 
 def add_tree(archive: tarfile.TarFile, path: str, name: str) -> None:

@@ -31,15 +31,9 @@ from pytest_evocode.environments.protocol import ExecResult, Installation
 from pytest_evocode.environments.sandbox.agent_layers import IMAGES, note_installation
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
 from pytest_evocode.environments.sandbox.build_context import find_files
-from pytest_evocode.environments.sandbox.dockerfile import (
-    CopyInstruction,
-    DirectoryInstruction,
-    ParsedDockerfile,
-    RunInstruction,
-    read_dockerfile,
-)
+from pytest_evocode.environments.sandbox.dockerfile import CopyInstruction, ParsedDockerfile, read_dockerfile
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
-from pytest_evocode.environments.sandbox.snapshots import remove_tree
+from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import BuildError, NeedsDocker
 from pytest_evocode.tasks import Task
@@ -119,8 +113,7 @@ class SandboxImages:
     def size(self, task: Task, installation: Installation | None) -> int:
         """Return the bytes of what was built for a task and installed on top."""
         layers = self.ensure(task, installation).layers
-        sizes = self._settings.launcher.host_command(["du", "-s", "-B1", "--", *map(str, layers)])
-        return sum(int(line.split()[0]) for line in sizes.splitlines())
+        return bytes_of(self._settings.launcher, *layers)
 
     def _ensure(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[SandboxImage, bool]:
         directory = _image_directory(self._settings, self._cache, task)
@@ -294,18 +287,13 @@ def _replay(
     try:
         with ending_when(cancelled, environment.stop):
             environment.start()
-            for step, workdir, user in replay.steps:
-                match step:
-                    case DirectoryInstruction():
-                        made = environment.exec(["mkdir", "-p", step.path], timeout=60)
-                        _expect(made, replay.dockerfile, step.line, f"mkdir -p {step.path}")
-                    case RunInstruction():
-                        left = max(0.1, deadline - time.monotonic())
-                        ran = environment.exec(list(step.argv), cwd=workdir, user=user, env=step.env, timeout=left)
-                        late = f"did not end in {timeout:g} s, the build's"
-                        _expect(ran, replay.dockerfile, step.line, step.text, late)
-                    case CopyInstruction():
-                        _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
+            for step in replay.steps:
+                if isinstance(step, CopyInstruction):
+                    _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
+                    continue
+                left = max(0.1, deadline - time.monotonic())
+                ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
+                _expect(ran, replay.dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
         keep_as_layer(settings, environment, building / "added")
     finally:
         environment.stop()
@@ -321,7 +309,7 @@ def keep_as_layer(settings: SandboxSettings, environment: SandboxEnvironment, la
     remove_tree(settings.launcher, environment.layers.top)
 
 
-def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: str = "did not end in time") -> None:
+def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: str = "") -> None:
     if not result.ok:
         ending = late if result.timed_out else f"ended with exit code {result.exit_code}"
         raise BuildError(

@@ -151,7 +151,7 @@ def _nest(request: dict[str, Any], session: socket.socket) -> None:
     main(session)
 
 
-#: Begun in the namespaces of the sandbox, with its pending directories made.
+#: Begun in the namespaces of the sandbox.
 _OPERATIONS_INSIDE: dict[str, Callable[..., dict[str, Any]]] = {
     "connect": processes.connect,
     "listen": processes.listen,
@@ -162,7 +162,7 @@ _OPERATIONS_INSIDE: dict[str, Callable[..., dict[str, Any]]] = {
     "write": files.write_files,
     "status": files.file_status,
     "list": files.list_directory,
-    "make_directories": lambda request: {},
+    "make_directories": files.make_directories,
 }
 _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "sweep": processes.sweep,
@@ -182,7 +182,6 @@ def _work(request: dict[str, Any], session: socket.socket, fds: list[int]) -> No
         if inside := _OPERATIONS_INSIDE.get(request["operation"]):
             pidfd, *fds = fds
             enter_namespaces(pidfd, request["namespaces"])
-            files.make_directories(request.get("pending", ()))
             answer = inside(request, *fds)
         elif request["operation"] == "program":
             answer = processes.run_program(request, session, *fds)

@@ -125,23 +125,21 @@ class Launcher:
         ready_read, ready_write = os.pipe()
         info_read, info_write = os.pipe()
         try:
-            self.send(
-                {"operation": "spawn", "argv": [argv[0], "--info-fd", "3", *argv[1:]]},
-                [ready_write, errors, info_write],
-            )
-            os.close(ready_write)
-            os.close(info_write)
-            ready_write = info_write = -1
-            if _read_line(ready_read, _START_TIMEOUT) != b"ready\n":
+            try:
+                argv = [argv[0], "--info-fd", "3", *argv[1:]]
+                self.send({"operation": "spawn", "argv": argv}, [ready_write, errors, info_write])
+            finally:
+                os.close(ready_write)
+                os.close(info_write)
+            if not select.select([ready_read], [], [], _START_TIMEOUT)[0] or os.read(ready_read, 64) != b"ready\n":
                 os.lseek(errors, 0, os.SEEK_SET)
                 reason = os.read(errors, 4096).decode("utf-8", "replace").strip() or "no reason given"
                 raise EnvironmentFault(f"bubblewrap did not start a sandbox: {reason}")
             pid = json.loads(os.read(info_read, 4096))["child-pid"]
             return pid, os.pidfd_open(pid)
         finally:
-            for fd in (errors, ready_read, ready_write, info_read, info_write):
-                if fd >= 0:
-                    os.close(fd)
+            for fd in (errors, ready_read, info_read):
+                os.close(fd)
 
     def close(self) -> None:
         """End the launcher, and with it every sandbox."""
@@ -183,19 +181,6 @@ def parse(text: bytes) -> dict[str, Any]:
     if "failure" in answer:
         raise EnvironmentFault(f"the sandbox failed: {answer['failure']}")
     return answer
-
-
-def _read_line(fd: int, timeout: float) -> bytes:
-    """Read to the first newline, the end or the timeout in seconds."""
-    poll = select.poll()
-    poll.register(fd, select.POLLIN | select.POLLHUP)
-    line = b""
-    while not line.endswith(b"\n") and poll.poll(timeout * 1000):
-        chunk = os.read(fd, 64)
-        if not chunk:
-            break
-        line += chunk
-    return line
 
 
 @dataclass(frozen=True, slots=True)

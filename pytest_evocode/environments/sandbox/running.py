@@ -31,7 +31,6 @@ KILLED = 137
 _DYING = 0.3  # seconds in which whatever kills every process of a sandbox gets from a program to PID 1
 _EXITING = 4  # the kernel's PF_EXITING
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped
-_TAKING_PENDING = ("make_directories", "unpack", "remove")
 
 
 class RunningSandbox:
@@ -56,8 +55,6 @@ class RunningSandbox:
         self._pidfd = -1
         self._pooled = PooledLauncher(settings.launcher)
         self._notes = LimitNotes(memory, settings.limits.processes)
-        self._pending: list[str] = []
-        """Directories to be made along with what is done next."""
         self._lock = threading.Lock()
         self._signalling = threading.RLock()  # Two kills at once would kill each other.
 
@@ -117,14 +114,10 @@ class RunningSandbox:
 
     def _begin(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> socket.socket:
         """Send a request, and return the socket that the reply comes from."""
-        if operation not in _TAKING_PENDING and self._pending:
-            self._ask("make_directories")
         with self._lock:
             if self._pidfd < 0:
                 raise EnvironmentFault("the sandbox is not running")
             _refuse_if_killed(self._pidfd)
-            if operation in _TAKING_PENDING:
-                arguments["pending"], self._pending = self._pending, []
             request = {"operation": operation, "namespaces": self._namespaces, "rootless": self._settings.rootless}
             # File operations stay out of the sandbox's cgroup, or a full one could not be emptied.
             launcher = self._pooled.launcher if operation == "program" else self._settings.launcher

@@ -104,11 +104,7 @@ class WatchedSandbox:
 
     def _files_in_memory(self) -> int:
         with contextlib.suppress(OSError):
-            shm = os.open("dev/shm", os.O_RDONLY, dir_fd=self._root)
-            try:
-                info = os.fstatvfs(shm)
-            finally:
-                os.close(shm)
+            info = os.statvfs(f"/proc/self/fd/{self._root}/dev/shm")
             return (info.f_blocks - info.f_bfree) * info.f_frsize
         return 0
 
@@ -121,16 +117,9 @@ class WatchedSandbox:
         return total
 
     def _read(self, path: str) -> bytes:
-        try:
-            fd = os.open(path, os.O_RDONLY, dir_fd=self._proc)
-        except OSError:
-            return b""
-        try:
-            return os.read(fd, 2**14)
-        except OSError:
-            return b""
-        finally:
-            os.close(fd)
+        with contextlib.suppress(OSError), open(f"/proc/self/fd/{self._proc}/{path}", "rb") as file:
+            return file.read()
+        return b""
 
 
 class Watch:
