@@ -153,10 +153,10 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             answer = self._ask("read", [contents.fileno()], files=list(limits.items()))
             contents.seek(0)
             for path, file in zip(limits, answer["files"], strict=True):
-                refused = file.get("refused")
-                found[path] = contents.read(file["size"]) if "size" in file else None
-                if refused is not None:
-                    found[path] = UnreadableFile(f"{path} is {refused}")
+                if isinstance(file, str):
+                    found[path] = UnreadableFile(f"{path} is {file}")
+                else:
+                    found[path] = None if file is None else contents.read(file)
         return found
 
     def remove(self, paths: Sequence[str]) -> None:

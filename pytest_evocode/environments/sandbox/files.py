@@ -64,21 +64,22 @@ def read_files(request: dict[str, Any], output: int) -> dict[str, Any]:
         return {"files": [_read_file(path, limit, target) for path, limit in request["files"]]}
 
 
-def _read_file(path: str, limit: int, target: BinaryIO) -> dict[str, Any]:
+def _read_file(path: str, limit: int, target: BinaryIO) -> int | str | None:
+    """Write the contents of a file, and return its size, why it is refused, or None where there is none."""
     try:
         fd = _open(path)
     except (FileNotFoundError, NotADirectoryError):
-        return {"missing": True}
+        return None
     except OSError as error:
-        return {"refused": "a symlink" if error.errno == errno.ELOOP else str(error.strerror)}
+        return "a symlink" if error.errno == errno.ELOOP else str(error.strerror)
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            return {"refused": "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"}
+            return "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"
         if info.st_size > limit:
-            return {"refused": f"{info.st_size} bytes long, over the limit of {limit}"}
+            return f"{info.st_size} bytes long, over the limit of {limit}"
         with open(fd, "rb", closefd=False) as file:
-            return {"size": target.write(file.read(limit))}
+            return target.write(file.read(limit))
     finally:
         os.close(fd)
 

@@ -50,17 +50,9 @@ def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
 
 def _host_command(request: dict[str, Any], output: int, errors: int) -> dict[str, Any]:
     """Run a command on the host's files as their root, to copy, list or delete a sandbox's layers."""
-    child = os.fork()
-    if child == 0:
-        try:
-            own_user_namespace()
-            os.dup2(output, 1)
-            os.dup2(errors, 2)
-            os.execvp(request["argv"][0], request["argv"])
-        except BaseException as error:
-            os.write(errors, str(error).encode())
-        finally:
-            os._exit(127)
+    own_user_namespace()
+    streams = [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, errors, 2)]
+    child = os.posix_spawnp(request["argv"][0], request["argv"], os.environ, file_actions=streams)
     _, status = os.waitpid(child, 0)
     return {"exit_code": os.waitstatus_to_exitcode(status)}
 

@@ -12,8 +12,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments.sandbox import launcher
@@ -38,26 +36,34 @@ _LAUNCHER_ENV = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 class Launcher:
     """The session's side of the launcher process, which is started on first use."""
 
-    def __init__(self, control: socket.socket | None = None) -> None:
-        """Start nothing yet; ``control`` is the socket of a launcher that already runs."""
+    def __init__(
+        self,
+        control: socket.socket | None = None,
+        cgroup: Cgroup | None = None,
+        limits: LauncherLimits | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            control: The socket of a launcher that already runs.
+            cgroup: The cgroup that it has for itself.
+            limits: What that is limited to.
+        """
+        self.cgroup = cgroup
+        self.limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
 
-    @property
-    def closed(self) -> bool:
-        """Whether the launcher has ended or was not started yet."""
-        return self._control is None
-
-    def nest(self, cgroups: Sequence[Path]) -> Launcher:
-        """Start a launcher in cgroups, and return it; raises EnvironmentFault where it cannot be moved there."""
-        control = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroups]})
+    def nest(self, cgroup: Cgroup, limits: LauncherLimits) -> Launcher:
+        """Start a launcher in a cgroup, and return it; raises EnvironmentFault where it cannot be moved there."""
+        control = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroup.directories]})
         try:
             parse(control.recv(_MESSAGE))
         except BaseException:
             control.close()
             raise
-        return Launcher(control)
+        return Launcher(control, cgroup, limits)
 
     def _connection(self) -> socket.socket:
         if self._control is None:
@@ -183,23 +189,6 @@ def parse(text: bytes) -> dict[str, Any]:
     return answer
 
 
-@dataclass(frozen=True, slots=True)
-class PooledLauncher:
-    """The launcher that starts one sandbox and its commands, and the cgroup that launcher is in."""
-
-    launcher: Launcher
-    cgroup: Cgroup | None = None
-    limits: LauncherLimits | None = None
-    """What its cgroup is limited to."""
-
-    def close(self) -> None:
-        """End the launcher and remove its cgroup, if it has one of its own."""
-        if self.cgroup is not None:
-            self.launcher.close()
-            with contextlib.suppress(OSError):  # It is tried again when this session ends, and by the next one.
-                self.cgroup.remove()
-
-
 class LauncherPool:
     """The launchers of a session: each in a cgroup of its own, or one for all sandboxes without cgroups.
 
@@ -212,10 +201,10 @@ class LauncherPool:
         self._tree = tree
         self._lock = threading.Lock()
         self._made = 0
-        self._used: list[PooledLauncher] = []
-        self._idle: list[PooledLauncher] = []
+        self._nested: set[Launcher] = set()
+        self._idle: list[Launcher] = []
 
-    def acquire(self, *, processes: int, memory: int, cpus: float | None) -> PooledLauncher:
+    def acquire(self, *, processes: int, memory: int, cpus: float | None) -> Launcher:
         """Return a launcher for one sandbox; the kernel enforces the limits where there are cgroups.
 
         Args:
@@ -228,36 +217,47 @@ class LauncherPool:
         """
         with self._lock:
             if self._tree is None:
-                return PooledLauncher(self._launcher)
+                return self._launcher
             limits = (processes, memory, cpus)
-            for pooled in self._idle:
-                if pooled.limits == limits:
-                    self._idle.remove(pooled)
-                    return pooled
+            for launcher in self._idle:
+                if launcher.limits == limits:
+                    self._idle.remove(launcher)
+                    return launcher
             self._made += 1
             try:
                 cgroup = self._tree.make(f"sandbox-{self._made}")
                 cgroup.limit(processes=processes, memory=memory, cpus=cpus)
             except OSError as error:  # What was made is removed when this session ends.
                 raise EnvironmentFault(f"no cgroup with its limits can be made for a sandbox: {error}") from error
-            pooled = PooledLauncher(self._launcher.nest(cgroup.directories), cgroup, limits)
-            self._used = [other for other in self._used if not other.launcher.closed] + [pooled]
-            return pooled
+            launcher = self._launcher.nest(cgroup, limits)
+            self._nested.add(launcher)
+            return launcher
 
-    def release(self, pooled: PooledLauncher) -> None:
+    def release(self, launcher: Launcher) -> None:
         """Keep a launcher for another sandbox if nothing else is left in its cgroup, else close it."""
-        if pooled.cgroup is not None and pooled.cgroup.has_only_one_process():
-            with self._lock:
-                if self._tree is not None and len(self._idle) < _IDLE_LIMIT:
-                    self._idle.append(pooled)
-                    return
-        pooled.close()
+        if launcher.cgroup is None:
+            return
+        reusable = launcher.cgroup.has_only_one_process()
+        with self._lock:
+            if reusable and self._tree is not None and len(self._idle) < _IDLE_LIMIT:
+                self._idle.append(launcher)
+                return
+            self._nested.discard(launcher)
+        _close_nested(launcher)
 
     def close(self) -> None:
         """End all launchers that are in cgroups, with everything that runs there."""
         with self._lock:
             self._tree = None
-            for pooled in self._used:
-                pooled.launcher.close()  # All first, because the kernel takes milliseconds for each to end.
-            for pooled in self._used:
-                pooled.close()
+            for launcher in self._nested:
+                launcher.close()  # All first, because the kernel takes milliseconds for each to end.
+            while self._nested:
+                _close_nested(self._nested.pop())
+
+
+def _close_nested(launcher: Launcher) -> None:
+    """End a launcher and remove its cgroup."""
+    launcher.close()
+    if launcher.cgroup is not None:
+        with contextlib.suppress(OSError):  # It is tried again when this session ends, and by the next one.
+            launcher.cgroup.remove()

@@ -123,11 +123,9 @@ def _become_program(
         default_signals()
         program = request["argv"][0]
         os.execvpe(program, request["argv"], env)
-    except FileNotFoundError as error:
-        os.write(complaint, str(error).encode("utf-8", "replace")[:4096])
-        os._exit(127 if program else 126)
     except BaseException as error:
         os.write(complaint, str(error).encode("utf-8", "replace")[:4096])
+        os._exit(127 if program and isinstance(error, FileNotFoundError) else 126)
     finally:
         os._exit(126)
 

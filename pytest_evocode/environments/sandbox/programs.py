@@ -10,12 +10,13 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, MutableSet, Sequence
 from dataclasses import replace
-from typing import Any
 
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
+from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.output import PseudoTerminal
 from pytest_evocode.environments.sandbox.running import RunningSandbox
 from pytest_evocode.environments.sandbox.running_program import SandboxProgram
@@ -31,14 +32,29 @@ class SandboxPrograms(EntryPointEnvironment, RunningSandbox):
     """A base class with what runs in a sandbox.
 
     Args:
+        settings: What all sandboxes of the session share.
+        layers: Its files.
+        network: Its network.
+        cpus: How many CPUs it may use, None for all.
+        memory: How many bytes of memory it may use.
         workdir: The directory that commands start in.
         user: The user of commands that name none.
         env: The variables of image and task.
-        sandbox: The arguments of :class:`~pytest_evocode.environments.sandbox.running.RunningSandbox`.
     """
 
-    def __init__(self, *sandbox: Any, workdir: str, user: User, env: Mapping[str, str], **limits: Any) -> None:
-        super().__init__(*sandbox, **limits)
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        layers: Layers,
+        network: SandboxNetwork,
+        *,
+        cpus: float | None,
+        memory: int,
+        workdir: str,
+        user: User,
+        env: Mapping[str, str],
+    ) -> None:
+        super().__init__(settings, layers, network, cpus=cpus, memory=memory)
         self.workdir = workdir
         self._user = user
         self._env = env

@@ -18,7 +18,7 @@ from typing import Any
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
-from pytest_evocode.environments.sandbox.launcher_client import PooledLauncher, receive
+from pytest_evocode.environments.sandbox.launcher_client import receive
 from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
 from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.output import LimitNotes
@@ -53,7 +53,7 @@ class RunningSandbox:
         self._cpus = cpus
         self._memory = memory
         self._pidfd = -1
-        self._pooled = PooledLauncher(settings.launcher)
+        self._launcher = settings.launcher
         self._notes = LimitNotes(memory, settings.limits.processes)
         self._lock = threading.Lock()
         self._signalling = threading.RLock()  # Two kills at once would kill each other.
@@ -61,18 +61,17 @@ class RunningSandbox:
     def _launch_first(self) -> None:
         """Start PID 1, in a launcher that keeps the limits."""
         processes = self._settings.limits.processes
-        self._pooled = self._settings.launchers.acquire(processes=processes, memory=self._memory, cpus=self._cpus)
-        self._notes.open(self._pooled.cgroup)
+        self._launcher = self._settings.launchers.acquire(processes=processes, memory=self._memory, cpus=self._cpus)
+        self._notes.open(self._launcher.cgroup)
         self._pidfd = self._launch()
         logger.debug("started a sandbox with its files in %s", self.layers.top)
 
     def _launch(self) -> int:
         argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
-        launcher = self._pooled.launcher
-        pid, pidfd = launcher.start_sandbox(argv)
+        pid, pidfd = self._launcher.start_sandbox(argv)
         covering = {"operation": "cover", "namespaces": self._namespaces, "rootless": self._settings.rootless}
         try:
-            receive(launcher.begin(covering, [pidfd]))
+            receive(self._launcher.begin(covering, [pidfd]))
         except EnvironmentFault:
             _end_first_process(pidfd)
             raise
@@ -91,7 +90,7 @@ class RunningSandbox:
     @property
     def _uncounted_processes(self) -> int | None:
         """The limit of processes where no cgroup enforces it, else None."""
-        return None if self._pooled.cgroup is not None else self._settings.limits.processes
+        return None if self._launcher.cgroup is not None else self._settings.limits.processes
 
     def _relaunch(self) -> None:
         """End every process and keep the files, by killing PID 1, which no process inside can prevent."""
@@ -120,7 +119,7 @@ class RunningSandbox:
             _refuse_if_killed(self._pidfd)
             request = {"operation": operation, "namespaces": self._namespaces, "rootless": self._settings.rootless}
             # File operations stay out of the sandbox's cgroup, or a full one could not be emptied.
-            launcher = self._pooled.launcher if operation == "program" else self._settings.launcher
+            launcher = self._launcher if operation == "program" else self._settings.launcher
             return launcher.begin({**request, **arguments}, [self._pidfd, *fds])
 
     def _ask(
@@ -180,8 +179,8 @@ class RunningSandbox:
 
     def _release_launcher(self) -> None:
         with self._lock:
-            pooled, self._pooled = self._pooled, PooledLauncher(self._settings.launcher)
-        self._settings.launchers.release(pooled)
+            launcher, self._launcher = self._launcher, self._settings.launcher
+        self._settings.launchers.release(launcher)
         self._notes.close()
 
 

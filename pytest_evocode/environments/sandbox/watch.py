@@ -67,19 +67,14 @@ class WatchedSandbox:
 
     def killed_by(self, pid: int) -> None:
         """Remember the worker process that kills its processes."""
+        if self._killer >= 0:
+            os.close(self._killer)
         self._killer = os.pidfd_open(pid)
 
     @property
     def is_being_killed(self) -> bool:
         """Whether a worker is still killing its processes."""
-        if self._killer >= 0:
-            poll = select.poll()
-            poll.register(self._killer, select.POLLIN)
-            if not poll.poll(0):
-                return True
-            os.close(self._killer)
-            self._killer = -1
-        return False
+        return self._killer >= 0 and not select.select([self._killer], [], [], 0)[0]
 
     def offence(self) -> str | None:
         """Return the line that says which limit it is above; None when it is above none, or is not counted here."""
@@ -146,13 +141,10 @@ class Watch:
             self._next = time.monotonic() + max(_INTERVAL, _SHARE * (time.thread_time() - started))
 
     def _look(self) -> None:
-        ended = select.poll()
-        for watched in self._all:
-            ended.register(watched.pidfd, select.POLLIN)
-        gone = {fd for fd, _ in ended.poll(0)}
-        for watched in [watched for watched in self._all if watched.pidfd in gone]:
-            self._all.remove(watched)
-            watched.close()
+        for watched in [*self._all]:
+            if select.select([watched.pidfd], [], [], 0)[0]:  # It has ended.
+                self._all.remove(watched)
+                watched.close()
         for watched in self._all:
             if not watched.is_being_killed and (offence := watched.offence()):
                 self._end(watched, offence)
