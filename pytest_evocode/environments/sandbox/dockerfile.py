@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ _PROMISED = {
     "openjdk": "java", "eclipse-temurin": "java", "maven": "mvn", "gradle": "gradle", "php": "php", "perl": "perl",
 }  # fmt: skip
 _PACKAGE_MANAGER = re.compile(r"\b(apt-get|apt|apk|dnf|yum|microdnf|zypper|pacman)\s+(-\S+\s+)*(install|add|update|-S)")
-_WITHOUT_EFFECT = {"LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
+_WITHOUT_EFFECT = {"COMMENT", "LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
 _HERE_DOCUMENT = re.compile(r"<<-?[\"']?[A-Za-z_]")
 _DEFAULT = re.compile(r"\$\{\w+:[^}]*\}")
 _COPY_OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
@@ -78,6 +78,7 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
         BuildError: It has a mistake.
     """
     from dockerfile_parse import DockerfileParser
+    from dockerfile_parse.util import extract_key_values
 
     with dockerfile.open("rb") as file:
         structure = DockerfileParser(fileobj=file).structure
@@ -88,8 +89,6 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
         line, name, value = entry["startline"] + 1, entry["instruction"].upper(), entry["value"]
         known = {"PATH": PATH, **arguments, **replay.env}
         match name:
-            case "COMMENT":
-                continue
             case _ if name in _WITHOUT_EFFECT:
                 continue
             case "RUN" | "COPY" | "ADD" if _HERE_DOCUMENT.search(value):
@@ -104,7 +103,8 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
                 key, _, default = value.strip().partition("=")
                 arguments[key] = "".join(_split(default, known))
             case "ENV":
-                replay.env.update(_assignments(value, known))
+                # Of the old form, too: `ENV A the rest`.
+                replay.env.update(extract_key_values(env_replace=True, args=known, envs={}, instruction_value=value))
             case "WORKDIR":
                 replay.workdir = _join(replay.workdir, "".join(_split(value, known)))
                 replay.steps.append(_make_directory(line, replay.workdir))
@@ -186,10 +186,3 @@ def _split(value: str, known: Mapping[str, str]) -> list[str]:
     from dockerfile_parse.util import WordSplitter
 
     return [word for word in WordSplitter(value, args=dict(known)).split() if word is not None]
-
-
-def _assignments(value: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of ``ENV A=1 B=2``, or of the old ``ENV A the rest``."""
-    from dockerfile_parse.util import extract_key_values
-
-    yield from extract_key_values(env_replace=True, args=dict(known), envs={}, instruction_value=value)

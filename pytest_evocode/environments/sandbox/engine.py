@@ -83,9 +83,8 @@ class SandboxEngine:
         self._proxy: EgressProxy | None = None
         self._removals = Removals()
         self._limits = limits
-        below_usr = tuple(
-            path for path in {*(p.resolve() for p in hidden), self._cache} if path.is_dir() and _below_usr(path)
-        )
+        private = {*(path.resolve() for path in hidden), self._cache}
+        below_usr = tuple(path for path in private if path.is_dir() and Path("/usr") in path.parents)
         self.memory = machine = memory_of_session()
         reasons: list[str] = []
         ways = ((False, True) if os.getuid() == 0 else (True,)) if rootless is None else (rootless,)
@@ -173,14 +172,13 @@ class SandboxEngine:
 
     def _release_state(self) -> None:
         self._settings.launchers.close()
-        tree, self._tree = self._tree, None
+        self._tree = None
         state = self._settings.state
         with leftovers.claim(state.parent):
-            if tree is None or tree.remove():
-                self._removals.attempt(f"sandbox files {state}", partial(leftovers.throw_away, state.parent, state))
             if self._state_lock is not None:
                 self._state_lock.release()
                 self._state_lock = None
+            self._removals.attempt(f"sandbox files {state}", partial(leftovers.throw_away_state, state))
         self._removals.wait_again()
         self._empty_trash()
 
@@ -319,10 +317,6 @@ def memory_of_session() -> int:
     """Return the bytes of memory of the machine, or of what the cgroup of this process allows."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *memory_limits()])
-
-
-def _below_usr(path: Path) -> bool:
-    return Path("/usr") in path.parents
 
 
 def _probe(settings: SandboxSettings) -> None:

@@ -142,8 +142,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
                 os.close(write)
             with reply:
                 yield stream
-                whole = not stream.read(1)
-                if whole:
+                if not stream.read(1):
                     receive(reply)
 
     def read_files(self, limits: Mapping[str, int]) -> dict[str, FileContents]:
@@ -194,14 +193,12 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
 
     def list_directory(self, path: str, limit: int = 100_000) -> list[str]:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
-        with open(os.memfd_create("names"), "w+b", buffering=0) as names:
-            answer = self._ask("list", [names.fileno()], timeout=_FILES, path=path, limit=limit)
-            if "missing" in answer:
-                raise NotADirectoryError(f"there is no directory at {path}")
-            if "more" in answer:
-                raise OverflowError(f"{path} has more than {limit} names")
-            names.seek(0)
-            return sorted(os.fsdecode(name) for name in names.read().split(b"\0")[:-1])
+        answer = self._ask("list", timeout=_FILES, path=path, limit=limit)
+        if "missing" in answer:
+            raise NotADirectoryError(f"there is no directory at {path}")
+        if "more" in answer:
+            raise OverflowError(f"{path} has more than {limit} names")
+        return sorted(answer["names"])
 
     def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""

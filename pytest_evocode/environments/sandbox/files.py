@@ -206,21 +206,19 @@ def file_status(request: dict[str, Any]) -> dict[str, Any]:
     return {"status": {"kind": kind, "size": size, "mode": mode, "modified": found.st_mtime, "target": target}}
 
 
-def list_directory(request: dict[str, Any], output: int) -> dict[str, Any]:
-    """Write the names in a directory, each ended by a NUL, and reply whether there are more than the limit."""
-    names: list[bytes] = []
+def list_directory(request: dict[str, Any]) -> dict[str, Any]:
+    """Reply with the names in a directory, or that there are more than the limit."""
+    names: list[str] = []
     try:
         directory = os.open(request["path"], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         with os.scandir(directory) as entries:
             for entry in entries:
                 if len(names) >= request["limit"]:
                     return {"more": True}
-                names.append(os.fsencode(entry.name) + b"\0")
+                names.append(entry.name)
     except OSError:
         return {"missing": True}
-    with os.fdopen(output, "wb") as file:
-        file.write(b"".join(names))
-    return {}
+    return {"names": names}
 
 
 def remove_path(path: str, above: int | None = None) -> None:

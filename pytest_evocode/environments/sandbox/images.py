@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -160,15 +160,12 @@ def _install(
     logger.info("installing %s in %s", installation.name, building)
     env = {**image.env, **proxies()}
     trusted = certificates(installation)
-    environment = SandboxEnvironment(settings, image.layers, workdir="/", user="0", env=env, network="public")
-    try:
-        with ending_when(cancelled, environment.stop):
-            environment.start()
-            if trusted:
-                with scratch_directory() as directory:
-                    (directory / PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
-                    environment.upload([directory], str(PurePosixPath(CERTIFICATES).parent))
-            done = environment.exec(install_script(installation, "sandbox"), timeout=_INSTALLING)
+    with _making_layer(settings, image.layers, env, cancelled, building / "added") as environment:
+        if trusted:
+            with scratch_directory() as directory:
+                (directory / PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
+                environment.upload([directory], str(PurePosixPath(CERTIFICATES).parent))
+        done = environment.exec(install_script(installation, "sandbox"), timeout=_INSTALLING)
         if not done.ok:
             ending = f"did not end in {_INSTALLING:g} s" if done.timed_out else f"ended with exit code {done.exit_code}"
             where = (
@@ -176,10 +173,7 @@ def _install(
                 "Docker and run with --evocode-env=docker, or install what is missing here"
             )
             raise failed_installation(installation, where, done.output)
-        keep_as_layer(settings, environment, building / "added")
-        note_installation(building, installation.name)
-    finally:
-        environment.stop()
+    note_installation(building, installation.name)
 
 
 def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path:
@@ -215,26 +209,16 @@ def _build(
     logger.info("building the image of %s in %s", dockerfile, building)
     started = time.monotonic()
     replay = read_dockerfile(dockerfile)
-    _check_promise(replay)
-    lay_base(building / "base", replay)
-    _replay(settings, replay, building, timeout, cancelled)
-    seconds = time.monotonic() - started
-    image = {
-        "env": replay.env,
-        "workdir": replay.workdir,
-        "user": replay.user,
-        "entry_point": replay.entry_point,
-        "seconds": seconds,
-    }
-    (building / "image.json").write_text(json.dumps(image))
-    logger.info("built the image of %s in %.1f s", dockerfile, seconds)
-
-
-def _check_promise(replay: ParsedDockerfile) -> None:
     tool = replay.promised_tool
     if tool and not shutil.which(tool, path=PATH):
         why = f"FROM {replay.base} promises {tool}, and this system has none below /usr"
-        raise NeedsDocker(replay.dockerfile, replay.base_line, why)
+        raise NeedsDocker(dockerfile, replay.base_line, why)
+    lay_base(building / "base", replay)
+    _replay(settings, replay, building, timeout, cancelled)
+    seconds = time.monotonic() - started
+    image = {name: getattr(replay, name) for name in ("env", "workdir", "user", "entry_point")}
+    (building / "image.json").write_text(json.dumps({**image, "seconds": seconds}))
+    logger.info("built the image of %s in %.1f s", dockerfile, seconds)
 
 
 def lay_base(base: Path, replay: ParsedDockerfile) -> None:
@@ -283,30 +267,34 @@ def _replay(
 ) -> None:
     """Execute the instructions in a sandbox whose top layer becomes the image's own layer."""
     deadline = time.monotonic() + timeout
-    environment = SandboxEnvironment(settings, [building / "base"], workdir="/", user="0", env={}, network="public")
+    with _making_layer(settings, [building / "base"], {}, cancelled, building / "added") as environment:
+        for step in replay.steps:
+            if isinstance(step, CopyInstruction):
+                _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
+                continue
+            left = max(0.1, deadline - time.monotonic())
+            ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
+            _expect(ran, replay.dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
+
+
+@contextlib.contextmanager
+def _making_layer(
+    settings: SandboxSettings, below: Sequence[Path], env: Mapping[str, str], cancelled: threading.Event, layer: Path
+) -> Iterator[SandboxEnvironment]:
+    """Start a sandbox, and keep what was written in it as a layer for others when the context ends well."""
+    environment = SandboxEnvironment(settings, below, workdir="/", user="0", env=env, network="public")
     try:
         with ending_when(cancelled, environment.stop):
             environment.start()
-            for step in replay.steps:
-                if isinstance(step, CopyInstruction):
-                    _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
-                    continue
-                left = max(0.1, deadline - time.monotonic())
-                ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
-                _expect(ran, replay.dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
-        keep_as_layer(settings, environment, building / "added")
+            yield environment
+        environment.remove(["/logs"])
+        environment.end(keep_files=True)
+        layer.mkdir()
+        written = [str(environment.layers.top / name) for name in ("root", "usr")]
+        settings.launcher.host_command(["mv", "--", *written, str(layer)])  # A rename would not do between two disks.
+        remove_tree(settings.launcher, environment.layers.top)
     finally:
         environment.stop()
-
-
-def keep_as_layer(settings: SandboxSettings, environment: SandboxEnvironment, layer: Path) -> None:
-    """Stop a sandbox, and keep what was written in it as a layer for others."""
-    environment.remove(["/logs"])
-    environment.end(keep_files=True)
-    layer.mkdir()
-    written = [str(environment.layers.top / name) for name in ("root", "usr")]
-    settings.launcher.host_command(["mv", "--", *written, str(layer)])  # A rename would not do between two disks.
-    remove_tree(settings.launcher, environment.layers.top)
 
 
 def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: str = "") -> None:

@@ -57,14 +57,11 @@ def _host_command(request: dict[str, Any], output: int, errors: int) -> dict[str
     return {"exit_code": os.waitstatus_to_exitcode(status)}
 
 
-def _list_changes(request: dict[str, Any], output: int) -> dict[str, Any]:
-    """Write the paths at which a snapshot differs to a file, each ended by a NUL, reading layers as their root."""
+def _list_changes(request: dict[str, Any]) -> dict[str, Any]:
+    """Reply with the paths at which a snapshot differs, reading layers as their root."""
     own_user_namespace()
     image, snapshot = _files_of(request)
-    with os.fdopen(output, "wb") as file:
-        for path in list_changes(snapshot, image, request["outside"]):
-            file.write(os.fsencode(path) + b"\0")
-    return {}
+    return {"paths": list_changes(snapshot, image, request["outside"])}
 
 
 def _files_of(request: dict[str, Any]) -> tuple[LayeredFiles, LayeredFiles]:

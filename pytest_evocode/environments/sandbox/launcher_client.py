@@ -169,16 +169,17 @@ def receive(reply: socket.socket, timeout: float | None = None) -> dict[str, Any
     Raises:
         EnvironmentFault: The request failed.
     """
-    text, fds = b"", []
+    pieces: list[bytes] = []
+    fds: list[int] = []
     with reply:
         reply.settimeout(timeout)
         try:
             while (received := socket.recv_fds(reply, _MESSAGE, 1))[0]:
-                text += received[0]
+                pieces.append(received[0])
                 fds += received[1]
         except TimeoutError:
             raise EnvironmentFault(f"the worker for a sandbox did not reply within {timeout:.0f} s") from None
-    return {**parse(text), **({"fd": fds[0]} if fds else {})}
+    return {**parse(b"".join(pieces)), **({"fd": fds[0]} if fds else {})}
 
 
 def parse(text: bytes) -> dict[str, Any]:

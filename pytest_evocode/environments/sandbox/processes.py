@@ -79,7 +79,10 @@ def _start(request: dict[str, Any], process: int, streams: Sequence[int]) -> tup
     complaint_read, complaint_write = os.pipe()  # Closed by a successful exec.
     try:
         uid, gid, home = look_up(request["user"])
-        _limit_processes(request)
+        if request["processes"] is not None:
+            # Since Linux 5.14 the kernel counts by user namespace, nested ones included; older ones count all processes
+            # of the user, which is too strict. The limit does not apply to the host's root.
+            resource.setrlimit(resource.RLIMIT_NPROC, (request["processes"],) * 2)
         if request["rootless"]:
             become_rootless(process, uid, gid)
         child = os.fork()
@@ -128,13 +131,6 @@ def _become_program(
         os._exit(127 if program and isinstance(error, FileNotFoundError) else 126)
     finally:
         os._exit(126)
-
-
-def _limit_processes(request: dict[str, Any]) -> None:
-    if request["processes"] is not None:
-        # Since Linux 5.14 the kernel counts by user namespace, nested ones included; older ones count all processes of
-        # the user, which is too strict. The limit does not apply to the host's root.
-        resource.setrlimit(resource.RLIMIT_NPROC, (request["processes"],) * 2)
 
 
 def no_process(error: OSError) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import select
 import socket
@@ -70,21 +69,15 @@ class SandboxProgram:
             raise EnvironmentFault("a program was not started in the sandbox in time") from None
         worker.setblocking(False)
         if not fds:
-            self._answer = parse(message) if message else _KILLED  # No process could be started.
+            self._answer = _parse(message)  # No process could be started.
             return
         self._fds.add(fds[0])  # As long as it is open no other namespace gets the number.
         self.mark = os.fstat(fds[0]).st_ino
 
     @property
     def exit_code(self) -> int:
-        """That of the program once it has ended.
-
-        Raises:
-            EnvironmentFault: The worker that waited for it has failed.
-        """
+        """That of the program once it has ended."""
         assert self._answer is not None
-        if "failure" in self._answer:
-            raise EnvironmentFault(f"the sandbox failed: {self._answer['failure']}")
         return int(self._answer["exit_code"])
 
     @property
@@ -110,7 +103,7 @@ class SandboxProgram:
                     still_in_pipe -= read
             if self._answer.get("complaint"):
                 take(2, f"{self._answer['complaint']}\n".encode())
-        except BaseException as error:  # Of `take`; whoever waits has to know.
+        except BaseException as error:  # Of `take` or of the worker; whoever waits has to know.
             self._failure = error
         finally:
             self._poll.unregister(worker)
@@ -200,7 +193,11 @@ def _receive_answer(worker: socket.socket) -> dict[str, Any] | None:
         return None
     except OSError:
         message = b""
-    return json.loads(message) if message else _KILLED
+    return _parse(message)
+
+
+def _parse(message: bytes) -> dict[str, Any]:
+    return parse(message) if message else _KILLED
 
 
 def _close_all(fds: set[int]) -> None:

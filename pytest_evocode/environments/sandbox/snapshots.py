@@ -56,12 +56,8 @@ class SandboxSnapshot:
 
     def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
-        with open(os.memfd_create("paths"), "w+b") as found:
-            request = {"operation": "list_changes", "outside": list(outside)}
-            request |= self.describe(self.below)
-            self.launcher.ask(request, [found.fileno()])
-            found.seek(0)
-            return sorted({os.fsdecode(path) for path in found.read().split(b"\0") if path})
+        request = {"operation": "list_changes", "outside": list(outside), **self.describe(self.below)}
+        return sorted({*self.launcher.ask(request)["paths"]})
 
     def describe(self, image: Sequence[Path]) -> dict[str, Any]:
         """Return the layers of an image, given from the lowest, and of the snapshot above it for the launcher."""
