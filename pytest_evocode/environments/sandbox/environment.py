@@ -22,7 +22,6 @@ from pytest_evocode.environments.protocol import Command, Environment, FileConte
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
 from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
 from pytest_evocode.environments.sandbox.launcher_client import receive
-from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.programs import SandboxPrograms
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_top_layer, remove_tree
 from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar
@@ -68,17 +67,11 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             memory_mb: MiB of memory that it may use, None for the session's default.
             top: The top layer of an earlier sandbox, to continue with and to leave behind again.
         """
-        super().__init__(
-            settings,
-            Layers(tuple(below), top or settings.state / f"sandbox-{uuid.uuid4().hex[:12]}"),
-            SandboxNetwork(settings.proxy, network),
-            cpus=cpus,
-            memory=settings.limits.memory(memory_mb, settings.machine),
-            workdir=workdir,
-            user=user,
-            env={"PATH": PATH, "LANG": "C.UTF-8", **env},
-        )
-        self._memory_mb = memory_mb
+        layers = Layers(tuple(below), top or settings.state / f"sandbox-{uuid.uuid4().hex[:12]}")
+        super().__init__(settings, layers, network, cpus, memory_mb)
+        self.workdir = workdir
+        self._user = user
+        self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
         self._fill = fill
         self._stays = top is not None
 
@@ -89,7 +82,13 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         try:
             if self._fill is not None:
                 self._fill(self.layers.top)
-            self._launch_first()
+            limits = self._settings.limits
+            self._launcher = self._settings.launchers.acquire(
+                processes=limits.processes, memory=self._memory, cpus=self._cpus
+            )
+            self._notes.open(self._launcher.cgroup)
+            self._pidfd = self._launch()
+            logger.debug("started a sandbox with its files in %s", self.layers.top)
         except EnvironmentFault:
             self._release_launcher()
             if not self._stays:

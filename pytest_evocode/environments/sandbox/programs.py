@@ -7,7 +7,6 @@ import os
 import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping, MutableSet, Sequence
 from dataclasses import replace
 
@@ -15,8 +14,6 @@ from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
-from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
-from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.output import PseudoTerminal
 from pytest_evocode.environments.sandbox.running import RunningSandbox
 from pytest_evocode.environments.sandbox.running_program import SandboxProgram
@@ -29,39 +26,13 @@ _KILLS = 10  # after which the sandbox counts as broken
 
 
 class SandboxPrograms(EntryPointEnvironment, RunningSandbox):
-    """A base class with what runs in a sandbox.
+    """A base class with what runs in a sandbox."""
 
-    Args:
-        settings: What all sandboxes of the session share.
-        layers: Its files.
-        network: Its network.
-        cpus: How many CPUs it may use, None for all.
-        memory: How many bytes of memory it may use.
-        workdir: The directory that commands start in.
-        user: The user of commands that name none.
-        env: The variables of image and task.
-    """
-
-    def __init__(
-        self,
-        settings: SandboxSettings,
-        layers: Layers,
-        network: SandboxNetwork,
-        *,
-        cpus: float | None,
-        memory: int,
-        workdir: str,
-        user: User,
-        env: Mapping[str, str],
-    ) -> None:
-        super().__init__(settings, layers, network, cpus=cpus, memory=memory)
-        self.workdir = workdir
-        self._user = user
-        self._env = env
-        self._starting = threading.Lock()
-        """Held while a program gets its mark, and while all without one of the known marks are killed."""
-        self._runs: set[SandboxProgram] = set()
-        self._opened: weakref.WeakSet[SandboxProgram] = weakref.WeakSet()
+    workdir: str
+    _user: User
+    """That of commands that name none."""
+    _env: Mapping[str, str]
+    """The variables of image and task."""
 
     def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
         """Implement :meth:`~pytest_evocode.environments.command_environment.CommandEnvironment.run`."""

@@ -12,6 +12,7 @@ import select
 import signal
 import socket
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,7 +23,9 @@ from pytest_evocode.environments.sandbox.launcher_client import receive
 from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
 from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.output import LimitNotes
+from pytest_evocode.environments.sandbox.running_program import SandboxProgram
 from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
+from pytest_evocode.tasks import Network
 
 logger = logging.getLogger(__name__)
 
@@ -39,32 +42,34 @@ class RunningSandbox:
     Args:
         settings: What all sandboxes of the session share.
         layers: Its files.
-        network: Its network.
+        network: As in ``task.toml``; None for none.
         cpus: How many CPUs it may use, None for all.
-        memory: How many bytes of memory it may use.
+        memory_mb: MiB of memory that it may use, None for the session's default.
     """
 
     def __init__(
-        self, settings: SandboxSettings, layers: Layers, network: SandboxNetwork, *, cpus: float | None, memory: int
+        self,
+        settings: SandboxSettings,
+        layers: Layers,
+        network: Network | None,
+        cpus: float | None,
+        memory_mb: int | None,
     ) -> None:
         self.layers = layers
         self._settings = settings
-        self._network = network
+        self._network = SandboxNetwork(settings.proxy, network)
         self._cpus = cpus
-        self._memory = memory
+        self._memory_mb = memory_mb
+        self._memory = memory = settings.limits.memory(memory_mb, settings.machine)
         self._pidfd = -1
         self._launcher = settings.launcher
         self._notes = LimitNotes(memory, settings.limits.processes)
         self._lock = threading.Lock()
         self._signalling = threading.RLock()  # Two kills at once would kill each other.
-
-    def _launch_first(self) -> None:
-        """Start PID 1, in a launcher that keeps the limits."""
-        processes = self._settings.limits.processes
-        self._launcher = self._settings.launchers.acquire(processes=processes, memory=self._memory, cpus=self._cpus)
-        self._notes.open(self._launcher.cgroup)
-        self._pidfd = self._launch()
-        logger.debug("started a sandbox with its files in %s", self.layers.top)
+        self._starting = threading.Lock()
+        """Held while a program gets its mark, and while all without one of the known marks are killed."""
+        self._runs: set[SandboxProgram] = set()
+        self._opened: weakref.WeakSet[SandboxProgram] = weakref.WeakSet()
 
     def _launch(self) -> int:
         argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
