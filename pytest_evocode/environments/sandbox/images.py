@@ -214,7 +214,15 @@ def _build(
         why = f"FROM {replay.base} promises {tool}, and this system has none below /usr"
         raise NeedsDocker(dockerfile, replay.base_line, why)
     lay_base(building / "base", replay)
-    _replay(settings, replay, building, timeout, cancelled)
+    deadline = time.monotonic() + timeout
+    with _making_layer(settings, [building / "base"], {}, cancelled, building / "added") as environment:
+        for step in replay.steps:
+            if isinstance(step, CopyInstruction):
+                _copy(dockerfile, step, environment, rootless=settings.rootless)
+                continue
+            left = max(0.1, deadline - time.monotonic())
+            ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
+            _expect(ran, dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
     seconds = time.monotonic() - started
     image = {name: getattr(replay, name) for name in ("env", "workdir", "user", "entry_point")}
     (building / "image.json").write_text(json.dumps({**image, "seconds": seconds}))
@@ -260,21 +268,6 @@ def _copy_public(source: Path, target: Path) -> None:
         target.symlink_to(source.readlink())
     elif source.is_file() and source.stat().st_mode & 0o004:
         shutil.copy(source, target)
-
-
-def _replay(
-    settings: SandboxSettings, replay: ParsedDockerfile, building: Path, timeout: float, cancelled: threading.Event
-) -> None:
-    """Execute the instructions in a sandbox whose top layer becomes the image's own layer."""
-    deadline = time.monotonic() + timeout
-    with _making_layer(settings, [building / "base"], {}, cancelled, building / "added") as environment:
-        for step in replay.steps:
-            if isinstance(step, CopyInstruction):
-                _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
-                continue
-            left = max(0.1, deadline - time.monotonic())
-            ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
-            _expect(ran, replay.dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
 
 
 @contextlib.contextmanager

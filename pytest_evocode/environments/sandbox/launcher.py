@@ -48,10 +48,10 @@ def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
     return {"done": signal_inside(request["signal"])}
 
 
-def _host_command(request: dict[str, Any], output: int, errors: int) -> dict[str, Any]:
+def _host_command(request: dict[str, Any], output: int) -> dict[str, Any]:
     """Run a command on the host's files as their root, to copy, list or delete a sandbox's layers."""
     own_user_namespace()
-    streams = [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, errors, 2)]
+    streams = [(os.POSIX_SPAWN_DUP2, output, number) for number in (1, 2)]
     child = os.posix_spawnp(request["argv"][0], request["argv"], os.environ, file_actions=streams)
     _, status = os.waitpid(child, 0)
     return {"exit_code": os.waitstatus_to_exitcode(status)}

@@ -112,18 +112,14 @@ class Launcher:
 
     def host_command(self, argv: Sequence[str]) -> bytes:
         """Run a command over sandbox files on the host, as root over them, and return what it prints."""
-        with (
-            open(os.memfd_create("output"), "w+b", buffering=0) as output,
-            open(os.memfd_create("errors"), "w+b", buffering=0) as errors,
-        ):
-            request = {"operation": "host_command", "argv": list(argv)}
-            answer = self.ask(request, [output.fileno(), errors.fileno()])
-            if answer["exit_code"] != 0:
-                errors.seek(0)
-                reason = errors.read().decode("utf-8", "replace")[-2000:].strip()
-                raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {reason}")
+        with open(os.memfd_create("output"), "w+b", buffering=0) as output:
+            answer = self.ask({"operation": "host_command", "argv": list(argv)}, [output.fileno()])
             output.seek(0)
-            return output.read()
+            printed = output.read()
+        if answer["exit_code"] != 0:
+            reason = printed.decode("utf-8", "replace")[-2000:].strip()
+            raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {reason}")
+        return printed
 
     def start_sandbox(self, argv: list[str]) -> tuple[int, int]:
         """Start bubblewrap, wait until its PID 1 runs, and return the number and a pidfd of that."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.egress import PROXY_PORT, PROXY_VARIABLES, EgressGate
-from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Allowlist, Network
 
 if TYPE_CHECKING:
@@ -39,8 +38,7 @@ class SandboxNetwork:
         """Serve the proxy's port of a sandbox that has been started; ``ask`` has a worker do something in it."""
         if self.gate is None:
             return
-        if self._proxy is None:
-            raise EnvironmentFault("this sandbox has no proxy, which its allowlist needs")
+        assert self._proxy is not None  # Kept sandboxes have none, and no allowlist.
         from pytest_evocode.environments.egress.proxy import ServedEnvironment
 
         listener = socket.socket(fileno=ask("listen", timeout=_LISTENING, port=PROXY_PORT)["fd"])
