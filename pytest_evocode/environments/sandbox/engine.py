@@ -115,7 +115,10 @@ class SandboxEngine:
                     self._release_state()
                     continue
                 self._empty_trash(wait=0)
-                self._tell(without_root)
+                no_cpu = self._tree is None or not self._tree.has_cpu
+                self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
+                one_user = "; without root all users are one" if without_root else ""
+                self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
                 self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds))
                 logger.info(
                     "sandboxes by %s in %s, rootless=%s, cgroups=%s", bwrap, state, without_root, bool(self._tree)
@@ -123,13 +126,6 @@ class SandboxEngine:
                 return
         self._launcher.close()
         raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
-
-    def _tell(self, without_root: bool) -> None:
-        """Say what the engine is on this machine, and what it cannot do."""
-        no_cpu = self._tree is None or not self._tree.has_cpu
-        self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
-        one_user = "; without root all users are one" if without_root else ""
-        self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -277,7 +273,7 @@ class SandboxEngine:
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
         """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
-        return self._images.build(task, installation, wish)
+        return self._images.build(task, installation, wish)[1]
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
         """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""

@@ -30,8 +30,12 @@ from pytest_evocode.environments.installing import (
 from pytest_evocode.environments.protocol import ExecResult, Installation
 from pytest_evocode.environments.sandbox.agent_layers import IMAGES, note_installation
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
-from pytest_evocode.environments.sandbox.build_context import find_files
-from pytest_evocode.environments.sandbox.dockerfile import CopyInstruction, ParsedDockerfile, read_dockerfile
+from pytest_evocode.environments.sandbox.dockerfile import (
+    CopyInstruction,
+    ParsedDockerfile,
+    find_files,
+    read_dockerfile,
+)
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
 from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
@@ -42,9 +46,8 @@ from pytest_evocode.tasks.content_hash import hash_directory
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "4"
+_FORMAT = "5"
 _INSTALLING = 900.0  # seconds
-_WANTED = BuildWish()
 
 # What programs need to start, resolve names of services and check certificates; nothing about this machine's users.
 _ETC_ALLOWED = (
@@ -97,25 +100,22 @@ class SandboxImages:
         self._cache = cache
         self._builds = builds
 
-    def ensure(self, task: Task, installation: Installation | None = None, wish: BuildWish = _WANTED) -> SandboxImage:
-        """Find or build a task's image, with an installation on top if there is one.
-
-        Raises:
-            BuildError: It cannot be built here.
-            Cancelled: It is not wanted any more.
-        """
-        return self._ensure(task, installation, wish)[0]
-
-    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-        """Do as :meth:`ensure`, and return whether something had to be built for it."""
-        return self._ensure(task, installation, wish)[1]
+    def ensure(self, task: Task, installation: Installation | None = None) -> SandboxImage:
+        """Find or build a task's image, with an installation on top if there is one; raises BuildError."""
+        return self.build(task, installation, BuildWish())[0]
 
     def size(self, task: Task, installation: Installation | None) -> int:
         """Return the bytes of what was built for a task and installed on top."""
         layers = self.ensure(task, installation).layers
         return bytes_of(self._settings.launcher, *layers)
 
-    def _ensure(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[SandboxImage, bool]:
+    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[SandboxImage, bool]:
+        """Do as :meth:`ensure`, and return whether something had to be built for it, too.
+
+        Raises:
+            BuildError: It cannot be built here.
+            Cancelled: It is not wanted any more.
+        """
         directory = _image_directory(self._settings, self._cache, task)
         assert task.dockerfile is not None
         timeout = task.config.environment.build_timeout_sec

@@ -16,7 +16,7 @@ import signal
 import socket
 import termios
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from .identity import (
@@ -167,7 +167,7 @@ def run_program(request: dict[str, Any], session: socket.socket, pidfd: int, *fd
     if child:
         _pass_signals(session, child)
     code = _exit_code(child)
-    left = request["marks"] is not None and any(_others(set(request["marks"]), 0))
+    left = request["marks"] is not None and _others(set(request["marks"]), 0)
     return {"exit_code": code, "complaint": complaint, "left": left}
 
 
@@ -262,20 +262,19 @@ def _kill_others(marks: Collection[int], seconds: float) -> bool:
     """Kill what has none of the marks, and tell whether it was gone in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if not any(_others(marks, signal.SIGKILL)):
+        if not _others(marks, signal.SIGKILL):
             return True
         time.sleep(0.0005)
     return False
 
 
-def _others(marks: Collection[int], number: int) -> Iterator[bool]:
+def _others(marks: Collection[int], number: int) -> bool:
     """Signal what has none of the marks, and tell whether there was something; then once more.
 
     The kernel lists processes by rising numbers, which begin again at the lowest one: what is about to be listed may
     have been replaced by its child just then.
     """
-    yield _signal_others(marks, number)
-    yield _signal_others(marks, number)
+    return _signal_others(marks, number) or _signal_others(marks, number)
 
 
 def _signal_others(marks: Collection[int], number: int) -> bool:

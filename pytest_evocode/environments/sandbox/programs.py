@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, MutableSet, Sequence
@@ -14,7 +16,6 @@ from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
-from pytest_evocode.environments.sandbox.output import PseudoTerminal
 from pytest_evocode.environments.sandbox.running import RunningSandbox
 from pytest_evocode.environments.sandbox.running_program import SandboxProgram
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
@@ -104,7 +105,7 @@ class SandboxPrograms(EntryPointEnvironment, RunningSandbox):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         command = replace(command, env={**kind_of_terminal(), **command.env})
         complaint = bytearray()
-        with PseudoTerminal() as pseudo:
+        with _PseudoTerminal() as pseudo:
             program = self._start(command, lambda stream, piece: complaint.extend(piece), terminal=pseudo.inner)
             if not relay(terminal, pseudo, pseudo.resize, lambda: program.has_ended(0)):
                 self.kill_processes()
@@ -210,6 +211,49 @@ class SandboxPrograms(EntryPointEnvironment, RunningSandbox):
         if answer["refused"] == "timeout":
             raise TimeoutError(f"port {port} did not answer within {timeout} s")
         raise ConnectionRefusedError(f"port {port}: {answer['refused']}")
+
+
+class _PseudoTerminal:
+    """Two connected ends of a terminal, as a context that closes the outer one.
+
+    It is a :class:`~pytest_evocode.environments.terminal.Remote`, by its outer end. The inner end is to be closed once
+    a program has it, so that the outer one ends when the program does.
+    """
+
+    def __init__(self) -> None:
+        self._outer, self.inner = os.openpty()
+        os.set_blocking(self._outer, False)
+
+    def __enter__(self) -> _PseudoTerminal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._outer)
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the outer end."""
+        return self._outer
+
+    def recv(self, size: int, /) -> bytes:
+        """See :class:`~pytest_evocode.environments.terminal.Remote`."""
+        try:
+            return os.read(self._outer, size)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return b""  # No process has the inner end open any more.
+
+    def send(self, data: bytes, /) -> int:
+        """See :class:`~pytest_evocode.environments.terminal.Remote`."""
+        try:
+            return os.write(self._outer, data)
+        except BlockingIOError:
+            return 0
+
+    def resize(self, size: os.terminal_size) -> bool:
+        """Set the size of the program's terminal, and return True."""
+        termios.tcsetwinsize(self._outer, (size.lines, size.columns))
+        return True
 
 
 def _marks(programs: Sequence[Program]) -> set[int]:

@@ -1,4 +1,4 @@
-"""A running sandbox: its PID 1, the requests that workers carry out in it, and how its processes are signalled.
+"""A running sandbox: its PID 1, its network, the requests that workers carry out in it, and the signals it gets.
 
 No process inside can kill PID 1. Its session has it by a descriptor.
 """
@@ -13,19 +13,24 @@ import signal
 import socket
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.egress import PROXY_PORT, PROXY_VARIABLES, EgressGate
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
+from pytest_evocode.environments.sandbox.cgroups import Cgroup
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
 from pytest_evocode.environments.sandbox.launcher_client import receive
 from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
-from pytest_evocode.environments.sandbox.networks import SandboxNetwork
-from pytest_evocode.environments.sandbox.output import LimitNotes
+from pytest_evocode.environments.sandbox.processes import lock
 from pytest_evocode.environments.sandbox.running_program import SandboxProgram
+from pytest_evocode.environments.sandbox.watch import killed_for_memory, refused_processes
 from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
-from pytest_evocode.tasks import Network
+from pytest_evocode.tasks import Allowlist, Network
+
+if TYPE_CHECKING:
+    from pytest_evocode.environments.egress.proxy import EgressProxy, ServedEnvironment
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +38,94 @@ KILLED = 137
 """The exit code that a shell gives a killed command."""
 _DYING = 0.3  # seconds in which whatever kills every process of a sandbox gets from a program to PID 1
 _EXITING = 4  # the kernel's PF_EXITING
+_LISTENING = 30.0  # seconds for a worker to make a socket
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped
+
+
+class _LimitNotes:
+    """The limits that one sandbox has passed; ``memory`` is in bytes."""
+
+    def __init__(self, memory: int, processes: int) -> None:
+        self.fd = -1
+        """The file that the launcher writes to, and that is locked while the sandbox's processes are signalled."""
+        self._memory = memory
+        self._processes = processes
+        self._cgroup: Cgroup | None = None
+        self._noted = (0, 0, 0)  # bytes of notes, processes refused, processes killed for memory
+        self._lock = threading.Lock()
+
+    def open(self, cgroup: Cgroup | None) -> None:
+        """Start for a sandbox, in a cgroup that another sandbox may have been in before."""
+        self.fd = os.memfd_create("notes")
+        self._cgroup = cgroup
+        self._noted = (0, *self._counted())
+
+    def new_lines(self) -> str:
+        """Return lines about the limits that were passed since the last call."""
+        with self._lock:
+            if self.fd < 0:
+                return ""
+            size, refused, killed = self._noted
+            lines = os.pread(self.fd, 2**16, size)
+            seen = self._counted()
+            self._noted = (size + len(lines), *seen)
+            if lines:
+                os.close(lock(self.fd))  # Wait for the kill to end, or it would hit the next command.
+        found = lines.decode().splitlines()
+        if seen[0] > refused:
+            found.append(refused_processes(self._processes))
+        if seen[1] > killed:
+            found.append(killed_for_memory(self._memory))
+        return "".join(f"{line}\n" for line in dict.fromkeys(found))
+
+    def _counted(self) -> tuple[int, int]:
+        """Return how often the kernel has refused a process and killed one for memory."""
+        cgroup = self._cgroup
+        return (0, 0) if cgroup is None else (cgroup.refused_processes(), cgroup.killed_for_memory())
+
+    def close(self) -> None:
+        """Close the file of notes."""
+        with self._lock:
+            fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class _SandboxNetwork:
+    """The network of one sandbox.
+
+    The proxy's port is a socket of the session itself, made in the sandbox's network: nothing inside takes part, and
+    nothing inside can end it.
+    """
+
+    def __init__(self, proxy: Callable[[], EgressProxy] | None, network: Network | None) -> None:
+        self._proxy = proxy
+        self.gate = EgressGate(network, default="no-network") if isinstance(network, Allowlist) else None
+        # The host's network includes its loopback services, so only a task that asks for it gets it.
+        self.is_shared = network == "public"
+        self._served: ServedEnvironment | None = None
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables by which programs find the way out."""
+        return {} if self.gate is None else PROXY_VARIABLES
+
+    def open(self, ask: Callable[..., dict[str, Any]]) -> None:
+        """Serve the proxy's port of a sandbox that has been started; ``ask`` has a worker do something in it."""
+        if self.gate is None:
+            return
+        assert self._proxy is not None  # Kept sandboxes have none, and no allowlist.
+        from pytest_evocode.environments.egress.proxy import ServedEnvironment
+
+        listener = socket.socket(fileno=ask("listen", timeout=_LISTENING, port=PROXY_PORT)["fd"])
+        self._served = self._served or ServedEnvironment(self._proxy(), self.gate)
+        self._served.listen(listener)
+
+    def close(self) -> None:
+        """End all connections."""
+        served, self._served = self._served, None
+        if served is not None:
+            served.close()
 
 
 class RunningSandbox:
@@ -57,13 +149,13 @@ class RunningSandbox:
     ) -> None:
         self.layers = layers
         self._settings = settings
-        self._network = SandboxNetwork(settings.proxy, network)
+        self._network = _SandboxNetwork(settings.proxy, network)
         self._cpus = cpus
         self._memory_mb = memory_mb
         self._memory = memory = settings.limits.memory(memory_mb, settings.machine)
         self._pidfd = -1
         self._launcher = settings.launcher
-        self._notes = LimitNotes(memory, settings.limits.processes)
+        self._notes = _LimitNotes(memory, settings.limits.processes)
         self._lock = threading.Lock()
         self._signalling = threading.RLock()  # Two kills at once would kill each other.
         self._starting = threading.Lock()

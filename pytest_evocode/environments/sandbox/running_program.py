@@ -67,7 +67,7 @@ class SandboxProgram:
             message, fds, _, _ = socket.recv_fds(worker, _MESSAGE, 1)
         except TimeoutError:
             raise EnvironmentFault("a program was not started in the sandbox in time") from None
-        worker.setblocking(False)
+        worker.settimeout(None)
         if not fds:
             self._answer = _parse(message)  # No process could be started.
             return
@@ -185,12 +185,10 @@ class SandboxProgram:
             os.close(fd)
 
 
-def _receive_answer(worker: socket.socket) -> dict[str, Any] | None:
-    """Return the reply of a worker, None where there is none yet."""
+def _receive_answer(worker: socket.socket) -> dict[str, Any]:
+    """Return the reply of a worker."""
     try:
         message = worker.recv(_MESSAGE)
-    except BlockingIOError:
-        return None
     except OSError:
         message = b""
     return _parse(message)
