@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pytest_evocode.environments.archive import Source, lay_over, pack, unpack
-from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.programs import FileStatus
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
@@ -94,13 +93,8 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             if not self._stays:
                 remove_tree(self._settings.launcher, self.layers.top)
             raise
-        self._network.open(self._ask)
+        self._serve_proxy()
         self.make_directories(["/logs/agent", "/logs/artifacts"])
-
-    @property
-    def egress(self) -> EgressGate | None:
-        """See :class:`~pytest_evocode.environments.protocol.GuardedEnvironment`."""
-        return self._network.gate
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -273,7 +267,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         self.end(keep_files=True)
         sandbox = KeptSandbox(
             rootless=self._settings.rootless,
-            public_network=self._network.is_shared,
+            public_network=self._shares_network,
             memory_mb=self._memory_mb,
             user=self._user if command.user is None else command.user,
             env={name: conceal(value) for name, value in {**self._env, **command.env}.items()},

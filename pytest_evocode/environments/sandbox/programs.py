@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, MutableSet, Sequence
 from dataclasses import replace
 
 from pytest_evocode.environments.command_environment import CappedOutput
+from pytest_evocode.environments.egress import PROXY_VARIABLES
 from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
@@ -154,7 +155,7 @@ class SandboxPrograms(EntryPointEnvironment, RunningSandbox):
             "argv": command.argv,
             "user": self._user if command.user is None else command.user,
             "processes": self._uncounted_processes if self._settings.rootless else None,
-            "env": {**self._env, **self._network.variables, **command.env},
+            "env": {**self._env, **({} if self.egress is None else PROXY_VARIABLES), **command.env},
             "cwd": command.cwd or self.workdir,
             "streams": streams,
             "terminal": terminal >= 0,

@@ -13,10 +13,10 @@ import signal
 import socket
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.egress import PROXY_PORT, PROXY_VARIABLES, EgressGate
+from pytest_evocode.environments.egress import PROXY_PORT, EgressGate
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
 from pytest_evocode.environments.sandbox.cgroups import Cgroup
@@ -30,7 +30,7 @@ from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
 from pytest_evocode.tasks import Allowlist, Network
 
 if TYPE_CHECKING:
-    from pytest_evocode.environments.egress.proxy import EgressProxy, ServedEnvironment
+    from pytest_evocode.environments.egress.proxy import ServedEnvironment
 
 logger = logging.getLogger(__name__)
 
@@ -91,43 +91,6 @@ class _LimitNotes:
             os.close(fd)
 
 
-class _SandboxNetwork:
-    """The network of one sandbox.
-
-    The proxy's port is a socket of the session itself, made in the sandbox's network: nothing inside takes part, and
-    nothing inside can end it.
-    """
-
-    def __init__(self, proxy: Callable[[], EgressProxy] | None, network: Network | None) -> None:
-        self._proxy = proxy
-        self.gate = EgressGate(network, default="no-network") if isinstance(network, Allowlist) else None
-        # The host's network includes its loopback services, so only a task that asks for it gets it.
-        self.is_shared = network == "public"
-        self._served: ServedEnvironment | None = None
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """The variables by which programs find the way out."""
-        return {} if self.gate is None else PROXY_VARIABLES
-
-    def open(self, ask: Callable[..., dict[str, Any]]) -> None:
-        """Serve the proxy's port of a sandbox that has been started; ``ask`` has a worker do something in it."""
-        if self.gate is None:
-            return
-        assert self._proxy is not None  # Kept sandboxes have none, and no allowlist.
-        from pytest_evocode.environments.egress.proxy import ServedEnvironment
-
-        listener = socket.socket(fileno=ask("listen", timeout=_LISTENING, port=PROXY_PORT)["fd"])
-        self._served = self._served or ServedEnvironment(self._proxy(), self.gate)
-        self._served.listen(listener)
-
-    def close(self) -> None:
-        """End all connections."""
-        served, self._served = self._served, None
-        if served is not None:
-            served.close()
-
-
 class RunningSandbox:
     """A base class with what there is of a sandbox once it has started.
 
@@ -149,7 +112,11 @@ class RunningSandbox:
     ) -> None:
         self.layers = layers
         self._settings = settings
-        self._network = _SandboxNetwork(settings.proxy, network)
+        self.egress = EgressGate(network, default="no-network") if isinstance(network, Allowlist) else None
+        """See :class:`~pytest_evocode.environments.protocol.GuardedEnvironment`."""
+        # The host's network includes its loopback services, so only a task that asks for it gets it.
+        self._shares_network = network == "public"
+        self._served: ServedEnvironment | None = None
         self._cpus = cpus
         self._memory_mb = memory_mb
         self._memory = memory = settings.limits.memory(memory_mb, settings.machine)
@@ -164,7 +131,7 @@ class RunningSandbox:
         self._opened: weakref.WeakSet[SandboxProgram] = weakref.WeakSet()
 
     def _launch(self) -> int:
-        argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
+        argv = sandbox_argv(self._settings, self.layers, network=self._shares_network, shm=self._memory // 2)
         pid, pidfd = self._launcher.start_sandbox(argv)
         covering = {"operation": "cover", "namespaces": self._namespaces, "rootless": self._settings.rootless}
         try:
@@ -197,14 +164,29 @@ class RunningSandbox:
             logger.info("starting the sandbox in %s again to be rid of its processes", self.layers.top)
             _end_first_process(self._pidfd)
             self._pidfd = self._launch()
-        self._network.open(self._ask)  # It is a new network.
+        self._serve_proxy()  # It is a new network.
+
+    def _serve_proxy(self) -> None:
+        """Serve the proxy's port where there is an allowlist.
+
+        It is a socket of the session itself, made in the sandbox's network: nothing inside takes part, and nothing
+        inside can end it.
+        """
+        if self.egress is None:
+            return
+        assert self._settings.proxy is not None  # Kept sandboxes have none, and no allowlist.
+        from pytest_evocode.environments.egress.proxy import ServedEnvironment
+
+        listener = socket.socket(fileno=self._ask("listen", timeout=_LISTENING, port=PROXY_PORT)["fd"])
+        self._served = self._served or ServedEnvironment(self._settings.proxy(), self.egress)
+        self._served.listen(listener)
 
     @property
     def _namespaces(self) -> int:
         flags = CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | CLONE_NEWUTS
         if self._settings.rootless:
             flags |= CLONE_NEWUSER
-        if not self._network.is_shared:
+        if not self._shares_network:
             flags |= namespaces.CLONE_NEWNET
         return flags
 
@@ -270,7 +252,9 @@ class RunningSandbox:
             return False
         logger.debug("stopping the sandbox in %s", self.layers.top)
         _end_first_process(pidfd)
-        self._network.close()
+        served, self._served = self._served, None
+        if served is not None:
+            served.close()
         self._release_launcher()
         return True
 
