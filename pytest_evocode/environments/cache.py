@@ -1,7 +1,7 @@
 """Where built images and the state of sandboxes are kept on this machine, and the locks that sessions share.
 
-All locks on files are those of ``filelock``. The exception is :func:`pytest_evocode.environments.sandbox.watch.lock`,
-which the launcher takes with the standard library alone.
+All locks on files are those of ``filelock``. The exception is the sandbox's
+:func:`~pytest_evocode.environments.sandbox.processes.lock`, which the launcher takes with the standard library alone.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pytest_evocode.environments.cache import cache_directory, is_locked
 from pytest_evocode.environments.sandbox.kept import kept_sandboxes, layers_below
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.environments.sandbox.leftovers import LOCK, claim, state_parents
-from pytest_evocode.environments.sandbox.snapshots import remove_tree
+from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
 from pytest_evocode.errors import EnvironmentFault
 
 #: Below the cache directory.
@@ -49,7 +49,7 @@ def agent_layers(launcher: Launcher) -> list[AgentLayer]:
         record = path / _RECORD
         if record.is_file():
             installed = str(json.loads(record.read_text())["installed"])
-            size = int(launcher.host_command(["du", "-s", "-B1", "--", str(path)]).split()[0])
+            size = bytes_of(launcher, path)
             with _no_session_begins():
                 found.append(AgentLayer(path, installed, size, _is_used(path)))
     return sorted(found, key=lambda layer: (layer.installed, layer.path.name))

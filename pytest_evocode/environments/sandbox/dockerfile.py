@@ -1,14 +1,19 @@
-"""Parsing a Dockerfile for replay in a sandbox, or saying why that takes Docker."""
+"""Parsing a Dockerfile for replay in a sandbox, or saying why that takes Docker, and finding what it copies."""
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import json
+import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from pytest_evocode.environments.archive import lay_over
 from pytest_evocode.environments.sandbox.environment import PATH
 from pytest_evocode.errors import BuildError, NeedsDocker
 
@@ -18,7 +23,7 @@ _PROMISED = {
     "openjdk": "java", "eclipse-temurin": "java", "maven": "mvn", "gradle": "gradle", "php": "php", "perl": "perl",
 }  # fmt: skip
 _PACKAGE_MANAGER = re.compile(r"\b(apt-get|apt|apk|dnf|yum|microdnf|zypper|pacman)\s+(-\S+\s+)*(install|add|update|-S)")
-_WITHOUT_EFFECT = {"LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
+_WITHOUT_EFFECT = {"COMMENT", "LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
 _HERE_DOCUMENT = re.compile(r"<<-?[\"']?[A-Za-z_]")
 _DEFAULT = re.compile(r"\$\{\w+:[^}]*\}")
 _COPY_OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
@@ -39,31 +44,25 @@ class CopyInstruction:
 
 @dataclass(frozen=True, slots=True)
 class RunInstruction:
-    """A RUN, as argv."""
+    """A RUN, as argv, or a WORKDIR or VOLUME, as what makes the directory."""
 
     line: int
     argv: tuple[str, ...]
     text: str
     env: Mapping[str, str]
     """The variables that ARG and ENV have set so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class DirectoryInstruction:
-    """A WORKDIR or VOLUME: a directory to be made."""
-
-    line: int
-    path: str
+    workdir: str
+    user: str
 
 
 @dataclass(slots=True)
 class ParsedDockerfile:
-    """What a Dockerfile does, in order, each step with the working directory and user that hold for it."""
+    """What a Dockerfile does, in order."""
 
     dockerfile: Path
     base: str = ""
     base_line: int = 1
-    steps: list[tuple[CopyInstruction | RunInstruction | DirectoryInstruction, str, str]] = field(default_factory=list)
+    steps: list[CopyInstruction | RunInstruction] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     workdir: str = "/"
     user: str = "0"
@@ -84,6 +83,7 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
         BuildError: It has a mistake.
     """
     from dockerfile_parse import DockerfileParser
+    from dockerfile_parse.util import extract_key_values
 
     with dockerfile.open("rb") as file:
         structure = DockerfileParser(fileobj=file).structure
@@ -94,8 +94,6 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
         line, name, value = entry["startline"] + 1, entry["instruction"].upper(), entry["value"]
         known = {"PATH": PATH, **arguments, **replay.env}
         match name:
-            case "COMMENT":
-                continue
             case _ if name in _WITHOUT_EFFECT:
                 continue
             case "RUN" | "COPY" | "ADD" if _HERE_DOCUMENT.search(value):
@@ -110,13 +108,13 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
                 key, _, default = value.strip().partition("=")
                 arguments[key] = "".join(_split(default, known))
             case "ENV":
-                replay.env.update(_assignments(value, known))
+                # Of the old form, too: `ENV A the rest`.
+                replay.env.update(extract_key_values(env_replace=True, args=known, envs={}, instruction_value=value))
             case "WORKDIR":
                 replay.workdir = _join(replay.workdir, "".join(_split(value, known)))
-                replay.steps.append((DirectoryInstruction(line, replay.workdir), replay.workdir, "0"))
+                replay.steps.append(_make_directory(line, replay.workdir))
             case "VOLUME":
-                for path in _json_list(value) or _split(value, known):
-                    replay.steps.append((DirectoryInstruction(line, path), replay.workdir, "0"))
+                replay.steps += [_make_directory(line, path) for path in _json_list(value) or _split(value, known)]
             case "USER":
                 replay.user = "".join(_split(value, known)).partition(":")[0]
             case "SHELL":
@@ -125,9 +123,10 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
                 words = _json_list(value)
                 replay.entry_point = (*shell, value) if words is None else tuple(words)
             case "RUN":
-                replay.steps.append((_run(dockerfile, line, value, shell, known), replay.workdir, replay.user))
+                argv = _run(dockerfile, line, value, shell)
+                replay.steps.append(RunInstruction(line, argv, value, known, replay.workdir, replay.user))
             case "COPY" | "ADD":
-                replay.steps.append((_copy(dockerfile, line, name, value, known, replay.workdir), replay.workdir, "0"))
+                replay.steps.append(_copy(dockerfile, line, name, value, known, replay.workdir))
             case "ONBUILD":
                 raise NeedsDocker(dockerfile, line, f"{name} is not replayed")
             case _:
@@ -137,13 +136,16 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
     return replay
 
 
-def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...], env: Mapping[str, str]) -> RunInstruction:
+def _make_directory(line: int, path: str) -> RunInstruction:
+    return RunInstruction(line, ("mkdir", "-p", path), f"mkdir -p {path}", {}, "/", "0")
+
+
+def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...]) -> tuple[str, ...]:
     if value.startswith("--"):
         raise NeedsDocker(dockerfile, line, f"RUN {value.split()[0]} is not replayed")
     if match := _PACKAGE_MANAGER.search(value):
         raise NeedsDocker(dockerfile, line, f"'{match[0]}' installs into a base image, and the sandbox has none")
-    argv = _json_list(value)
-    return RunInstruction(line, tuple(argv or (*shell, value)), value, dict(env))
+    return tuple(_json_list(value) or (*shell, value))
 
 
 def _copy(
@@ -191,8 +193,85 @@ def _split(value: str, known: Mapping[str, str]) -> list[str]:
     return [word for word in WordSplitter(value, args=dict(known)).split() if word is not None]
 
 
-def _assignments(value: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of ``ENV A=1 B=2``, or of the old ``ENV A the rest``."""
-    from dockerfile_parse.util import extract_key_values
+def find_files(
+    dockerfile: Path, copy: CopyInstruction, scratch: Path, into_directory: bool
+) -> tuple[dict[str, Path], bool]:
+    """Find what is to be copied.
 
-    yield from extract_key_values(env_replace=True, args=dict(known), envs={}, instruction_value=value)
+    Args:
+        dockerfile: The Dockerfile.
+        copy: The instruction.
+        scratch: An empty directory for what is unpacked.
+        into_directory: Whether the target is known to be a directory.
+
+    Returns:
+        The files and directories by their paths in the target, and whether they go into it or one is the target itself.
+    """
+    context = dockerfile.parent
+    kept = _context_files(context)
+    found = [path for source in copy.sources for path in _find(context, source, kept, dockerfile, copy.line)]
+    into_directory = into_directory or len(found) > 1
+    members: dict[str, Path] = {}
+    for path in found:
+        if copy.extract and path.is_file() and tarfile.is_tarfile(path):
+            _extract(path, scratch, dockerfile, copy.line)
+            members |= lay_over([scratch])
+            into_directory = True
+        elif path.is_dir():
+            below = lay_over([path]).items()
+            members |= {name: each for name, each in below if each.relative_to(context).as_posix() in kept}
+            into_directory = True
+        else:
+            members[path.name if into_directory else os.path.basename(copy.target)] = path.resolve()
+    return members, into_directory
+
+
+def _extract(path: Path, scratch: Path, dockerfile: Path, line: int) -> None:
+    """Unpack a tar without following it out of the directory.
+
+    Python's own filter for that is in 3.11.4 and later only.
+    """
+    inside = os.path.realpath(scratch)
+    try:
+        with tarfile.open(path) as archive:
+            archive.extraction_filter = lambda member, _: member
+            for member in archive:
+                member.name = member.name.lstrip("/")
+                for name in (member.name, *([member.linkname] if member.islnk() else [])):
+                    if os.path.commonpath([inside, os.path.realpath(os.path.join(inside, name))]) != inside:
+                        raise tarfile.TarError(f"{name} leads out of the directory")
+                if member.isreg() or member.isdir() or member.issym() or member.islnk():
+                    archive.extract(member, inside)
+    except (tarfile.TarError, OSError) as error:
+        raise BuildError(f"{dockerfile}:{line}: {path.name} cannot be unpacked: {error}") from None
+
+
+def _context_files(context: Path) -> set[str]:
+    """Return the relative paths of the build context that .dockerignore leaves in, and of the directories above."""
+    ignore = context / ".dockerignore"
+    if not ignore.is_file():
+        return {path.relative_to(context).as_posix() for path in context.rglob("*")}
+    from docker.utils.build import exclude_paths
+
+    lines = [line.strip() for line in ignore.read_text().splitlines()]
+    patterns = [line for line in lines if line and not line.startswith("#")]
+    # The function keeps the Dockerfile and .dockerignore whatever the patterns say, for an engine that reads them.
+    kept: set[str] = set(exclude_paths(str(context), patterns, dockerfile="no such file"))
+    if any(fnmatch.fnmatch(".dockerignore", pattern.lstrip("/")) for pattern in patterns):
+        kept.discard(".dockerignore")
+    return kept | {above.as_posix() for path in kept for above in PurePosixPath(path).parents}
+
+
+def _find(context: Path, source: str, kept: set[str], dockerfile: Path, line: int) -> list[Path]:
+    clean = os.path.normpath(source.lstrip("/")) if source.lstrip("/") else "."
+    if clean.startswith(".."):
+        raise BuildError(f"{dockerfile}:{line}: {source} lies outside the build context {context}")
+    if clean == ".":
+        return [context]
+    found = [Path(path) for path in sorted(glob.glob(str(context / clean)))]
+    found = [path for path in found if path.relative_to(context).as_posix() in kept]
+    if any(not path.resolve().is_relative_to(context.resolve()) for path in found):
+        raise BuildError(f"{dockerfile}:{line}: {source} is a link out of the build context {context}")
+    if not found:
+        raise BuildError(f"{dockerfile}:{line}: {source} is not in the build context {context}")
+    return found

@@ -38,7 +38,6 @@ from pytest_evocode.environments.sandbox.snapshots import (
 )
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
-from pytest_evocode.tasks.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from pytest_evocode.environments.egress.proxy import EgressProxy
@@ -82,9 +81,8 @@ class SandboxEngine:
         self._proxy: EgressProxy | None = None
         self._removals = Removals()
         self._limits = limits
-        below_usr = tuple(
-            path for path in {*(p.resolve() for p in hidden), self._cache} if path.is_dir() and _below_usr(path)
-        )
+        private = {*(path.resolve() for path in hidden), self._cache}
+        below_usr = tuple(path for path in private if path.is_dir() and Path("/usr") in path.parents)
         self.memory = machine = memory_of_session()
         reasons: list[str] = []
         ways = ((False, True) if os.getuid() == 0 else (True,)) if rootless is None else (rootless,)
@@ -115,7 +113,10 @@ class SandboxEngine:
                     self._release_state()
                     continue
                 self._empty_trash(wait=0)
-                self._tell(without_root)
+                no_cpu = self._tree is None or not self._tree.has_cpu
+                self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
+                one_user = "; without root all users are one" if without_root else ""
+                self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
                 self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds))
                 logger.info(
                     "sandboxes by %s in %s, rootless=%s, cgroups=%s", bwrap, state, without_root, bool(self._tree)
@@ -123,13 +124,6 @@ class SandboxEngine:
                 return
         self._launcher.close()
         raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
-
-    def _tell(self, without_root: bool) -> None:
-        """Say what the engine is on this machine, and what it cannot do."""
-        no_cpu = self._tree is None or not self._tree.has_cpu
-        self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
-        one_user = "; without root all users are one" if without_root else ""
-        self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -172,14 +166,13 @@ class SandboxEngine:
 
     def _release_state(self) -> None:
         self._settings.launchers.close()
-        tree, self._tree = self._tree, None
+        self._tree = None
         state = self._settings.state
         with leftovers.claim(state.parent):
-            if tree is None or tree.remove():
-                self._removals.attempt(f"sandbox files {state}", partial(leftovers.throw_away, state.parent, state))
             if self._state_lock is not None:
                 self._state_lock.release()
                 self._state_lock = None
+            self._removals.attempt(f"sandbox files {state}", partial(leftovers.throw_away_state, state))
         self._removals.wait_again()
         self._empty_trash()
 
@@ -212,7 +205,8 @@ class SandboxEngine:
             user=image.user,
             env={**image.env, **env},
             network=network,
-            snapshot=snapshot,
+            # Copied and not used as a layer below, or later snapshots would depend on this one.
+            fill=None if snapshot is None else snapshot.copy_into,
             cpus=task.config.environment.cpus,
             memory_mb=task.config.environment.memory_mb,
         )
@@ -277,7 +271,7 @@ class SandboxEngine:
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        return self._images.build(task, installation, wish)
+        return self._images.build(task, installation, wish)[1]
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
@@ -319,40 +313,12 @@ def memory_of_session() -> int:
     return min([machine, *memory_limits()])
 
 
-def _below_usr(path: Path) -> bool:
-    return Path("/usr") in path.parents
-
-
 def _probe(settings: SandboxSettings) -> None:
     """Start and stop one sandbox, to see whether that works here.
-
-    What has been seen to work is taken to work until the machine is started again or bubblewrap is replaced.
 
     Raises:
         EnvironmentUnavailable: It does not work; the message is bubblewrap's.
     """
-    worked, now = settings.state.parent / "worked", _surroundings(settings)
-    if now is not None and worked.is_file() and worked.read_text() == now:
-        return
-    _start_one(settings)
-    if now is not None:
-        write_atomically(worked, now)
-
-
-def _surroundings(settings: SandboxSettings) -> str | None:
-    """Describe what a sandbox depends on here; None where that cannot be told."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        # Containers on one machine differ in what they allow.
-        spaces = [os.stat(f"/proc/self/ns/{name}").st_ino for name in ("user", "mnt")]
-        changed = os.stat(settings.bwrap).st_mtime_ns
-    except OSError:
-        return None
-    here = [boot, *spaces, os.getuid(), settings.bwrap, changed, settings.rootless, settings.launchers.limited]
-    return " ".join(map(str, here))
-
-
-def _start_one(settings: SandboxSettings) -> None:
     with tempfile.TemporaryDirectory(dir=settings.state) as scratch:
         base = Path(scratch, "base")
         lay_base(base, ParsedDockerfile(Path("probe")))

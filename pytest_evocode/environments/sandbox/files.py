@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 import tarfile
-from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from .identity import look_up
@@ -65,21 +64,22 @@ def read_files(request: dict[str, Any], output: int) -> dict[str, Any]:
         return {"files": [_read_file(path, limit, target) for path, limit in request["files"]]}
 
 
-def _read_file(path: str, limit: int, target: BinaryIO) -> dict[str, Any]:
+def _read_file(path: str, limit: int, target: BinaryIO) -> int | str | None:
+    """Write the contents of a file, and return its size, why it is refused, or None where there is none."""
     try:
         fd = _open(path)
     except (FileNotFoundError, NotADirectoryError):
-        return {"missing": True}
+        return None
     except OSError as error:
-        return {"refused": "a symlink" if error.errno == errno.ELOOP else str(error.strerror)}
+        return "a symlink" if error.errno == errno.ELOOP else str(error.strerror)
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            return {"refused": "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"}
+            return "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"
         if info.st_size > limit:
-            return {"refused": f"{info.st_size} bytes long, over the limit of {limit}"}
+            return f"{info.st_size} bytes long, over the limit of {limit}"
         with open(fd, "rb", closefd=False) as file:
-            return {"size": target.write(file.read(limit))}
+            return target.write(file.read(limit))
     finally:
         os.close(fd)
 
@@ -99,22 +99,21 @@ def remove_paths(request: dict[str, Any]) -> dict[str, Any]:
         for _ in range(_TRIES):
             with contextlib.suppress(OSError):  # A running program has moved something meanwhile.
                 remove_path(path)
+            if not os.path.lexists(path):
                 break
     return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
 
 
-def make_directories(directories: Iterable[str]) -> None:
+def make_directories(request: dict[str, Any]) -> dict[str, Any]:
     """Make directories; anything else at their paths is replaced, a symlink too."""
-    for path in directories:
-        parts = path.strip("/").split("/")
-        for depth in range(1, len(parts) + 1):
-            part = "/" + "/".join(parts[:depth])
-            if os.path.islink(part) or (os.path.lexists(part) and not os.path.isdir(part)):
-                os.unlink(part)
-            if not os.path.lexists(part):
-                os.mkdir(part)
-                os.chmod(part, 0o755)
-        os.chmod(path, 0o777)
+    os.umask(0o022)
+    for path in request["paths"]:
+        here = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+        for name in path.strip("/").split("/"):
+            here = _enter(here, name, (-1, -1))
+        os.fchmod(here, 0o777)
+        os.close(here)
+    return {}
 
 
 def add_tree(archive: tarfile.TarFile, path: str, name: str) -> None:
@@ -174,7 +173,7 @@ def _enter(above: int, name: str, owner: tuple[int, int]) -> int:
         for _ in range(_TRIES):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
-            _remove_at(above, name)
+            remove_path(name, above)
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=above)
                 os.chown(name, *owner, dir_fd=above, follow_symlinks=False)
@@ -188,16 +187,8 @@ def _make_file(directory: int, name: str) -> int:
     for _ in range(_TRIES):
         with contextlib.suppress(FileExistsError):
             return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=directory)
-        _remove_at(directory, name)
+        remove_path(name, directory)
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), name)
-
-
-def _remove_at(directory: int, name: str) -> None:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        try:
-            os.unlink(name, dir_fd=directory)
-        except IsADirectoryError:
-            _remove_tree(name, directory)
 
 
 def file_status(request: dict[str, Any]) -> dict[str, Any]:
@@ -215,33 +206,31 @@ def file_status(request: dict[str, Any]) -> dict[str, Any]:
     return {"status": {"kind": kind, "size": size, "mode": mode, "modified": found.st_mtime, "target": target}}
 
 
-def list_directory(request: dict[str, Any], output: int) -> dict[str, Any]:
-    """Write the names in a directory, each ended by a NUL, and reply whether there are more than the limit."""
-    names: list[bytes] = []
+def list_directory(request: dict[str, Any]) -> dict[str, Any]:
+    """Reply with the names in a directory, or that there are more than the limit."""
+    names: list[str] = []
     try:
         directory = os.open(request["path"], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         with os.scandir(directory) as entries:
             for entry in entries:
                 if len(names) >= request["limit"]:
                     return {"more": True}
-                names.append(os.fsencode(entry.name) + b"\0")
+                names.append(entry.name)
     except OSError:
         return {"missing": True}
-    with os.fdopen(output, "wb") as file:
-        file.write(b"".join(names))
-    return {}
+    return {"names": names}
 
 
-def remove_path(path: str) -> None:
-    """Delete whatever is at a path, if anything is; another process may be deleting the same."""
-    with contextlib.suppress(FileNotFoundError):
-        if os.path.isdir(path) and not os.path.islink(path):
-            _remove_tree(path)
-        elif os.path.lexists(path):
-            os.unlink(path)
+def remove_path(path: str, above: int | None = None) -> None:
+    """Delete whatever is at a path, which may be one from an open directory; another process may be doing the same."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        try:
+            os.unlink(path, dir_fd=above)
+        except IsADirectoryError:
+            _remove_tree(path, above)
 
 
-def _remove_tree(path: str, above: int | None = None) -> None:
+def _remove_tree(path: str, above: int | None) -> None:
     """Delete a directory tree of any depth, given by its path, which may be one from an open directory.
 
     ``shutil.rmtree`` recurses, and gives up where a path is too long to be used.

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -29,16 +29,14 @@ from pytest_evocode.environments.installing import (
 from pytest_evocode.environments.protocol import BuildWish, ExecResult, Installation
 from pytest_evocode.environments.sandbox.agent_layers import IMAGES, note_installation
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
-from pytest_evocode.environments.sandbox.build_context import stage
 from pytest_evocode.environments.sandbox.dockerfile import (
     CopyInstruction,
-    DirectoryInstruction,
     ParsedDockerfile,
-    RunInstruction,
+    find_files,
     read_dockerfile,
 )
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
-from pytest_evocode.environments.sandbox.snapshots import remove_tree
+from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import BuildError, NeedsDocker
 from pytest_evocode.tasks import Task
@@ -47,9 +45,8 @@ from pytest_evocode.tasks.content_hash import hash_directory
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "4"
+_FORMAT = "5"
 _INSTALLING = 900.0  # seconds
-_WANTED = BuildWish()
 
 # What programs need to start, resolve names of services and check certificates; nothing about this machine's users.
 _ETC_ALLOWED = (
@@ -102,26 +99,22 @@ class SandboxImages:
         self._cache = cache
         self._builds = builds
 
-    def ensure(self, task: Task, installation: Installation | None = None, wish: BuildWish = _WANTED) -> SandboxImage:
-        """Find or build a task's image, with an installation on top if there is one.
+    def ensure(self, task: Task, installation: Installation | None = None) -> SandboxImage:
+        """Find or build a task's image, with an installation on top if there is one; raises BuildError."""
+        return self.build(task, installation, BuildWish())[0]
+
+    def size(self, task: Task, installation: Installation | None) -> int:
+        """Return the bytes of what was built for a task and installed on top."""
+        layers = self.ensure(task, installation).layers
+        return bytes_of(self._settings.launcher, *layers)
+
+    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[SandboxImage, bool]:
+        """Do as :meth:`ensure`, and return whether something had to be built for it, too.
 
         Raises:
             BuildError: It cannot be built here.
             Cancelled: It is not wanted any more.
         """
-        return self._ensure(task, installation, wish)[0]
-
-    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-        """Do as :meth:`ensure`, and return whether something had to be built for it."""
-        return self._ensure(task, installation, wish)[1]
-
-    def size(self, task: Task, installation: Installation | None) -> int:
-        """Return the bytes of what was built for a task and installed on top."""
-        layers = self.ensure(task, installation).layers
-        sizes = self._settings.launcher.host_command(["du", "-s", "-B1", "--", *map(str, layers)])
-        return sum(int(line.split()[0]) for line in sizes.splitlines())
-
-    def _ensure(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[SandboxImage, bool]:
         directory = _image_directory(self._settings, self._cache, task)
         assert task.dockerfile is not None
         timeout = task.config.environment.build_timeout_sec
@@ -166,15 +159,12 @@ def _install(
     logger.info("installing %s in %s", installation.name, building)
     env = {**image.env, **proxies()}
     trusted = certificates(installation)
-    environment = SandboxEnvironment(settings, image.layers, workdir="/", user="0", env=env, network="public")
-    try:
-        with ending_when(cancelled, environment.stop):
-            environment.start()
-            if trusted:
-                with scratch_directory() as directory:
-                    Path(directory, PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
-                    environment.upload([Path(directory)], str(PurePosixPath(CERTIFICATES).parent))
-            done = environment.exec(install_script(installation, "sandbox"), timeout=_INSTALLING)
+    with _making_layer(settings, image.layers, env, cancelled, building / "added") as environment:
+        if trusted:
+            with scratch_directory() as directory:
+                (directory / PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
+                environment.upload([directory], str(PurePosixPath(CERTIFICATES).parent))
+        done = environment.exec(install_script(installation, "sandbox"), timeout=_INSTALLING)
         if not done.ok:
             ending = f"did not end in {_INSTALLING:g} s" if done.timed_out else f"ended with exit code {done.exit_code}"
             where = (
@@ -182,10 +172,7 @@ def _install(
                 "Docker and run with --evocode-env=docker, or install what is missing here"
             )
             raise failed_installation(installation, where, done.output)
-        keep_as_layer(settings, environment, building / "added")
-        note_installation(building, installation.name)
-    finally:
-        environment.stop()
+    note_installation(building, installation.name)
 
 
 def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path:
@@ -221,26 +208,24 @@ def _build(
     logger.info("building the image of %s in %s", dockerfile, building)
     started = time.monotonic()
     replay = read_dockerfile(dockerfile)
-    _check_promise(replay)
-    lay_base(building / "base", replay)
-    _replay(settings, replay, building, timeout, cancelled)
-    seconds = time.monotonic() - started
-    image = {
-        "env": replay.env,
-        "workdir": replay.workdir,
-        "user": replay.user,
-        "entry_point": replay.entry_point,
-        "seconds": seconds,
-    }
-    (building / "image.json").write_text(json.dumps(image))
-    logger.info("built the image of %s in %.1f s", dockerfile, seconds)
-
-
-def _check_promise(replay: ParsedDockerfile) -> None:
     tool = replay.promised_tool
     if tool and not shutil.which(tool, path=PATH):
         why = f"FROM {replay.base} promises {tool}, and this system has none below /usr"
-        raise NeedsDocker(replay.dockerfile, replay.base_line, why)
+        raise NeedsDocker(dockerfile, replay.base_line, why)
+    lay_base(building / "base", replay)
+    deadline = time.monotonic() + timeout
+    with _making_layer(settings, [building / "base"], {}, cancelled, building / "added") as environment:
+        for step in replay.steps:
+            if isinstance(step, CopyInstruction):
+                _copy(dockerfile, step, environment, rootless=settings.rootless)
+                continue
+            left = max(0.1, deadline - time.monotonic())
+            ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
+            _expect(ran, dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
+    seconds = time.monotonic() - started
+    image = {name: getattr(replay, name) for name in ("env", "workdir", "user", "entry_point")}
+    (building / "image.json").write_text(json.dumps({**image, "seconds": seconds}))
+    logger.info("built the image of %s in %.1f s", dockerfile, seconds)
 
 
 def lay_base(base: Path, replay: ParsedDockerfile) -> None:
@@ -284,43 +269,27 @@ def _copy_public(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-def _replay(
-    settings: SandboxSettings, replay: ParsedDockerfile, building: Path, timeout: float, cancelled: threading.Event
-) -> None:
-    """Execute the instructions in a sandbox whose top layer becomes the image's own layer."""
-    deadline = time.monotonic() + timeout
-    environment = SandboxEnvironment(settings, [building / "base"], workdir="/", user="0", env={}, network="public")
+@contextlib.contextmanager
+def _making_layer(
+    settings: SandboxSettings, below: Sequence[Path], env: Mapping[str, str], cancelled: threading.Event, layer: Path
+) -> Iterator[SandboxEnvironment]:
+    """Start a sandbox, and keep what was written in it as a layer for others when the context ends well."""
+    environment = SandboxEnvironment(settings, below, workdir="/", user="0", env=env, network="public")
     try:
         with ending_when(cancelled, environment.stop):
             environment.start()
-            for step, workdir, user in replay.steps:
-                match step:
-                    case DirectoryInstruction():
-                        made = environment.exec(["mkdir", "-p", step.path], timeout=60)
-                        _expect(made, replay.dockerfile, step.line, f"mkdir -p {step.path}")
-                    case RunInstruction():
-                        left = max(0.1, deadline - time.monotonic())
-                        ran = environment.exec(list(step.argv), cwd=workdir, user=user, env=step.env, timeout=left)
-                        late = f"did not end in {timeout:g} s, the build's"
-                        _expect(ran, replay.dockerfile, step.line, step.text, late)
-                    case CopyInstruction():
-                        _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
-        keep_as_layer(settings, environment, building / "added")
+            yield environment
+        environment.remove(["/logs"])
+        environment.end(keep_files=True)
+        layer.mkdir()
+        written = [str(environment.layers.top / name) for name in ("root", "usr")]
+        settings.launcher.host_command(["mv", "--", *written, str(layer)])  # A rename would not do between two disks.
+        remove_tree(settings.launcher, environment.layers.top)
     finally:
         environment.stop()
 
 
-def keep_as_layer(settings: SandboxSettings, environment: SandboxEnvironment, layer: Path) -> None:
-    """Stop a sandbox, and keep what was written in it as a layer for others."""
-    environment.remove(["/logs"])
-    environment.end(keep_files=True)
-    layer.mkdir()
-    written = [str(environment.layers.top / name) for name in ("root", "usr")]
-    settings.launcher.host_command(["mv", "--", *written, str(layer)])  # A rename would not do between two disks.
-    remove_tree(settings.launcher, environment.layers.top)
-
-
-def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: str = "did not end in time") -> None:
+def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: str = "") -> None:
     if not result.ok:
         ending = late if result.timed_out else f"ended with exit code {result.exit_code}"
         raise BuildError(
@@ -333,12 +302,11 @@ def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironme
     """Execute COPY or ADD by Docker's rules: the contents of a directory, and several sources only into a directory."""
     target = copy.target.rstrip("/") or "/"
     is_there = environment.exec(["test", "-d", target]).ok
-    with scratch_directory() as staging_name:
-        staging = Path(staging_name)
-        into_directory = stage(dockerfile, copy, staging, is_there or copy.target.endswith("/"))
+    with scratch_directory() as scratch:
+        members, into_directory = find_files(dockerfile, copy, scratch, is_there or copy.target.endswith("/"))
         parent = target if into_directory else os.path.dirname(target)
-        environment.upload([staging], parent)
-        copied = [os.path.join(parent, name) for name in os.listdir(staging)]
+        environment.put(members, parent)
+    copied = [os.path.join(parent, name) for name in {name.partition("/")[0] for name in members}]
     if into_directory and not is_there:
         copied.append(target)
     changes = []

@@ -10,9 +10,10 @@ import shlex
 import shutil
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -107,21 +108,19 @@ def lock_kept(directory: Path) -> FileLock | None:
     return try_lock(directory / _LOCK)
 
 
+def _records(parent: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Find kept sandboxes, and what is written down about each."""
+    for record in sorted(parent.glob(f"*/{_RECORD}")):
+        with contextlib.suppress(OSError, ValueError):
+            yield record.parent, json.loads(record.read_text())
+
+
 def layers_below(parent: Path) -> set[Path]:
     """Return all layers of images that kept sandboxes are made of."""
-    found: set[Path] = set()
-    for record in parent.glob(f"*/{_RECORD}"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            found |= set(map(Path, json.loads(record.read_text())["below"]))
-    return found
+    return {Path(layer) for _, record in _records(parent) for layer in record["below"]}
 
 
 def ended_kept(parent: Path) -> list[Path]:
     """Find kept sandboxes whose session is over and that nobody is in."""
-    found = []
-    for directory in sorted(parent.iterdir()) if parent.is_dir() else ():
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            owner = Owner(**json.loads((directory / _RECORD).read_text())["owner"])
-            if not owner.is_alive() and not is_locked(directory / _LOCK):
-                found.append(directory)
-    return found
+    found = _records(parent)
+    return [path for path, each in found if not (Owner(**each["owner"]).is_alive() or is_locked(path / _LOCK))]

@@ -2,10 +2,10 @@
 
 It is a process of its own because joining a user namespace needs a single thread, because bubblewrap's
 ``--die-with-parent`` is tied to the thread that started it, and because it can see when the session is killed: its
-socket is closed then, and it ends with every sandbox. Requests are JSON datagrams with file descriptors. Each is
-carried out by a forked worker that enters the sandbox's namespaces and writes one JSON reply. Workers read and write
-files by their own Python and execute nothing of the sandbox, so an agent that replaced ``rm`` or ``tar`` changes
-nothing.
+socket is closed then, and it ends with every sandbox. Requests are JSON with file descriptors, the first of which is a
+socket for the reply. Each is carried out by a forked worker that enters the sandbox's namespaces and sends one reply in
+JSON, with a file descriptor if there is one to send. Workers read and write files by their own Python and execute
+nothing of the sandbox, so an agent that replaced ``rm`` or ``tar`` changes nothing.
 """
 
 from __future__ import annotations
@@ -20,24 +20,23 @@ import socket
 import time
 import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a worker in a sandbox finds no library
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from ..carry_over import NewLayer
 from ..overlay import LayeredFiles, list_changes
 from . import files, mounts, processes
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
-from .processes import default_signals, signal_inside
-from .watch import Watch, lock
+from .processes import default_signals, lock, signal_inside
+from .watch import Watch
 
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
-#: The datagram for a request that is in the last of the file descriptors.
-IN_A_FILE = b"in a file"
 _PR_SET_PDEATHSIG = 1
 OPAQUE = "user.overlay.opaque"  # bubblewrap mounts overlays with "userxattr", as root too.
 
+_MESSAGE = 2**16  # bytes; the kernel has some 200 KiB for a whole socket
 _UNFINISHED = 10.0  # seconds for which a sandbox counts as just started
 _spawned: collections.deque[tuple[int, float]] = collections.deque(maxlen=64)
 
@@ -45,64 +44,24 @@ _spawned: collections.deque[tuple[int, float]] = collections.deque(maxlen=64)
 def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
     """Kill, stop or continue everything in the sandbox but PID 1, and wait until that is done."""
     lock(notes)
-    return _signal_locked(request, pidfd)
-
-
-def _signal_locked(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     enter_namespaces(pidfd, request["namespaces"])
     return {"done": signal_inside(request["signal"])}
 
 
-def _copy_stopped(request: dict[str, Any], pidfd: int, notes: int, errors: int) -> dict[str, Any]:
-    """Run a command that copies the host's files while everything in the sandbox but PID 1 is stopped."""
-    lock(notes)
-    go_read, go_write = os.pipe()
-    copier = os.fork()  # Before the sandbox is entered, where no file of the host is visible.
-    if copier == 0:
-        os.close(go_write)
-        if os.read(go_read, 1):
-            _replace_by_host_command(request["argv"], errors, errors)
-        os._exit(127)
-    os.close(go_read)
-    enter_namespaces(pidfd, request["namespaces"])
-    stopped = signal_inside(signal.SIGSTOP)
-    if stopped:
-        os.write(go_write, b"g")
-    os.close(go_write)
-    _, status = os.waitpid(copier, 0)
-    continued = signal_inside(signal.SIGCONT)
-    return {"stopped": stopped, "continued": continued, "exit_code": os.waitstatus_to_exitcode(status)}
-
-
-def _host_command(request: dict[str, Any], output: int, errors: int) -> dict[str, Any]:
+def _host_command(request: dict[str, Any], output: int) -> dict[str, Any]:
     """Run a command on the host's files as their root, to copy, list or delete a sandbox's layers."""
-    child = os.fork()
-    if child == 0:
-        _replace_by_host_command(request["argv"], output, errors)
+    own_user_namespace()
+    streams = [(os.POSIX_SPAWN_DUP2, output, number) for number in (1, 2)]
+    child = os.posix_spawnp(request["argv"][0], request["argv"], os.environ, file_actions=streams)
     _, status = os.waitpid(child, 0)
     return {"exit_code": os.waitstatus_to_exitcode(status)}
 
 
-def _replace_by_host_command(argv: list[str], output: int, errors: int) -> NoReturn:
-    try:
-        own_user_namespace()
-        os.dup2(output, 1)
-        os.dup2(errors, 2)
-        os.execvp(argv[0], argv)
-    except BaseException as error:
-        os.write(errors, str(error).encode())
-    finally:
-        os._exit(127)
-
-
-def _list_changes(request: dict[str, Any], output: int) -> dict[str, Any]:
-    """Write the paths at which a snapshot differs to a file, each ended by a NUL, reading layers as their root."""
+def _list_changes(request: dict[str, Any]) -> dict[str, Any]:
+    """Reply with the paths at which a snapshot differs, reading layers as their root."""
     own_user_namespace()
     image, snapshot = _files_of(request)
-    with os.fdopen(output, "wb") as file:
-        for path in list_changes(snapshot, image, request["outside"]):
-            file.write(os.fsencode(path) + b"\0")
-    return {}
+    return {"paths": list_changes(snapshot, image, request["outside"])}
 
 
 def _files_of(request: dict[str, Any]) -> tuple[LayeredFiles, LayeredFiles]:
@@ -159,8 +118,8 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
             os._exit(127)
 
 
-def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
-    """Become the launcher of one sandbox, in cgroups of its own.
+def _nest(request: dict[str, Any], session: socket.socket) -> None:
+    """Become the launcher of one sandbox, in cgroups of its own, and serve whoever has asked for it.
 
     A process is moved into a cgroup once per sandbox and not once per command, because that takes the kernel
     milliseconds.
@@ -169,21 +128,19 @@ def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
         for directory in request["cgroups"]:
             with open(f"{directory}/cgroup.procs", "w") as file:
                 file.write("0")
-        # The process that uses up the memory is to be killed, and not the launcher that waits for it.
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj") as file:
-            score = int(file.read())
-            processes.set_oom_score(-1000)
-            processes.oom_score = score
-        os.write(reply, b"{}")
-        os.close(reply)
-        main(socket.socket(fileno=control))
-    except BaseException as error:
-        os.write(reply, json.dumps({"failure": str(error)}).encode())
-    finally:
-        os._exit(0)
+    except OSError as error:
+        session.send(json.dumps({"failure": str(error)}).encode())
+        return
+    # The process that uses up the memory is to be killed, and not the launcher that waits for it.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj") as file:
+        score = int(file.read())
+        processes.set_oom_score(-1000)
+        processes.oom_score = score
+    session.send(b"{}")
+    main(session)
 
 
-#: Begun in the namespaces of the sandbox, with its pending directories made.
+#: Begun in the namespaces of the sandbox.
 _OPERATIONS_INSIDE: dict[str, Callable[..., dict[str, Any]]] = {
     "connect": processes.connect,
     "listen": processes.listen,
@@ -194,37 +151,37 @@ _OPERATIONS_INSIDE: dict[str, Callable[..., dict[str, Any]]] = {
     "write": files.write_files,
     "status": files.file_status,
     "list": files.list_directory,
-    "make_directories": lambda request: {},
+    "make_directories": files.make_directories,
 }
 _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
-    "exec": processes.run_command,
-    "program": processes.run_program,
     "sweep": processes.sweep,
     "cover": mounts.cover_what_is_shared,
     "signal": _signal,
     "host_command": _host_command,
-    "copy_stopped": _copy_stopped,
     "list_changes": _list_changes,
     "remove_tree": _remove_tree,
     "carry_over": _carry_over,
 }
 
 
-def _work(request: dict[str, Any], reply: int, fds: list[int]) -> None:
+def _work(request: dict[str, Any], session: socket.socket, fds: list[int]) -> None:
     """Carry out one request, in a forked worker."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if inside := _OPERATIONS_INSIDE.get(request["operation"]):
             pidfd, *fds = fds
             enter_namespaces(pidfd, request["namespaces"])
-            files.make_directories(request.get("pending", ()))
             answer = inside(request, *fds)
+        elif request["operation"] == "program":
+            answer = processes.run_program(request, session, *fds)
         else:
             answer = _OPERATIONS[request["operation"]](request, *fds)
     except BaseException as error:
         answer = {"failure": f"{type(error).__name__}: {error}"}
-    with os.fdopen(reply, "wb") as file:
-        file.write(json.dumps(answer).encode())
+    passed = [answer.pop("fd")] if "fd" in answer else []
+    text = json.dumps(answer).encode()
+    for start in range(0, len(text), _MESSAGE):
+        socket.send_fds(session, [text[start : start + _MESSAGE]], passed if start == 0 else [])
 
 
 def _fork(request: dict[str, Any], fds: list[int]) -> int:
@@ -233,7 +190,7 @@ def _fork(request: dict[str, Any], fds: list[int]) -> int:
         return os.fork()
     except OSError as error:
         refused = {"exit_code": 126, "complaint": processes.no_process(error), "left": True}
-        if request["operation"] not in ("exec", "program"):
+        if request["operation"] != "program":
             refused = {"failure": processes.no_process(error)}
         os.write(fds[0], json.dumps(refused).encode())
         return -1
@@ -255,31 +212,29 @@ def main(control: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Workers and sandboxes are reaped by the kernel.
     control.set_inheritable(False)
     mounts.hold_devices()
-    watch = Watch(_signal_locked)
+    watch = Watch()
     while True:
         watch.wait(control.fileno())
-        message, fds, _, _ = socket.recv_fds(control, 2**20, 8)
+        message, fds, _, _ = socket.recv_fds(control, 1, 8)
         if not message:
             _end_unfinished()
             return
         for fd in fds:  # recv_fds passes no MSG_CMSG_CLOEXEC on, and a sandbox must not inherit the host's descriptors.
             os.set_inheritable(fd, False)
-        if message == IN_A_FILE:
-            long = fds.pop()
-            message = os.pread(long, os.fstat(long).st_size, 0)
-            os.close(long)
-        request = json.loads(message)
+        with open(fds.pop(), "rb") as file:
+            request = json.load(file)
         if request["operation"] == "spawn":
             _spawn(request, *fds)
         elif request["operation"] == "watch":
             watch.add(request, *fds)
         elif _fork(request, fds) == 0:
             try:
-                if request["operation"] == "nest":
-                    control.close()
-                    _nest(request, *fds)
                 control.close()
-                _work(request, fds[0], fds[1:])
+                session = socket.socket(fileno=fds[0])
+                if request["operation"] == "nest":
+                    _nest(request, session)
+                else:
+                    _work(request, session, fds[1:])
             finally:
                 os._exit(0)
         for fd in fds:

@@ -11,10 +11,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, BinaryIO
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pytest_evocode.environments.sandbox import launcher
 from pytest_evocode.environments.sandbox.cgroups import Cgroup, CgroupTree
@@ -24,8 +22,8 @@ logger = logging.getLogger(__name__)
 
 LauncherLimits = tuple[int, int, float | None]  # processes, bytes of memory, cpus
 _IDLE_LIMIT = 8  # launchers that are kept for other sandboxes
+_MESSAGE = 2**17  # bytes; more than a message has
 _START_TIMEOUT = 20.0  # seconds until a sandbox says it is ready; it takes 5 ms on an idle machine
-_DATAGRAM_LIMIT = 2**16  # bytes; the kernel's default for the whole socket is some 200 KiB
 # Under another name, so that the __init__ of the package is not run: it imports libraries, which take time.
 _LAUNCH = (
     "import os, socket, sys, types; environments = sys.modules['environments'] = types.ModuleType('environments');"
@@ -38,23 +36,34 @@ _LAUNCHER_ENV = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 class Launcher:
     """The session's side of the launcher process, which is started on first use."""
 
-    def __init__(self, control: socket.socket | None = None) -> None:
-        """Start nothing yet; ``control`` is the socket of a launcher that already runs."""
+    def __init__(
+        self,
+        control: socket.socket | None = None,
+        cgroup: Cgroup | None = None,
+        limits: LauncherLimits | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            control: The socket of a launcher that already runs.
+            cgroup: The cgroup that it has for itself.
+            limits: What that is limited to.
+        """
+        self.cgroup = cgroup
+        self.limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
 
-    @property
-    def closed(self) -> bool:
-        """Whether the launcher has ended or was not started yet."""
-        return self._control is None
-
-    def nest(self, cgroups: Sequence[Path]) -> tuple[Launcher, int]:
-        """Start a launcher in cgroups, and return it with the descriptor that its reply comes from."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            reply = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroups]}, [theirs.fileno()])
-        return Launcher(ours), reply
+    def nest(self, cgroup: Cgroup, limits: LauncherLimits) -> Launcher:
+        """Start a launcher in a cgroup, and return it; raises EnvironmentFault where it cannot be moved there."""
+        control = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroup.directories]})
+        try:
+            parse(control.recv(_MESSAGE))
+        except BaseException:
+            control.close()
+            raise
+        return Launcher(control, cgroup, limits)
 
     def _connection(self) -> socket.socket:
         if self._control is None:
@@ -76,16 +85,13 @@ class Launcher:
         return self._control
 
     def send(self, request: Mapping[str, Any], fds: Sequence[int]) -> None:
-        """Send a request, in a file where it is too long for a datagram."""
-        message = json.dumps(request).encode()
+        """Send a request, in a file because it may be too long for a message."""
         try:
-            with contextlib.ExitStack() as stack:
-                if len(message) > _DATAGRAM_LIMIT:
-                    file = stack.enter_context(open(os.memfd_create("request"), "w+b", buffering=0))
-                    file.write(message)
-                    message, fds = launcher.IN_A_FILE, [*fds, file.fileno()]
+            with open(os.memfd_create("request"), "w+b", buffering=0) as file:
+                file.write(json.dumps(request).encode())
+                file.seek(0)
                 with self._lock:
-                    socket.send_fds(self._connection(), [message], list(fds))
+                    socket.send_fds(self._connection(), [b"request"], [*fds, file.fileno()])
         except OSError as error:
             raise EnvironmentFault(f"a request cannot be sent to the sandbox launcher: {error}") from error
 
@@ -93,29 +99,27 @@ class Launcher:
         """Send a request and return its reply."""
         return receive(self.begin(request, fds))
 
-    def begin(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> int:
-        """Send a request and return the file descriptor that its reply will come from."""
-        read, write = os.pipe()
-        try:
-            self.send(request, [write, *fds])
-        except BaseException:
-            os.close(read)
-            raise
-        finally:
-            os.close(write)
-        return read
+    def begin(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> socket.socket:
+        """Send a request and return the socket that its reply will come from."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                self.send(request, [theirs.fileno(), *fds])
+            except BaseException:
+                ours.close()
+                raise
+        return ours
 
     def host_command(self, argv: Sequence[str]) -> bytes:
         """Run a command over sandbox files on the host, as root over them, and return what it prints."""
-        with (
-            open(os.memfd_create("output"), "w+b", buffering=0) as output,
-            open(os.memfd_create("errors"), "w+b", buffering=0) as errors,
-        ):
-            request = {"operation": "host_command", "argv": list(argv)}
-            answer = self.ask(request, [output.fileno(), errors.fileno()])
-            check_host_command(argv, answer["exit_code"], errors)
+        with open(os.memfd_create("output"), "w+b", buffering=0) as output:
+            answer = self.ask({"operation": "host_command", "argv": list(argv)}, [output.fileno()])
             output.seek(0)
-            return output.read()
+            printed = output.read()
+        if answer["exit_code"] != 0:
+            reason = printed.decode("utf-8", "replace")[-2000:].strip()
+            raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {reason}")
+        return printed
 
     def start_sandbox(self, argv: list[str]) -> tuple[int, int]:
         """Start bubblewrap, wait until its PID 1 runs, and return the number and a pidfd of that."""
@@ -123,23 +127,21 @@ class Launcher:
         ready_read, ready_write = os.pipe()
         info_read, info_write = os.pipe()
         try:
-            self.send(
-                {"operation": "spawn", "argv": [argv[0], "--info-fd", "3", *argv[1:]]},
-                [ready_write, errors, info_write],
-            )
-            os.close(ready_write)
-            os.close(info_write)
-            ready_write = info_write = -1
-            if _read_line(ready_read, _START_TIMEOUT) != b"ready\n":
+            try:
+                argv = [argv[0], "--info-fd", "3", *argv[1:]]
+                self.send({"operation": "spawn", "argv": argv}, [ready_write, errors, info_write])
+            finally:
+                os.close(ready_write)
+                os.close(info_write)
+            if not select.select([ready_read], [], [], _START_TIMEOUT)[0] or os.read(ready_read, 64) != b"ready\n":
                 os.lseek(errors, 0, os.SEEK_SET)
                 reason = os.read(errors, 4096).decode("utf-8", "replace").strip() or "no reason given"
                 raise EnvironmentFault(f"bubblewrap did not start a sandbox: {reason}")
             pid = json.loads(os.read(info_read, 4096))["child-pid"]
             return pid, os.pidfd_open(pid)
         finally:
-            for fd in (errors, ready_read, ready_write, info_read, info_write):
-                if fd >= 0:
-                    os.close(fd)
+            for fd in (errors, ready_read, info_read):
+                os.close(fd)
 
     def close(self) -> None:
         """End the launcher, and with it every sandbox."""
@@ -153,131 +155,53 @@ class Launcher:
                 self._process = None
 
 
-def check_host_command(argv: Sequence[str], exit_code: int, errors: BinaryIO) -> None:
-    """Raise :class:`EnvironmentFault` with the error output of a command if it failed."""
-    if exit_code != 0:
-        errors.seek(0)
-        reason = errors.read().decode("utf-8", "replace")[-2000:].strip()
-        raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {reason}")
-
-
-def send_tar(begin: Callable[..., int], write: Callable[[BinaryIO], object], *, writable: bool = False) -> None:
-    """Have a worker unpack a tar in a sandbox.
+def receive(reply: socket.socket, timeout: float | None = None) -> dict[str, Any]:
+    """Read a reply to its end; a file descriptor that comes with it is its ``fd``.
 
     Args:
-        begin: Sends a request, given its name, descriptors and fields, and returns where the reply comes from.
-        write: Writes the tar into a pipe.
-        writable: Let every user write the directories of the tar that exist.
-
-    Raises:
-        EnvironmentFault: It could not be unpacked.
-    """
-    read, write_end = os.pipe()
-    with os.fdopen(write_end, "wb") as stream:
-        try:
-            reply = begin("unpack", [read], writable=writable)
-        finally:
-            os.close(read)
-        with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
-            write(stream)
-            stream.flush()
-        with contextlib.suppress(BrokenPipeError):
-            stream.close()
-    receive(reply)
-
-
-def receive(reply: int, timeout: float | None = None) -> dict[str, Any]:
-    """Read a reply to its end.
-
-    Args:
-        reply: The descriptor it comes from, which is closed.
-        timeout: Seconds until it has to begin.
+        reply: The socket it comes from, which is closed.
+        timeout: Seconds until it has to come.
 
     Raises:
         EnvironmentFault: The request failed.
     """
-    with os.fdopen(reply, "rb") as file:
-        poll = select.poll()
-        poll.register(reply, select.POLLIN)
-        if timeout is not None and not poll.poll(timeout * 1000):
-            raise EnvironmentFault(f"the worker for a sandbox did not reply within {timeout:.0f} s")
-        text = file.read()
-    if not text:
-        raise EnvironmentFault("the worker for a sandbox died without a reply")
-    answer: dict[str, Any] = json.loads(text)
+    pieces: list[bytes] = []
+    fds: list[int] = []
+    with reply:
+        reply.settimeout(timeout)
+        try:
+            while (received := socket.recv_fds(reply, _MESSAGE, 1))[0]:
+                pieces.append(received[0])
+                fds += received[1]
+        except TimeoutError:
+            raise EnvironmentFault(f"the worker for a sandbox did not reply within {timeout:.0f} s") from None
+    return {**parse(b"".join(pieces)), **({"fd": fds[0]} if fds else {})}
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """Return a reply, which is empty if its worker has died; raises EnvironmentFault if the request failed."""
+    answer: dict[str, Any] = json.loads(text) if text else {"failure": "the worker died without a reply"}
     if "failure" in answer:
         raise EnvironmentFault(f"the sandbox failed: {answer['failure']}")
     return answer
 
 
-def _read_line(fd: int, timeout: float) -> bytes:
-    """Read to the first newline, the end or the timeout in seconds."""
-    poll = select.poll()
-    poll.register(fd, select.POLLIN | select.POLLHUP)
-    line = b""
-    while not line.endswith(b"\n") and poll.poll(timeout * 1000):
-        chunk = os.read(fd, 64)
-        if not chunk:
-            break
-        line += chunk
-    return line
-
-
-@dataclass(frozen=True, slots=True)
-class PooledLauncher:
-    """The launcher that starts one sandbox and its commands, and the cgroup that launcher is in."""
-
-    launcher: Launcher
-    cgroup: Cgroup | None = None
-    limits: LauncherLimits | None = None
-    """What its cgroup is limited to."""
-
-    def close(self) -> None:
-        """End the launcher and remove its cgroup, if it has one of its own."""
-        if self.cgroup is not None:
-            self.launcher.close()
-            with contextlib.suppress(OSError):  # It is tried again when this session ends, and by the next one.
-                self.cgroup.remove()
-
-
 class LauncherPool:
     """The launchers of a session: each in a cgroup of its own, or one for all sandboxes without cgroups.
 
-    One is made in advance, and one that was left empty is taken again by who wants the same limits: to move a process
-    into a new cgroup takes the kernel 10 ms.
+    One that was left empty is taken again by who wants the same limits: to move a process into a new cgroup takes the
+    kernel 10 ms.
     """
 
     def __init__(self, launcher: Launcher, tree: CgroupTree | None) -> None:
-        """Start a spare launcher if there are cgroups.
-
-        Raises:
-            EnvironmentFault: No process can be moved into the tree's cgroups.
-        """
         self._launcher = launcher
         self._tree = tree
         self._lock = threading.Lock()
         self._made = 0
-        self._spare: tuple[PooledLauncher, int] | None = None
-        self._used: list[PooledLauncher] = []
-        self._idle: list[PooledLauncher] = []
-        if tree is not None:
-            self._spare = self._make(tree)
+        self._nested: set[Launcher] = set()
+        self._idle: list[Launcher] = []
 
-    @property
-    def limited(self) -> bool:
-        """Whether the kernel enforces limits here."""
-        return self._tree is not None
-
-    def _make(self, tree: CgroupTree) -> tuple[PooledLauncher, int]:
-        self._made += 1
-        try:
-            cgroup = tree.make(f"sandbox-{self._made}")
-        except OSError as error:
-            raise EnvironmentFault(f"no cgroup can be made for a sandbox: {error}") from error
-        launcher, reply = self._launcher.nest(cgroup.directories)
-        return PooledLauncher(launcher, cgroup), reply
-
-    def acquire(self, *, processes: int, memory: int, cpus: float | None) -> PooledLauncher:
+    def acquire(self, *, processes: int, memory: int, cpus: float | None) -> Launcher:
         """Return a launcher for one sandbox; the kernel enforces the limits where there are cgroups.
 
         Args:
@@ -286,47 +210,51 @@ class LauncherPool:
             cpus: How many CPUs may be used, None for all.
 
         Raises:
-            EnvironmentFault: A cgroup cannot be made or does not take the limits.
+            EnvironmentFault: A cgroup cannot be made, does not take the limits or no process.
         """
         with self._lock:
             if self._tree is None:
-                return PooledLauncher(self._launcher)
+                return self._launcher
             limits = (processes, memory, cpus)
-            for pooled in self._idle:
-                if pooled.limits == limits:
-                    self._idle.remove(pooled)
-                    return pooled
-            pooled, reply = self._spare or self._make(self._tree)
-            self._spare = None
-            receive(reply)
-            assert pooled.cgroup is not None
+            for launcher in self._idle:
+                if launcher.limits == limits:
+                    self._idle.remove(launcher)
+                    return launcher
+            self._made += 1
             try:
-                pooled.cgroup.limit(processes=processes, memory=memory, cpus=cpus)
-            except OSError as error:
-                pooled.close()
-                raise EnvironmentFault(f"a sandbox's cgroup does not take its limits: {error}") from error
-            self._spare = self._make(self._tree)
-            pooled = replace(pooled, limits=limits)
-            self._used = [other for other in self._used if not other.launcher.closed] + [pooled]
-            return pooled
+                cgroup = self._tree.make(f"sandbox-{self._made}")
+                cgroup.limit(processes=processes, memory=memory, cpus=cpus)
+            except OSError as error:  # What was made is removed when this session ends.
+                raise EnvironmentFault(f"no cgroup with its limits can be made for a sandbox: {error}") from error
+            launcher = self._launcher.nest(cgroup, limits)
+            self._nested.add(launcher)
+            return launcher
 
-    def release(self, pooled: PooledLauncher) -> None:
+    def release(self, launcher: Launcher) -> None:
         """Keep a launcher for another sandbox if nothing else is left in its cgroup, else close it."""
-        if pooled.cgroup is not None and pooled.cgroup.has_only_one_process():
-            with self._lock:
-                if self._tree is not None and len(self._idle) < _IDLE_LIMIT:
-                    self._idle.append(pooled)
-                    return
-        pooled.close()
+        if launcher.cgroup is None:
+            return
+        reusable = launcher.cgroup.has_only_one_process()
+        with self._lock:
+            if reusable and self._tree is not None and len(self._idle) < _IDLE_LIMIT:
+                self._idle.append(launcher)
+                return
+            self._nested.discard(launcher)
+        _close_nested(launcher)
 
     def close(self) -> None:
-        """End the spare launcher and those of sandboxes that were not stopped, with everything that runs there."""
-        with self._lock, contextlib.suppress(EnvironmentFault):
-            spare, self._spare, self._tree = self._spare, None, None
-            if spare is not None:
-                receive(spare[1])
-                self._used.append(spare[0])
-            for pooled in self._used:
-                pooled.launcher.close()  # All first, because the kernel takes milliseconds for each to end.
-            for pooled in self._used:
-                pooled.close()
+        """End all launchers that are in cgroups, with everything that runs there."""
+        with self._lock:
+            self._tree = None
+            for launcher in self._nested:
+                launcher.close()  # All first, because the kernel takes milliseconds for each to end.
+            while self._nested:
+                _close_nested(self._nested.pop())
+
+
+def _close_nested(launcher: Launcher) -> None:
+    """End a launcher and remove its cgroup."""
+    launcher.close()
+    if launcher.cgroup is not None:
+        with contextlib.suppress(OSError):  # It is tried again when this session ends, and by the next one.
+            launcher.cgroup.remove()

@@ -83,11 +83,11 @@ def claim(parent: Path) -> FileLock:
 
 
 def throw_away_state(state: Path) -> None:
-    """Put a session's directory into the trash and remove its cgroups, unless it lives; :func:`claim` must be held."""
+    """Put a session's directory into the trash and remove its cgroups, unless it is locked; hold :func:`claim`."""
     lock = try_lock(state / LOCK) if state.is_dir() else None
     if lock is not None:
         try:
-            logger.info("removing the files of a dead session in %s", state)
+            logger.info("removing the files of a session in %s", state)
             if remove_recorded(state / CGROUPS):
                 throw_away(state.parent, state)
         finally:

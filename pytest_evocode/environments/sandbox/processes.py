@@ -1,6 +1,6 @@
 """What the launcher's workers do to run programs in a sandbox and to be rid of what these leave running.
 
-Every program of :func:`run_program` has a UTS namespace of its own, a copy of the sandbox's that nobody inside can
+Every program has a UTS namespace of its own, a copy of the sandbox's that nobody inside can
 change or enter. All that a program starts is in it, daemons too that have left its session and lost their parent: so
 the number of that namespace, its *mark*, tells whose a process is. Standard library only.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import resource
 import select
@@ -17,7 +16,7 @@ import signal
 import socket
 import termios
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from .identity import (
@@ -31,7 +30,6 @@ from .identity import (
     look_up,
     refuse_calls,
 )
-from .watch import lock
 
 _ONE_BY_ONE = 0.3  # seconds in which all processes to be killed are gone unless they start others
 _SWEEPING = 10.0  # seconds for thousands of stopped processes to be gone
@@ -56,16 +54,19 @@ def default_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def enter(request: dict[str, Any], pidfd: int) -> int:
-    """Enter a sandbox, and return the directory of this process in the host's /proc, as it has none inside."""
-    process = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
-    enter_namespaces(pidfd, request["namespaces"])
-    return process
+def lock(notes: int) -> int:
+    """Wait until nobody else signals a sandbox's processes, and lock that out until the returned descriptor is closed.
+
+    Two kills at once would be about each other, and one that still goes on would hit the next command. The lock is that
+    of the kernel on a file in memory, and not one of ``filelock``, because the launcher has the standard library only.
+    """
+    # Opened anew, because descriptors of one open file share its lock.
+    own = os.open(f"/proc/self/fd/{notes}", os.O_RDWR)
+    fcntl.flock(own, fcntl.LOCK_EX)
+    return own
 
 
-def start_program(
-    request: dict[str, Any], process: int, streams: Sequence[int], *, terminal: bool = False
-) -> tuple[int, str]:
+def _start(request: dict[str, Any], process: int, streams: Sequence[int]) -> tuple[int, str]:
     """Start a program, and return its process and why it could not become the program, empty if it did.
 
     The process is 0 where there can be none.
@@ -74,12 +75,14 @@ def start_program(
         request: The fields of a command.
         process: The directory of this process in the host's /proc.
         streams: Its stdin, stdout and stderr; -1 for an empty stdin.
-        terminal: Whether they are the terminal that is to control it.
     """
     complaint_read, complaint_write = os.pipe()  # Closed by a successful exec.
     try:
         uid, gid, home = look_up(request["user"])
-        _limit_processes(request)
+        if request["processes"] is not None:
+            # Since Linux 5.14 the kernel counts by user namespace, nested ones included; older ones count all processes
+            # of the user, which is too strict. The limit does not apply to the host's root.
+            resource.setrlimit(resource.RLIMIT_NPROC, (request["processes"],) * 2)
         if request["rootless"]:
             become_rootless(process, uid, gid)
         child = os.fork()
@@ -88,7 +91,7 @@ def start_program(
     except OSError as error:
         return 0, no_process(error)
     if child == 0:
-        _become_program(request, (uid, gid, home), streams, complaint_write, terminal=terminal)
+        _become_program(request, (uid, gid, home), streams, complaint_write)
     os.close(complaint_write)
     for stream in {*streams} - {-1}:
         os.close(stream)
@@ -98,7 +101,7 @@ def start_program(
 
 
 def _become_program(
-    request: dict[str, Any], user: tuple[int, int, str], streams: Sequence[int], complaint: int, *, terminal: bool
+    request: dict[str, Any], user: tuple[int, int, str], streams: Sequence[int], complaint: int
 ) -> NoReturn:
     uid, gid, home = user
     program = ""
@@ -109,7 +112,7 @@ def _become_program(
             os.dup2(stream if stream >= 0 else os.open("/dev/null", os.O_RDONLY), number)
         os.closerange(3, complaint)
         os.closerange(complaint + 1, 1024)
-        if terminal:
+        if request["terminal"]:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         os.umask(0o022)
         refuse_calls()  # It takes a capability that the next call gives up.
@@ -123,20 +126,11 @@ def _become_program(
         default_signals()
         program = request["argv"][0]
         os.execvpe(program, request["argv"], env)
-    except FileNotFoundError as error:
-        os.write(complaint, str(error).encode("utf-8", "replace")[:4096])
-        os._exit(127 if program else 126)
     except BaseException as error:
         os.write(complaint, str(error).encode("utf-8", "replace")[:4096])
+        os._exit(127 if program and isinstance(error, FileNotFoundError) else 126)
     finally:
         os._exit(126)
-
-
-def _limit_processes(request: dict[str, Any]) -> None:
-    if request["processes"] is not None:
-        # Since Linux 5.14 the kernel counts by user namespace, nested ones included; older ones count all processes of
-        # the user, which is too strict. The limit does not apply to the host's root.
-        resource.setrlimit(resource.RLIMIT_NPROC, (request["processes"],) * 2)
 
 
 def no_process(error: OSError) -> str:
@@ -144,46 +138,36 @@ def no_process(error: OSError) -> str:
     return f"no process can be started: {error}"
 
 
-def exit_code(child: int, *, wait: bool = True) -> int:
-    """Return the exit code of a program's process, 128 + n for signal n, once it has ended."""
+def _exit_code(child: int) -> int:
+    """Return the exit code of a program's process that has ended, 128 + n for signal n."""
     if child == 0:
         return 126
-    pid, status = os.waitpid(child, 0 if wait else os.WNOHANG)
+    pid, status = os.waitpid(child, os.WNOHANG)
     if pid == 0:  # Another program traces it and takes no notice of its end, which nobody else is told before.
         return 128 + signal.SIGKILL
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
-def run_command(request: dict[str, Any], pidfd: int, output: int, stdin: int = -1) -> dict[str, Any]:
-    """Run a command whose output goes to one pipe or terminal, and wait for it."""
-    process = enter(request, pidfd)
-    terminal = request["terminal"]
-    child, complaint = start_program(
-        request, process, (output if terminal else stdin, output, output), terminal=terminal
-    )
-    return {"exit_code": exit_code(child), "complaint": complaint}
+def run_program(request: dict[str, Any], session: socket.socket, pidfd: int, *fds: int) -> dict[str, Any]:
+    """Run a program, and pass on the signals that the session sends.
 
-
-def run_program(
-    request: dict[str, Any], pidfd: int, control: int, stdout: int, stderr: int, stdin: int = -1
-) -> dict[str, Any]:
-    """Run a program with its streams apart, and pass on the signals that the session sends on a socket.
-
-    The first message there has a descriptor of the program's UTS namespace, sent before anything is started; the last
-    one is the reply.
+    Before anything is started the session is sent a descriptor of the program's UTS namespace. The request says of each
+    stream which of the descriptors it is, -1 for none.
     """
-    process = enter(request, pidfd)
+    process = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)  # In the host's /proc: this one has none inside.
+    enter_namespaces(pidfd, request["namespaces"])
     check(libc.unshare(CLONE_NEWUTS), "unshare")
     mark = os.open("ns/uts", os.O_RDONLY, dir_fd=process)
-    with socket.socket(fileno=control) as session:
-        socket.send_fds(session, [b"mark"], [mark])
-        os.close(mark)
-        child, complaint = start_program(request, process, (stdin, stdout, stderr))
-        if child:
-            _pass_signals(session, child)
-    code = exit_code(child, wait=False)
-    left = request["marks"] is not None and any(_others(set(request["marks"]), 0))
+    socket.send_fds(session, [b"mark"], [mark])
+    os.close(mark)
+    child, complaint = _start(
+        request, process, [number if number < 0 else fds[number] for number in request["streams"]]
+    )
+    if child:
+        _pass_signals(session, child)
+    code = _exit_code(child)
+    left = request["marks"] is not None and _others(set(request["marks"]), 0)
     return {"exit_code": code, "complaint": complaint, "left": left}
 
 
@@ -278,20 +262,19 @@ def _kill_others(marks: Collection[int], seconds: float) -> bool:
     """Kill what has none of the marks, and tell whether it was gone in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if not any(_others(marks, signal.SIGKILL)):
+        if not _others(marks, signal.SIGKILL):
             return True
         time.sleep(0.0005)
     return False
 
 
-def _others(marks: Collection[int], number: int) -> Iterator[bool]:
+def _others(marks: Collection[int], number: int) -> bool:
     """Signal what has none of the marks, and tell whether there was something; then once more.
 
     The kernel lists processes by rising numbers, which begin again at the lowest one: what is about to be listed may
     have been replaced by its child just then.
     """
-    yield _signal_others(marks, number)
-    yield _signal_others(marks, number)
+    return _signal_others(marks, number) or _signal_others(marks, number)
 
 
 def _signal_others(marks: Collection[int], number: int) -> bool:
@@ -336,9 +319,9 @@ def _parent(process: int) -> int | None:
     return None if fields[0] in b"ZX" and int(fields[17]) <= 1 else int(fields[1])
 
 
-def connect(request: dict[str, Any], control: int) -> dict[str, Any]:
-    """Connect to a port of the loopback, and send the socket to the session."""
-    deadline = time.monotonic() + request["timeout"]
+def connect(request: dict[str, Any]) -> dict[str, Any]:
+    """Connect to a port of the loopback, and reply with the socket."""
+    deadline = time.monotonic() + request["seconds"]
     refused = {"refused": "nobody listens"}
     for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
         try:
@@ -346,9 +329,7 @@ def connect(request: dict[str, Any], control: int) -> dict[str, Any]:
                 connection.settimeout(max(0.001, deadline - time.monotonic()))
                 connection.connect((address, request["port"]))
                 connection.settimeout(None)
-                with socket.socket(fileno=control) as session:
-                    socket.send_fds(session, [b"connection"], [connection.fileno()])
-                return {}
+                return {"fd": connection.detach()}
         except TimeoutError:
             return {"refused": "timeout"}
         except OSError as error:
@@ -356,19 +337,11 @@ def connect(request: dict[str, Any], control: int) -> dict[str, Any]:
     return refused
 
 
-def listen(request: dict[str, Any], control: int) -> dict[str, Any]:
-    """Make a socket that listens at a port of the loopback, and send it to the session."""
+def listen(request: dict[str, Any]) -> dict[str, Any]:
+    """Reply with a socket that listens at a port of the loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", request["port"]))
         listener.listen(128)
         listener.setblocking(False)
-        with socket.socket(fileno=control) as session:
-            socket.send_fds(session, [b"listener"], [listener.fileno()])
-    return {}
-
-
-def reply_failure(reply: int, error: BaseException) -> None:
-    """Write the reply of a request that failed."""
-    with contextlib.suppress(OSError):
-        os.write(reply, json.dumps({"failure": f"{type(error).__name__}: {error}"}).encode())
+        return {"fd": listener.detach()}

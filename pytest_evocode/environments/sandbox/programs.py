@@ -1,71 +1,48 @@
-"""Programs with their streams apart in a sandbox, its ports and its files: the verbs of ``ProgramEnvironment``."""
+"""Commands and programs in a sandbox, and its ports: all that is run there."""
 
 from __future__ import annotations
 
-import logging
+import contextlib
+import errno
 import os
 import socket
+import termios
 import threading
 import time
-import weakref
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Callable, Mapping, MutableSet, Sequence
+from dataclasses import replace
 
 from pytest_evocode.environments.command_environment import CappedOutput
+from pytest_evocode.environments.egress import PROXY_VARIABLES
 from pytest_evocode.environments.entry_points import EntryPointEnvironment
-from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
+from pytest_evocode.environments.programs import Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
-from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
-from pytest_evocode.environments.sandbox.output import LimitNotes
-from pytest_evocode.environments.sandbox.running_program import SandboxProgram, read_answer
+from pytest_evocode.environments.sandbox.running import RunningSandbox
+from pytest_evocode.environments.sandbox.running_program import SandboxProgram
+from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.errors import EnvironmentFault
 
-logger = logging.getLogger(__name__)
-
 _GRACE = 20.0  # seconds beyond a deadline in which a worker has to have done what it was asked for
-_FILES = 120.0  # seconds that reading or writing files may take
+_KILL_GRACE = 0.5  # seconds for the killed tree to be reaped before it is killed once more
+_KILLS = 10  # after which the sandbox counts as broken
 
 
-class SandboxPrograms(EntryPointEnvironment):
-    """A base class with :class:`~pytest_evocode.environments.programs.ProgramEnvironment`'s verbs for sandboxes."""
+class SandboxPrograms(EntryPointEnvironment, RunningSandbox):
+    """A base class with what runs in a sandbox."""
 
+    workdir: str
     _user: User
-    _settings: SandboxSettings
+    """That of commands that name none."""
+    _env: Mapping[str, str]
+    """The variables of image and task."""
 
-    def __init__(self, notes: LimitNotes) -> None:
-        self._notes = notes
-        self._signalling = threading.Lock()  # Two kills at once would kill each other.
-        self._starting = threading.Lock()
-        """Held while a program gets its mark, and while all without one of the known marks are killed."""
-        self._runs: set[SandboxProgram] = set()
-        self._opened: weakref.WeakSet[SandboxProgram] = weakref.WeakSet()
-
-    @abstractmethod
-    def _begin(self, operation: str, fds: Sequence[int] = (), *, control: int | None = None, **arguments: Any) -> int:
-        """Send a request, and return the descriptor that the reply comes from unless ``control`` is to take it."""
-
-    @abstractmethod
-    def _ask(
-        self, operation: str, fds: Sequence[int] = (), *, timeout: float | None = None, **arguments: Any
-    ) -> dict[str, Any]:
-        """Send a request and return the reply, which has to come within ``timeout`` seconds."""
-
-    @abstractmethod
-    def _describe(self, command: Command) -> dict[str, Any]:
-        """Return the fields of a request that runs a command."""
-
-    @abstractmethod
-    def _require_running(self, exit_code: int) -> None:
-        """Raise EnvironmentFault where a program has ended, with this exit code, because the sandbox has."""
-
-    @abstractmethod
-    def _relaunch(self) -> None:
-        """End every process and keep the files."""
-
-    @abstractmethod
-    def kill_processes(self) -> None:
-        """Kill every process but PID 1."""
+    def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
+        """Implement :meth:`~pytest_evocode.environments.command_environment.CommandEnvironment.run`."""
+        program = self._start(command, lambda stream, piece: output.add(piece), input=bool(command.input))
+        in_time = self._finish(program, command.input, deadline, self.kill_processes)
+        if not in_time or program.exit_code != 0:
+            output.add(self._notes.new_lines().encode())
+        return program.exit_code if in_time else None
 
     def run_program(
         self,
@@ -78,28 +55,32 @@ class SandboxPrograms(EntryPointEnvironment):
     ) -> ProgramResult:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
         started = time.monotonic()
-        outputs = {1: CappedOutput(limit // 2), 2: CappedOutput(limit // 2)}
-
-        def take(stream: Stream, piece: bytes) -> None:
-            outputs[stream].add(piece)
-
+        outputs: dict[Stream, CappedOutput] = {1: CappedOutput(limit // 2), 2: CappedOutput(limit // 2)}
         spared = _marks(alongside) | self._entered_mark()
         with self._starting:
             known = {*self._opened}
-        program = self._begin_program(command, spared, input)
-        try:
-            in_time = program.exchange(take, None if timeout is None else started + timeout, input)
+
+        def sweep() -> None:
+            """Kill what is left of it, and spare what runs at the same time or was opened meanwhile."""
             self._runs.discard(program)
-            if not in_time or program.left_others:
-                self._sweep(spared, known)
-            if not in_time and not program.exchange(take, time.monotonic() + _GRACE):
-                raise EnvironmentFault("a program in the sandbox could not be killed")
-            program.drain(take)
-            if in_time:
-                self._require_running(program.exit_code)
+            with self._starting:
+                others = self._runs | ({*self._opened} - known)
+                self._kill_without(spared | {other.mark for other in others})
+
+        program = self._start(
+            command,
+            lambda stream, piece: outputs[stream].add(piece),
+            input=bool(input),
+            apart=True,
+            among=self._runs,
+            spared=spared,
+        )
+        try:
+            in_time = self._finish(program, input, None if timeout is None else started + timeout, sweep)
+            if in_time and program.left_others:
+                sweep()
         finally:
             self._runs.discard(program)
-            program.close()
         failed = not in_time or program.exit_code != 0
         if failed or program.left_others:
             lines = self._notes.new_lines().encode()
@@ -114,109 +95,103 @@ class SandboxPrograms(EntryPointEnvironment):
 
     def open_program(self, command: Command, take: TakeOutput) -> Program:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
-        program = self._begin_program(command, None, None)
-        program.require_running = self._require_running
-        threading.Thread(target=program.serve, args=[take], daemon=True, name="evocode-program").start()
-        return program
+        return self._start(command, take, input=True, apart=True, among=self._opened)
 
     def end_programs(self, alongside: Sequence[Program] = ()) -> None:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
         with self._starting:
             self._kill_without(_marks(alongside) | self._entered_mark())
 
-    def _entered_mark(self) -> set[int]:
-        """Return the mark of the image's ENTRYPOINT, which all that it starts has, as a set."""
-        program = None if self._entered is None else self._entered.program
-        return {program.mark} if isinstance(program, SandboxProgram) else set()
+    def interact(self, command: Command, terminal: int) -> int:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        command = replace(command, env={**kind_of_terminal(), **command.env})
+        complaint = bytearray()
+        with _PseudoTerminal() as pseudo:
+            program = self._start(command, lambda stream, piece: complaint.extend(piece), terminal=pseudo.inner)
+            if not relay(terminal, pseudo, pseudo.resize, lambda: program.has_ended(0)):
+                self.kill_processes()
+            program.has_ended()  # Before the terminal is closed: a program may close its end and run on.
+        write_all(terminal, bytes(complaint).replace(b"\n", b"\r\n"))
+        return program.exit_code
 
-    def _begin_program(self, command: Command, spared: set[int] | None, input: bytes | None) -> SandboxProgram:
-        """Start a program; with an ``input`` of nothing it gets no pipe for it."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        pipes = [os.pipe() for _ in range(2 if input == b"" else 3)]
-        inner = [pipes[0][1], pipes[1][1], *(pipe[0] for pipe in pipes[2:])]
-        outer = [pipes[0][0], pipes[1][0], *(pipe[1] for pipe in pipes[2:])]
-        program = SandboxProgram(ours, *outer)
-        marks = None if spared is None else sorted(spared)
+    def _start(
+        self,
+        command: Command,
+        take: TakeOutput,
+        *,
+        input: bool = False,
+        apart: bool = False,
+        terminal: int = -1,
+        among: MutableSet[SandboxProgram] | None = None,
+        spared: set[int] | None = None,
+    ) -> SandboxProgram:
+        """Start a program.
+
+        Args:
+            command: What to run.
+            take: Takes what it prints, in a thread, and why it could not be started.
+            input: Whether it gets a pipe for its stdin.
+            apart: Whether stdout and stderr are two streams.
+            terminal: The end of a terminal that is all of its streams, and is closed here.
+            among: A set of programs to which it is added.
+            spared: The marks of processes that are not counted as left by it; None for not counting at all.
+        """
+        outputs: dict[int, Stream] = {}
+        stdin, inner, streams = -1, [], [0, 0, 0]
+        if terminal >= 0:
+            inner = [terminal]
+        else:
+            each: Stream
+            for each in (1, 2) if apart else (1,):
+                read, write = os.pipe()
+                outputs[read] = each
+                inner.append(write)
+            if input:
+                read, stdin = os.pipe()
+                inner.append(read)
+            streams = [len(outputs) if input else -1, 0, int(apart)]
+        program = SandboxProgram(outputs, stdin, self._require_running)
+        request = {
+            "argv": command.argv,
+            "user": self._user if command.user is None else command.user,
+            "processes": self._uncounted_processes if self._settings.rootless else None,
+            "env": {**self._env, **({} if self.egress is None else PROXY_VARIABLES), **command.env},
+            "cwd": command.cwd or self.workdir,
+            "streams": streams,
+            "terminal": terminal >= 0,
+            "marks": None if spared is None else sorted(spared),
+        }
         try:
-            with self._starting, theirs:
-                fds = [theirs.fileno(), *inner]
-                self._begin("program", fds, control=theirs.fileno(), marks=marks, **self._describe(command))
-                theirs.close()
-                program.receive_mark()
-                if spared is None:
-                    self._opened.add(program)
-                else:
-                    self._runs.add(program)
+            with self._starting, self._saying_if_killed():
+                program.begun(self._begin("program", inner, **request))
+                if among is not None:
+                    among.add(program)
         except BaseException:
             program.close()
             raise
         finally:
             for fd in inner:
                 os.close(fd)
+        threading.Thread(target=program.serve, args=[take], daemon=True, name="evocode-program").start()
         return program
 
-    def connect(self, port: int, timeout: float) -> socket.socket:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`.
+    def _finish(self, program: SandboxProgram, input: bytes, deadline: float | None, kill: Callable[[], None]) -> bool:
+        """Give a program its input and wait for its end, or kill it at the deadline; tell whether it ended in time."""
+        with contextlib.suppress(BrokenPipeError, TimeoutError):
+            program.write(input, _until(deadline))
+        program.close_input()
+        if program.wait(_until(deadline)) is not None:
+            return True
+        for _ in range(_KILLS):  # Again, because it may have been only just started.
+            kill()
+            if program.has_ended(_KILL_GRACE):
+                return False
+        raise EnvironmentFault("a program in the sandbox could not be killed")
 
-        In a sandbox that shares the host's network it is a port of the host's.
-        """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours:
-            with theirs:
-                control = theirs.fileno()
-                self._begin("connect", [control], control=control, port=port, timeout=timeout)
-            ours.settimeout(timeout + _GRACE)
-            try:
-                message, fds, _, _ = socket.recv_fds(ours, 2**16, 1)
-            except TimeoutError:
-                raise EnvironmentFault(f"a sandbox could not be asked for its port {port}") from None
-        if fds:
-            return socket.socket(fileno=fds[0])
-        refused = read_answer(message)["refused"]
-        if refused == "timeout":
-            raise TimeoutError(f"port {port} did not answer within {timeout} s")
-        raise ConnectionRefusedError(f"port {port}: {refused}")
-
-    def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
-        for path in files:
-            if {"", ".", ".."} & {*path.split("/")} or not directory.startswith("/"):
-                raise ValueError(f"no path of a file to be written: {path!r} below {directory!r}")
-        with open(os.memfd_create("contents"), "w+b", buffering=0) as contents:
-            contents.writelines(files.values())
-            answer = self._ask(
-                "write",
-                [contents.fileno()],
-                timeout=_FILES,
-                directory=directory,
-                files=[(path, len(content)) for path, content in files.items()],
-                user=self._user if user is None else user,
-                rootless=self._settings.rootless,
-            )
-        if "errno" in answer:
-            raise OSError(answer["errno"], answer["why"], answer["path"])
-
-    def file_status(self, path: str) -> FileStatus | None:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
-        answer = self._ask("status", timeout=_FILES, path=path)
-        return FileStatus(**answer["status"]) if answer else None
-
-    def list_directory(self, path: str, limit: int = 100_000) -> list[str]:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
-        with open(os.memfd_create("names"), "w+b", buffering=0) as names:
-            answer = self._ask("list", [names.fileno()], timeout=_FILES, path=path, limit=limit)
-            if "missing" in answer:
-                raise NotADirectoryError(f"there is no directory at {path}")
-            if "more" in answer:
-                raise OverflowError(f"{path} has more than {limit} names")
-            names.seek(0)
-            return sorted(os.fsdecode(name) for name in names.read().split(b"\0")[:-1])
-
-    def _sweep(self, spared: set[int], known: Set[SandboxProgram]) -> None:
-        """Kill what is left of a program, and spare what runs at the same time or is not among the known programs."""
-        with self._starting:
-            others = self._runs | ({*self._opened} - known)
-            self._kill_without(spared | {other.mark for other in others})
+    def _entered_mark(self) -> set[int]:
+        """Return the mark of the image's ENTRYPOINT, which all that it starts has, as a set."""
+        program = None if self._entered is None else self._entered.program
+        return {program.mark} if isinstance(program, SandboxProgram) else set()
 
     def _kill_without(self, marks: set[int]) -> None:
         if not marks:
@@ -226,6 +201,61 @@ class SandboxPrograms(EntryPointEnvironment):
             if not self._ask("sweep", [self._notes.fd], timeout=_GRACE, marks=sorted(marks))["done"]:
                 self._relaunch()
 
+    def connect(self, port: int, timeout: float) -> socket.socket:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`.
+
+        In a sandbox that shares the host's network it is a port of the host's.
+        """
+        answer = self._ask("connect", timeout=timeout + _GRACE, port=port, seconds=timeout)
+        if "fd" in answer:
+            return socket.socket(fileno=answer["fd"])
+        if answer["refused"] == "timeout":
+            raise TimeoutError(f"port {port} did not answer within {timeout} s")
+        raise ConnectionRefusedError(f"port {port}: {answer['refused']}")
+
+
+class _PseudoTerminal:
+    """Two connected ends of a terminal, as a context that closes the outer one.
+
+    It is a :class:`~pytest_evocode.environments.terminal.Remote`, by its outer end. The inner end is to be closed once
+    a program has it, so that the outer one ends when the program does.
+    """
+
+    def __init__(self) -> None:
+        self._outer, self.inner = os.openpty()
+        os.set_blocking(self._outer, False)
+
+    def __enter__(self) -> _PseudoTerminal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._outer)
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the outer end."""
+        return self._outer
+
+    def recv(self, size: int, /) -> bytes:
+        """See :class:`~pytest_evocode.environments.terminal.Remote`."""
+        try:
+            return os.read(self._outer, size)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return b""  # No process has the inner end open any more.
+
+    def send(self, data: bytes, /) -> int:
+        """See :class:`~pytest_evocode.environments.terminal.Remote`."""
+        try:
+            return os.write(self._outer, data)
+        except BlockingIOError:
+            return 0
+
+    def resize(self, size: os.terminal_size) -> bool:
+        """Set the size of the program's terminal, and return True."""
+        termios.tcsetwinsize(self._outer, (size.lines, size.columns))
+        return True
+
 
 def _marks(programs: Sequence[Program]) -> set[int]:
     marks = set()
@@ -233,3 +263,7 @@ def _marks(programs: Sequence[Program]) -> set[int]:
         assert isinstance(program, SandboxProgram)
         marks.add(program.mark)
     return marks
+
+
+def _until(deadline: float | None) -> float | None:
+    return None if deadline is None else deadline - time.monotonic()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import select
 import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_evocode.environments.programs import Stream, TakeOutput
-from pytest_evocode.environments.sandbox.output import leave_open
+from pytest_evocode.environments.sandbox.launcher_client import parse
 from pytest_evocode.errors import EnvironmentFault
 
 _STARTING = 60.0  # seconds until a program's namespace is made, on a machine that is busy with a fork bomb
 _CLOSING = 0.2  # seconds after which a blocked write sees that the input was closed or the program has ended
+_MESSAGE = 2**16  # bytes
 _PIPE = 2**20  # bytes; what a pipe can hold at most without privileges
 
 # What a program ended with whose worker died without a reply, as when others in a hostile sandbox kill all they can.
@@ -28,17 +28,22 @@ _KILLED = {"exit_code": 137, "complaint": "", "left": True}
 
 
 class SandboxProgram:
-    """A :class:`~pytest_evocode.environments.programs.Program` and the socket of the worker that waits for it."""
+    """A :class:`~pytest_evocode.environments.programs.Program` and the socket of the worker that waits for it.
 
-    def __init__(self, control: socket.socket, stdout: int, stderr: int, stdin: int = -1) -> None:
+    Args:
+        outputs: The ends of its pipes that are here, and what they are of; for a terminal there are none.
+        stdin: The end of the pipe to its stdin, -1 for none.
+        require_running: Raises EnvironmentFault where it has ended, with the exit code, because the sandbox has.
+    """
+
+    def __init__(self, outputs: Mapping[int, Stream], stdin: int, require_running: Callable[[int], None]) -> None:
         self.mark = 0
         """The number of the namespace that all its processes are in."""
-        self.require_running: Callable[[int], None] = lambda exit_code: None
-        """Raises EnvironmentFault where a program has ended, with the exit code, because the sandbox has."""
-        self._control = control
-        self._streams: dict[int, Stream] = {stdout: 1, stderr: 2}
+        self._require_running = require_running
+        self._worker: socket.socket | None = None
+        self._streams = dict(outputs)
         self._stdin = stdin
-        self._fds = {stdout, stderr, stdin} - {-1}
+        self._fds = {*outputs, stdin} - {-1}
         self._closes = weakref.finalize(self, _close_all, self._fds)
         self._answer: dict[str, Any] | None = None
         self._failure: BaseException | None = None
@@ -46,7 +51,6 @@ class SandboxProgram:
         self._writing = threading.Lock()
         self._input_closed = stdin < 0
         self._poll = select.poll()
-        self._poll.register(control, select.POLLIN)
         for fd in self._fds:
             os.set_blocking(fd, False)
             with contextlib.suppress(OSError):  # A user may have so many bytes in pipes at once.
@@ -54,30 +58,26 @@ class SandboxProgram:
         for fd in self._streams:
             self._poll.register(fd, select.POLLIN)
 
-    def receive_mark(self) -> None:
-        """Wait until its namespace is made, and take its number."""
-        self._control.settimeout(_STARTING)
+    def begun(self, worker: socket.socket) -> None:
+        """Wait until the worker at the other end of a socket has made its namespace, and take the number of that."""
+        self._worker = worker
+        self._poll.register(worker, select.POLLIN)
+        worker.settimeout(_STARTING)
         try:
-            message, fds, _, _ = socket.recv_fds(self._control, 2**16, 1)
+            message, fds, _, _ = socket.recv_fds(worker, _MESSAGE, 1)
         except TimeoutError:
             raise EnvironmentFault("a program was not started in the sandbox in time") from None
-        self._control.setblocking(False)
+        worker.settimeout(None)
         if not fds:
-            self._answer = read_answer(message) if message else _KILLED  # No process could be started.
+            self._answer = _parse(message)  # No process could be started.
             return
         self._fds.add(fds[0])  # As long as it is open no other namespace gets the number.
         self.mark = os.fstat(fds[0]).st_ino
 
     @property
     def exit_code(self) -> int:
-        """That of the program once it has ended.
-
-        Raises:
-            EnvironmentFault: The worker that waited for it has failed.
-        """
+        """That of the program once it has ended."""
         assert self._answer is not None
-        if "failure" in self._answer:
-            raise EnvironmentFault(f"the sandbox failed: {self._answer['failure']}")
         return int(self._answer["exit_code"])
 
     @property
@@ -86,68 +86,32 @@ class SandboxProgram:
         assert self._answer is not None
         return bool(self._answer.get("left", True))
 
-    def exchange(self, take: TakeOutput, deadline: float | None, input: bytes = b"") -> bool:
-        """Give it its input and take its output until it has ended; return False at the deadline."""
-        rest = memoryview(input)
-        if rest:
-            self._poll.register(self._stdin, select.POLLOUT)
-        while self._answer is None:
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
-                return False
-            for fd, _ in self._poll.poll(None if left is None else left * 1000 + 1):
-                if fd == self._control.fileno():
-                    self._receive_answer()
-                elif fd == self._stdin:
-                    rest = rest[self._feed(rest) :]
-                    if not rest:
-                        self._poll.unregister(fd)
-                        self._close(fd)
-                else:
-                    self._read(fd, take)
-        return True
-
-    def drain(self, take: TakeOutput) -> None:
-        """Take what is in the pipes when it has ended, and why it could not be started."""
-        for fd in [*self._streams]:
-            still_in_pipe = _PIPE
-            while still_in_pipe > 0 and (read := self._read(fd, take)):
-                still_in_pipe -= read
-        assert self._answer is not None
-        if self._answer.get("complaint"):
-            take(2, f"{self._answer['complaint']}\n".encode())
-
     def serve(self, take: TakeOutput) -> None:
-        """Take all its output until it has ended, and go on reading what descendants print."""
+        """Take all its output until it has ended, and why it could not be started, and read on what others print."""
+        worker = self._worker
+        assert worker is not None
         try:
-            self.exchange(take, None)
-            self.drain(take)
-        except BaseException as error:  # Of `take`; whoever waits has to know.
+            while self._answer is None:
+                for fd, _ in self._poll.poll():
+                    if fd == worker.fileno():
+                        self._answer = _receive_answer(worker)
+                    else:
+                        self._read(fd, take)
+            for fd in [*self._streams]:
+                still_in_pipe = _PIPE  # What a descendant adds later is not its output.
+                while still_in_pipe > 0 and (read := self._read(fd, take)):
+                    still_in_pipe -= read
+            if self._answer.get("complaint"):
+                take(2, f"{self._answer['complaint']}\n".encode())
+        except BaseException as error:  # Of `take` or of the worker; whoever waits has to know.
             self._failure = error
         finally:
+            self._poll.unregister(worker)
+            worker.close()
             self._ended.set()
-            self._control.close()
-            for fd in [*self._streams]:
-                self._fds.discard(fd)
-                leave_open(fd)
-
-    def _receive_answer(self) -> None:
-        try:
-            message = self._control.recv(2**16)
-        except BlockingIOError:
-            return
-        except OSError:
-            message = b""
-        self._answer = json.loads(message) if message else _KILLED
-
-    def _feed(self, rest: memoryview) -> int:
-        """Write a part of the input, and return how much has been dealt with."""
-        try:
-            return os.write(self._stdin, rest[:_PIPE])
-        except BlockingIOError:
-            return 0
-        except BrokenPipeError:
-            return len(rest)
+        while self._streams:  # If the pipes were closed, a service that was left running would die of SIGPIPE.
+            for fd, _ in self._poll.poll():
+                self._read(fd, lambda stream, piece: None)
 
     def _read(self, fd: int, take: TakeOutput) -> int:
         """Take a piece of output, and return its length; nothing is left to be read where that is 0."""
@@ -191,22 +155,28 @@ class SandboxProgram:
 
     def signal(self, number: int) -> None:
         """See :class:`~pytest_evocode.environments.programs.Program`."""
+        assert self._worker is not None
         with contextlib.suppress(OSError):
-            self._control.send(str(number).encode())
+            self._worker.send(str(number).encode())
+
+    def has_ended(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended and its output was taken, for ``timeout`` seconds at most, and tell whether so."""
+        if self._ended.wait(timeout) and self._failure is not None:
+            raise self._failure
+        return self._ended.is_set()
 
     def wait(self, timeout: float | None = None) -> int | None:
         """See :class:`~pytest_evocode.environments.programs.Program`."""
-        if not self._ended.wait(timeout):
+        if not self.has_ended(timeout):
             return None
-        if self._failure is not None:
-            raise self._failure
-        self.require_running(self.exit_code)
-        self.require_running = lambda exit_code: None  # Once will do, because it takes time.
+        self._require_running(self.exit_code)
+        self._require_running = lambda exit_code: None  # Once will do, because it takes time.
         return self.exit_code
 
     def close(self) -> None:
-        """Close all that belongs to it here."""
-        self._control.close()
+        """Close all that belongs to it here, where it was not begun."""
+        if self._worker is not None:
+            self._worker.close()
         self._closes()
 
     def _close(self, fd: int) -> None:
@@ -215,12 +185,17 @@ class SandboxProgram:
             os.close(fd)
 
 
-def read_answer(message: bytes) -> dict[str, Any]:
-    """Return the reply in a message, which is empty if its worker has died."""
-    answer: dict[str, Any] = json.loads(message) if message else {"failure": "the worker died without a reply"}
-    if "failure" in answer:
-        raise EnvironmentFault(f"the sandbox failed: {answer['failure']}")
-    return answer
+def _receive_answer(worker: socket.socket) -> dict[str, Any]:
+    """Return the reply of a worker."""
+    try:
+        message = worker.recv(_MESSAGE)
+    except OSError:
+        message = b""
+    return _parse(message)
+
+
+def _parse(message: bytes) -> dict[str, Any]:
+    return parse(message) if message else _KILLED
 
 
 def _close_all(fds: set[int]) -> None:

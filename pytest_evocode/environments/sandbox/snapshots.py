@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -57,12 +56,8 @@ class SandboxSnapshot:
 
     def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
-        with open(os.memfd_create("paths"), "w+b") as found:
-            request = {"operation": "list_changes", "outside": list(outside)}
-            request |= self.describe(self.below)
-            self.launcher.ask(request, [found.fileno()])
-            found.seek(0)
-            return sorted({os.fsdecode(path) for path in found.read().split(b"\0") if path})
+        request = {"operation": "list_changes", "outside": list(outside), **self.describe(self.below)}
+        return sorted({*self.launcher.ask(request)["paths"]})
 
     def describe(self, image: Sequence[Path]) -> dict[str, Any]:
         """Return the layers of an image, given from the lowest, and of the snapshot above it for the launcher."""
@@ -77,34 +72,30 @@ class SandboxSnapshot:
         """Copy the files into the empty top layer of another sandbox."""
         self.launcher.host_command(_copy_command(self.layer, top))
 
-    def discard(self) -> None:
-        """Delete the copy; where that fails, it is left to the session's end."""
-        with contextlib.suppress(EnvironmentFault):
-            remove_tree(self.launcher, self.layer)
+    def carry_into(self, image: Sequence[Path], only: Sequence[str], exact: Sequence[str], layer: Path) -> None:
+        """Put what there is at some paths into a new layer that nobody will write to, without what gives rights.
 
-
-@dataclass(frozen=True, slots=True)
-class PartOfLayer:
-    """Some paths of a snapshot, to be laid over the image that the snapshot lies over."""
-
-    snapshot: SandboxSnapshot
-    only: tuple[str, ...]
-    exact: tuple[str, ...]
-    image: tuple[Path, ...]
-    """The layers of the image, the lowest first."""
-
-    def carry_into(self, layer: Path) -> None:
-        """Put what there is into a new layer that nobody will write to, without what gives rights."""
+        Args:
+            image: The layers of the image that the snapshot and the other sandbox lie over, the lowest first.
+            only: As for :meth:`~pytest_evocode.environments.protocol.Environment.fork`.
+            exact: The same.
+            layer: The directory of the layer.
+        """
         for name in ("root", "usr"):
             (layer / name).mkdir(parents=True, mode=0o755)
         request = {
             "operation": "carry_over",
-            **self.snapshot.describe(self.image),
+            **self.describe(image),
             "layer": {"": f"{layer}/root", "/usr": f"{layer}/usr"},
-            "only": self.only,
-            "exact": self.exact,
+            "only": only,
+            "exact": exact,
         }
-        self.snapshot.launcher.ask(request)
+        self.launcher.ask(request)
+
+    def discard(self) -> None:
+        """Delete the copy; where that fails, it is left to the session's end."""
+        with contextlib.suppress(EnvironmentFault):
+            remove_tree(self.launcher, self.layer)
 
 
 def copy_top_layer(
@@ -124,19 +115,25 @@ def copy_top_layer(
     """
     layer = directory / f"snapshot-{uuid.uuid4().hex[:12]}"
     snapshot = SandboxSnapshot(launcher, layer, layers.below)
-    try:
+    with _whole_or_not_at_all(launcher, layer):
         layer.mkdir(parents=True, mode=0o700)
         if keep_for is not None:
             _write_owner(layer, keep_for)
             snapshot.keep()
         run(_copy_command(layers.top, layer))
+    return snapshot
+
+
+@contextlib.contextmanager
+def _whole_or_not_at_all(launcher: Launcher, layer: Path) -> Iterator[None]:
+    """Remove a layer that could not be made, as where the sandbox was stopped meanwhile or the disk is full."""
+    try:
+        yield
     except (EnvironmentFault, OSError) as error:
-        # The sandbox was stopped meanwhile, or the disk is full.
         remove_tree(launcher, layer)
         if isinstance(error, OSError):
             raise EnvironmentFault(f"a snapshot could not be written to {layer}: {error.strerror}") from error
         raise
-    return snapshot
 
 
 def pack_layer(launcher: Launcher, layer: Path, archive: Path) -> None:
@@ -150,14 +147,11 @@ def pack_layer(launcher: Launcher, layer: Path, archive: Path) -> None:
 def unpack_layer(launcher: Launcher, archive: Path, layer: Path, keep_for: Path) -> None:
     """Make a kept snapshot of what :func:`pack_layer` wrote; raises EnvironmentFault, and leaves nothing then."""
     building = layer.with_name(f"part-{uuid.uuid4().hex[:12]}")
-    try:
+    with _whole_or_not_at_all(launcher, building):
         building.mkdir(parents=True, mode=0o700)
         _write_owner(building, keep_for)  # First, so that what a killed session leaves of it is removed.
         launcher.host_command(["tar", "--extract", f"--file={archive}", *_AS_IT_IS, f"--directory={building}"])
         os.rename(building, layer)
-    except (EnvironmentFault, OSError) as error:
-        remove_tree(launcher, building)
-        raise EnvironmentFault(f"a snapshot could not be brought to {layer}: {error}") from error
 
 
 def _write_owner(layer: Path, keep_for: Path) -> None:
@@ -170,15 +164,12 @@ def keep_copy(snapshot: SandboxSnapshot, target: Path) -> int:
     Returns:
         The bytes that they take.
     """
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     launcher = snapshot.launcher
-    try:
+    with _whole_or_not_at_all(launcher, target):
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         link_layer(launcher, snapshot.layer, target)
         replace(snapshot, layer=target).keep()
-        return int(launcher.host_command(["du", "-s", "-B1", "--", str(target)]).split()[0])
-    except (EnvironmentFault, OSError) as error:
-        remove_tree(launcher, target)
-        raise EnvironmentFault(f"a reference state could not be kept at {target}: {error}") from error
+        return bytes_of(launcher, target)
 
 
 def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Path]:
@@ -200,6 +191,12 @@ def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Pat
     return found
 
 
+def bytes_of(launcher: Launcher, *layers: Path) -> int:
+    """Return how many bytes layers take."""
+    sizes = launcher.host_command(["du", "-s", "-B1", "--", *map(str, layers)])
+    return sum(int(line.split()[0]) for line in sizes.splitlines())
+
+
 def link_layer(launcher: Launcher, source: Path, target: Path) -> None:
     """Copy a layer to a new directory as hard links, because nobody writes to lower layers."""
     target.mkdir(mode=0o700)
@@ -216,18 +213,3 @@ def remove_tree(launcher: Launcher, *paths: Path) -> None:
     """Delete directories of sandbox files, whatever mode bits an agent left in them."""
     if there := [str(path) for path in paths if os.path.lexists(path)]:
         launcher.ask({"operation": "remove_tree", "paths": there})
-
-
-def is_empty(layer: Path, directory: str) -> bool:
-    """Tell whether a layer has nothing in a directory; False, too, where that takes following a link to tell."""
-    here = layer
-    try:
-        for name in directory.strip("/").split("/"):
-            here /= name
-            if not stat.S_ISDIR(os.lstat(here).st_mode):
-                return False
-        return not os.listdir(here)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False

@@ -13,13 +13,14 @@ sandbox that writes faster than the floor's worth in a quarter of a second can f
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import signal
 import time
-from collections.abc import Callable
 from typing import Any
+
+from .identity import enter_namespaces
+from .processes import lock, signal_inside
 
 _INTERVAL = 0.25  # seconds
 _SHARE = 20  # The time between two checks is at least this many times what a check takes.
@@ -66,19 +67,14 @@ class WatchedSandbox:
 
     def killed_by(self, pid: int) -> None:
         """Remember the worker process that kills its processes."""
+        if self._killer >= 0:
+            os.close(self._killer)
         self._killer = os.pidfd_open(pid)
 
     @property
     def is_being_killed(self) -> bool:
         """Whether a worker is still killing its processes."""
-        if self._killer >= 0:
-            poll = select.poll()
-            poll.register(self._killer, select.POLLIN)
-            if not poll.poll(0):
-                return True
-            os.close(self._killer)
-            self._killer = -1
-        return False
+        return self._killer >= 0 and not select.select([self._killer], [], [], 0)[0]
 
     def offence(self) -> str | None:
         """Return the line that says which limit it is above; None when it is above none, or is not counted here."""
@@ -103,11 +99,7 @@ class WatchedSandbox:
 
     def _files_in_memory(self) -> int:
         with contextlib.suppress(OSError):
-            shm = os.open("dev/shm", os.O_RDONLY, dir_fd=self._root)
-            try:
-                info = os.fstatvfs(shm)
-            finally:
-                os.close(shm)
+            info = os.statvfs(f"/proc/self/fd/{self._root}/dev/shm")
             return (info.f_blocks - info.f_bfree) * info.f_frsize
         return 0
 
@@ -120,36 +112,15 @@ class WatchedSandbox:
         return total
 
     def _read(self, path: str) -> bytes:
-        try:
-            fd = os.open(path, os.O_RDONLY, dir_fd=self._proc)
-        except OSError:
-            return b""
-        try:
-            return os.read(fd, 2**14)
-        except OSError:
-            return b""
-        finally:
-            os.close(fd)
-
-
-def lock(notes: int) -> int:
-    """Wait until nobody else signals a sandbox's processes, and lock that out until the returned descriptor is closed.
-
-    Two kills at once would be about each other, and one that still goes on would hit the next command. The lock is that
-    of the kernel on a file in memory, and not one of ``filelock``, because the launcher has the standard library only.
-    """
-    # Opened anew, because descriptors of one open file share its lock.
-    own = os.open(f"/proc/self/fd/{notes}", os.O_RDWR)
-    fcntl.flock(own, fcntl.LOCK_EX)
-    return own
+        with contextlib.suppress(OSError), open(f"/proc/self/fd/{self._proc}/{path}", "rb") as file:
+            return file.read()
+        return b""
 
 
 class Watch:
     """All watched sandboxes of a launcher."""
 
-    def __init__(self, kill: Callable[[dict[str, Any], int], object]) -> None:
-        """Watch nothing yet; ``kill`` takes a request and a pidfd, in a forked worker that holds the lock."""
-        self._kill = kill
+    def __init__(self) -> None:
         self._all: list[WatchedSandbox] = []
         self._next = 0.0
 
@@ -170,13 +141,10 @@ class Watch:
             self._next = time.monotonic() + max(_INTERVAL, _SHARE * (time.thread_time() - started))
 
     def _look(self) -> None:
-        ended = select.poll()
-        for watched in self._all:
-            ended.register(watched.pidfd, select.POLLIN)
-        gone = {fd for fd, _ in ended.poll(0)}
-        for watched in [watched for watched in self._all if watched.pidfd in gone]:
-            self._all.remove(watched)
-            watched.close()
+        for watched in [*self._all]:
+            if select.select([watched.pidfd], [], [], 0)[0]:  # It has ended.
+                self._all.remove(watched)
+                watched.close()
         for watched in self._all:
             if not watched.is_being_killed and (offence := watched.offence()):
                 self._end(watched, offence)
@@ -196,7 +164,8 @@ class Watch:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             lock(watched.notes)
             os.write(watched.notes, f"{why}\n".encode())  # Before the kill, so that the killed command finds it.
-            self._kill(watched.request, watched.pidfd)
+            enter_namespaces(watched.pidfd, watched.request["namespaces"])
+            signal_inside(signal.SIGKILL)
         finally:
             os._exit(0)
 
