@@ -1,22 +1,18 @@
-"""What a snapshot costs by the size of what was written since the image: the wait for it, and until a fork can start.
+"""How long the agent's next turn waits for a snapshot, by the size of what was written since the image.
 
-The agent's next turn waits for ``snapshot()`` alone. The second snapshot is taken after one more small file. In Docker
-the commit is the engine's own way, which copies everything every time with the container paused.
+The second snapshot is taken after one more small file, and everything is copied again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
 
 from benchmarks.material import ENVIRONMENTS, available, scratch, write_task
 from benchmarks.tables import Table
-from pytest_evocode.environments import Engine, Environment, choose_engine
+from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.tasks import load_task
 
-_Result = TypeVar("_Result")
 SIZES = {
     "1 MB, 20 files": (1, 20),
     "30 MB, 530 files": (30, 530),
@@ -25,7 +21,7 @@ SIZES = {
 }
 FILLING = """set -e; mkdir -p /data; cd /data
 for i in $(seq {files}); do d=$((i / 100)); [ -d $d ] || mkdir $d; head -c {bytes} /dev/urandom > $d/$i; done"""
-COLUMNS = ("first", "until a fork", "second", "until a fork of it", "commit")
+COLUMNS = ("first", "second")
 
 
 def measure(runs: int) -> Table:
@@ -52,28 +48,12 @@ def _measure(table: Table, row: str, engine: Engine, directory: Path, script: st
     try:
         assert environment.exec(script, user="0").ok
         time.sleep(0.1)  # An agent's turn does not end with the write of its last file.
-        for columns in (COLUMNS[:2], COLUMNS[2:4]):
-            snapshot = _time(table, row, columns[0], environment.snapshot)
-            _time(table, row, columns[1], snapshot.made().result)
+        for column in COLUMNS:
+            started = time.perf_counter()
+            snapshot = environment.snapshot()
+            values = table.rows.get(row, {}).get(column, [])
+            table.add(row, column, [*values, 1000 * (time.perf_counter() - started)])
+            snapshot.discard()
             environment.exec("echo x > /data/another", user="0")
-        if engine.name == "docker":
-            _time(table, row, COLUMNS[4], lambda: _commit(environment))
     finally:
         environment.stop()
-
-
-def _time(table: Table, row: str, column: str, call: Callable[[], _Result]) -> _Result:
-    started = time.perf_counter()
-    result = call()
-    values = table.rows.get(row, {}).get(column, [])
-    table.add(row, column, [*values, 1000 * (time.perf_counter() - started)])
-    return result
-
-
-def _commit(environment: Environment) -> None:
-    from pytest_evocode.environments.docker.environment import DockerEnvironment
-    from pytest_evocode.environments.docker.snapshots import commit_container
-
-    docker = cast(DockerEnvironment, environment)
-    settings = docker._settings
-    commit_container(settings.client, docker._id, image_layers=settings.image_layers)

@@ -24,7 +24,6 @@ from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
 from pytest_evocode.environments.docker.removal import Kind, discard, remove
-from pytest_evocode.environments.docker.snapshot_images import SnapshotImage
 from pytest_evocode.environments.docker.snapshots import (
     COMMENT,
     KEEP_FOR,
@@ -186,7 +185,7 @@ class DockerEngine:
             except ImageNotFound:
                 return None
         below = int(image["Config"]["Labels"].get(IMAGE_LAYERS, 0))
-        return DockerSnapshot(self._client, SnapshotImage(self._client, reference), below)
+        return DockerSnapshot(self._client, reference, below)
 
     def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
         """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""

@@ -26,9 +26,9 @@ from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refu
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.programs import ProgramContainer
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshot_chain import SnapshotChain
 from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
+    commit_container,
     docker_exec_line,
     keep_container,
 )
@@ -67,7 +67,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def __init__(
         self,
         settings: ContainerSettings,
-        image: str | DockerSnapshot,
+        image: str,
         *,
         workdir: str,
         network: Network | None,
@@ -85,7 +85,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         self._image = image
         self._network = own_network or ContainerNetwork(settings.networks, network)
         self._running: ContainerFiles | None = None
-        self._snapshots = SnapshotChain(settings.client, settings.labels, settings.image_layers, settings.volumes)
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
 
     @property
@@ -97,7 +96,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._start()
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
-        forked = self._part is not None or isinstance(self._image, DockerSnapshot)
+        forked = self._part is not None or self._image != self._settings.image
         logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
         if forked and logs:
             self.make_directories(logs)  # At once: something may stand in their way.
@@ -109,7 +108,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def _start(self) -> None:
         from docker.types import LogConfig, Mount
 
-        settings, image = self._settings, self._image_name()
+        settings = self._settings
         # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
         mounts: list[Any] = [Mount(path, None, type="volume", no_copy=True) for path in self._volumes]
         with faults("starting a container"):
@@ -129,7 +128,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
                 **self._network.host_options,
             )
             created = self._client.create_container(
-                image,
+                self._image,
                 entrypoint=KEEPER,
                 command=[],
                 user="0",
@@ -150,7 +149,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             self._running = ContainerFiles(self._client, container, channel)
             is_laid = self._part is None or self._part.lay(container)
             self._client.start(container)
-            logger.debug("started container %.12s from %s", container, image)
+            logger.debug("started container %.12s from %s", container, self._image)
             if self._part is not None and not is_laid:
                 # By the image's own rm, because until now nothing of the agent is here.
                 self._part.bring(self._files, lambda paths: self.exec(["rm", "-rf", "--", *paths], user="0", cwd="/"))
@@ -158,9 +157,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
                 # Opened anew, because several forks may read it at the same time.
                 with open(f"/proc/self/fd/{contents.fileno()}", "rb") as stream:
                     self._files.put(stream, os.path.dirname(path))
-
-    def _image_name(self) -> str:
-        return self._image.image if isinstance(self._image, DockerSnapshot) else self._image
 
     @property
     def _files(self) -> ContainerFiles:
@@ -314,8 +310,16 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
+        settings = self._settings
         with self._network.held():
-            return self._network.complete(self._snapshots.take(self._id, keep_for))
+            snapshot = commit_container(
+                self._client,
+                self._id,
+                image_layers=settings.image_layers,
+                volumes=settings.volumes,
+                keep_for=keep_for,
+            )
+            return self._network.complete(snapshot)
 
     def fork(
         self,
@@ -333,7 +337,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             part = CarriedFiles(self._client, snapshot, tuple(only), tuple(exact), settings.labels)
         return type(self)(
             settings,
-            snapshot if part is None else settings.image,  # It may still be on the way; start() waits for it.
+            snapshot.image if part is None else settings.image,
             workdir=self.workdir,
             network=network,
             volumes=snapshot.volumes if part is None else None,
@@ -352,7 +356,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self.kill_processes()
-        self._snapshots.settle()
         here = self._files
         kept = keep_container(self._client, here.container, name, self._network.public)
         self._network.close()
@@ -370,7 +373,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             return
         if running.channel is not None:
             running.channel.end()
-        self._snapshots.settle()  # What they have copied goes with the container.
         logger.debug("removing container %.12s", running.container)
         discard(self._client, "container", running.container)
         self._network.close()

@@ -14,7 +14,6 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ from pytest_evocode.environments.docker.change_lists import compare_with_image, 
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, SnapshotImage
 from pytest_evocode.environments.overlay import LayeredFiles, is_below, list_changes
 from pytest_evocode.errors import EnvironmentFault
 
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Names of the images of snapshots.
+REPOSITORY = "evocode-snapshot"
 #: What the engine's history of an image says of a layer that a snapshot put there.
 COMMENT = "evocode snapshot"
 #: Names of images that outlive sessions and attempts: states of reference solutions.
@@ -52,25 +52,16 @@ class DockerSnapshot:
     """An image of a container's files, and a tar of each volume, because no commit holds volumes."""
 
     client: APIClient
-    source: SnapshotImage
-    """The image, which may still be on the way."""
+    image: str
+    """The name of the image."""
     image_layers: int
     """How many layers the task's image has; they are below the snapshot's own."""
     volumes: Mapping[str, IO[bytes]] = field(default_factory=dict)
 
     @property
-    def image(self) -> str:
-        """The name of the image, once it is made; raises what kept it from being made."""
-        return self.source.require()
-
-    @property
     def reference(self) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`; no later session can find volumes."""
-        return "" if self.volumes else self.source.name
-
-    def made(self) -> Future[None]:
-        """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
-        return self.source.made
+        return "" if self.volumes else self.image
 
     def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
@@ -82,7 +73,7 @@ class DockerSnapshot:
         """Remove the image and the copies of volumes."""
         for contents in self.volumes.values():
             contents.close()
-        self.source.discard()
+        discard(self.client, "image", self.image)
 
 
 def commit_container(
@@ -120,7 +111,7 @@ def commit_container(
         copies = copy_volumes(client, container, volumes)
         undo.pop_all()
     logger.debug("committed container %.12s as %s", container, image)
-    return DockerSnapshot(client, SnapshotImage(client, image), image_layers, copies)
+    return DockerSnapshot(client, image, image_layers, copies)
 
 
 def refuse_size(size: int, what: str) -> None:

@@ -25,8 +25,7 @@ from pytest_evocode.environments.docker.compose.project import ComposeProject, S
 from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot, VolumeCopy
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
-from pytest_evocode.environments.docker.snapshots import COMMENT, paused, refuse_size
+from pytest_evocode.environments.docker.snapshots import COMMENT, REPOSITORY, paused, refuse_size
 
 if TYPE_CHECKING:
     from docker import APIClient
