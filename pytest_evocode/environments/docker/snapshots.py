@@ -216,8 +216,11 @@ def layered_files(image: Mapping[str, Any], below: int) -> tuple[LayeredFiles, L
     Raises:
         OSError: They cannot be read.
     """
-    layers = _layers(image)
-    own = len(own_layers(image, below))
+    data = (image.get("GraphDriver") or {}).get("Data") or {}
+    if "UpperDir" not in data:
+        raise OSError(errno.EOPNOTSUPP, "the engine's layers are no directories")
+    layers = [data["UpperDir"], *data.get("LowerDir", "").split(":")]  # The highest first.
+    own = len(image["RootFS"]["Layers"]) - below
     return LayeredFiles({"": layers}, _OPAQUE), LayeredFiles({"": layers[own:]}, _OPAQUE)
 
 
@@ -225,19 +228,6 @@ def _changed_before(client: APIClient, image: str, image_layers: int) -> list[st
     """Return what the image of a container changed against the task's; None where that is not known."""
     found = client.inspect_image(image)  # type: ignore[no-untyped-call]
     return [] if len(found["RootFS"]["Layers"]) <= image_layers else read_list(found["Id"])
-
-
-def own_layers(image: Mapping[str, Any], below: int) -> list[str]:
-    """Return the directories of an image's layers above the first ``below``."""
-    return _layers(image)[: len(image["RootFS"]["Layers"]) - below]
-
-
-def _layers(image: Mapping[str, Any]) -> list[str]:
-    """Return the directories of all layers of an image, the highest first."""
-    data = image["GraphDriver"]["Data"] or {}
-    if "UpperDir" not in data:
-        raise OSError(errno.EOPNOTSUPP, "the engine's layers are no directories")
-    return [data["UpperDir"], *data.get("LowerDir", "").split(":")]
 
 
 def keep_container(client: APIClient, container: str, name: str, network: str | None) -> str:
