@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
+import posixpath
 import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
@@ -20,7 +22,7 @@ from pytest_evocode.environments.docker.channel import KEEPER, Channel
 from pytest_evocode.environments.docker.container_settings import ContainerSettings
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.files import ContainerFiles, batches
+from pytest_evocode.environments.docker.files import DIRECTORY, SPECIAL, SYMLINK, ContainerFiles, batches, streamed
 from pytest_evocode.environments.docker.gpus import gpu_requests
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
@@ -32,10 +34,10 @@ from pytest_evocode.environments.docker.snapshots import (
     docker_exec_line,
     keep_container,
 )
-from pytest_evocode.environments.docker.trees import ContainerTrees
 from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
+from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar, is_in
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
 
@@ -52,7 +54,7 @@ _LOOKED_AT = (
 _BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the channel takes it
 
 
-class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
+class DockerEnvironment(MendableEnvironment, ProgramContainer):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
 
     Short commands of root run through the container's PID 1.
@@ -240,6 +242,34 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_directories(paths)
+
+    def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
+        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        for path in paths:
+            found = self._files.look_up(path)
+            wanted = found is not None and (
+                int(found["mode"]) & DIRECTORY or (files and not int(found["mode"]) & (SYMLINK | SPECIAL))
+            )
+            if not wanted:
+                continue
+            with faults(f"reading {path}"):
+                chunks, _ = self._client.get_archive(self._files.container, path)
+                with streamed(chunks) as stream:
+                    archive.writelines(filter_tar(stream, posixpath.dirname(path)))
+        archive.write(END)
+
+    def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
+        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        links = [each.path for each in above if self._files.is_link(each.path)]
+        self.remove(links)
+        # A mount cannot be removed, and a fork has those of its image, such as a VOLUME. What is there stays beside.
+        self.remove([path for path in paths if not any(is_in(mount, path) for mount in self._mounted)])
+        # The engine would give those that are there another owner.
+        missing = [directory for directory in above if not self._files.is_directory(directory.path)]
+        parts = (directory.entry() for directory in missing)
+        chunks = iter(lambda: archive.read(CHUNK), b"")
+        with faults("putting directories into a container"):
+            self._client.put_archive(self._files.container, "/", itertools.chain(parts, chunks))
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.change_lists import write_list
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.files import ChunkReader
+from pytest_evocode.environments.docker.files import streamed
 from pytest_evocode.environments.docker.snapshots import COMMENT, changed_in_image
 from pytest_evocode.environments.portable import ExportedLayer
 from pytest_evocode.environments.tree_archives import CHUNK
@@ -61,13 +61,11 @@ def _write_layers(client: APIClient, image: str, archives: Mapping[str, Path]) -
     """Write layers to files out of all that the engine saves of an image, the layers below them included."""
     missing = dict(archives)
     part = next(iter(archives.values())).with_name("part")
-    with contextlib.closing(client.get_image(image)) as chunks:
-        stream = io.BufferedReader(ChunkReader(chunks), CHUNK)
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as saved:
-            # Their names depend on the engine's version, their contents do not.
-            for member in saved:
-                if member.isreg() and (target := missing.pop(_copy(_contents(saved, member), part), None)) is not None:
-                    part.rename(target)
+    with streamed(client.get_image(image)) as stream, tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as saved:
+        # Their names depend on the engine's version, their contents do not.
+        for member in saved:
+            if member.isreg() and (target := missing.pop(_copy(_contents(saved, member), part), None)) is not None:
+                part.rename(target)
     part.unlink(missing_ok=True)
     if missing:
         raise EnvironmentFault(f"the engine saved the image {image} without the layers {', '.join(missing)}")
