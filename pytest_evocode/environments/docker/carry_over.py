@@ -26,7 +26,7 @@ from pytest_evocode.environments.docker.files import (
 from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshots import MOUNTED, DockerSnapshot, layered_files, layers_can_be_read
 from pytest_evocode.environments.protocol import ExecResult
-from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in
+from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in, parents
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class _Looks:
 
     def missing_above(self, path: str) -> list[str]:
         """Return the directories above a path that are not there, the highest first."""
-        return [parent for parent in _parents(path) if self.kind(parent) != DIRECTORY]
+        return [parent for parent in parents(path) if self.kind(parent) != DIRECTORY]
 
 
 def _resolve(files: ContainerFiles, path: str) -> str:
@@ -194,16 +194,6 @@ def _resolve(files: ContainerFiles, path: str) -> str:
         if found is not None and int(found["mode"]) & SYMLINK and found["linkTarget"]:
             resolved = posixpath.normpath(found["linkTarget"]).rstrip("/")
     return resolved
-
-
-def _parents(path: str) -> list[str]:
-    """Return the directories above a path, the highest first, without the root.
-
-    >>> _parents("/srv/shop/data")
-    ['/srv', '/srv/shop']
-    """
-    names = path.strip("/").split("/")
-    return ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]
 
 
 def _outermost(paths: Sequence[str]) -> list[str]:

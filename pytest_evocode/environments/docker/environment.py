@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import logging
 import os
-import posixpath
 import re
 import threading
 import time
@@ -22,7 +21,7 @@ from pytest_evocode.environments.docker.channel import KEEPER, Channel
 from pytest_evocode.environments.docker.container_settings import ContainerSettings
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.files import DIRECTORY, SPECIAL, SYMLINK, ContainerFiles, batches, streamed
+from pytest_evocode.environments.docker.files import ContainerFiles, batches
 from pytest_evocode.environments.docker.gpus import gpu_requests
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
@@ -37,7 +36,7 @@ from pytest_evocode.environments.docker.snapshots import (
 from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
-from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar, is_in
+from pytest_evocode.environments.tree_archives import CHUNK, DirectoryAbove, is_in
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
 
@@ -168,10 +167,6 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         return running
 
     @property
-    def _mounted(self) -> Sequence[str]:
-        return (*self._volumes, *self._settings.volumes)
-
-    @property
     def _id(self) -> str:
         return self._files.container
 
@@ -245,25 +240,15 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
 
     def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
-        for path in paths:
-            found = self._files.look_up(path)
-            wanted = found is not None and (
-                int(found["mode"]) & DIRECTORY or (files and not int(found["mode"]) & (SYMLINK | SPECIAL))
-            )
-            if not wanted:
-                continue
-            with faults(f"reading {path}"):
-                chunks, _ = self._client.get_archive(self._files.container, path)
-                with streamed(chunks) as stream:
-                    archive.writelines(filter_tar(stream, posixpath.dirname(path)))
-        archive.write(END)
+        self._files.pack_trees(paths, archive, files=files)
 
     def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
         links = [each.path for each in above if self._files.is_link(each.path)]
         self.remove(links)
+        mounts = (*self._volumes, *self._settings.volumes)
         # A mount cannot be removed, and a fork has those of its image, such as a VOLUME. What is there stays beside.
-        self.remove([path for path in paths if not any(is_in(mount, path) for mount in self._mounted)])
+        self.remove([path for path in paths if not any(is_in(mount, path) for mount in mounts)])
         # The engine would give those that are there another owner.
         missing = [directory for directory in above if not self._files.is_directory(directory.path)]
         parts = (directory.entry() for directory in missing)

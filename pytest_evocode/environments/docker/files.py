@@ -20,7 +20,7 @@ from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.channel import Channel
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.protocol import FileContents
-from pytest_evocode.environments.tree_archives import CHUNK
+from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 
 if TYPE_CHECKING:
@@ -154,6 +154,21 @@ class ContainerFiles:
                 raise
             with streamed(chunks) as stream:
                 return unpack(stream, target, exclude=exclude)
+
+    def pack_trees(self, paths: Sequence[str], archive: IO[bytes], *, files: bool = False) -> None:
+        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        for path in paths:
+            found = self.look_up(path)
+            wanted = found is not None and (
+                int(found["mode"]) & DIRECTORY or (files and not int(found["mode"]) & (SYMLINK | SPECIAL))
+            )
+            if not wanted:
+                continue
+            with faults(f"reading {path}"):
+                chunks, _ = self._client.get_archive(self.container, path)
+                with streamed(chunks) as stream:
+                    archive.writelines(filter_tar(stream, posixpath.dirname(path)))
+        archive.write(END)
 
     def read(self, path: str, limit: int) -> FileContents:
         """Read a file as :meth:`~pytest_evocode.environments.protocol.Environment.read_files` does."""

@@ -168,12 +168,13 @@ def paused(client: APIClient, container: str) -> Iterator[bool]:
 def copy_volumes(client: APIClient, container: str, volumes: Sequence[str]) -> dict[str, IO[bytes]]:
     """Return a tar of each of a container's volumes."""
     with faults("copying volumes"), contextlib.ExitStack() as undo:
-        copies = {path: undo.enter_context(_copy_volume(client, container, path)) for path in volumes}
+        copies = {path: undo.enter_context(copy_volume(client, container, path)) for path in volumes}
         undo.pop_all()
     return copies
 
 
-def _copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:
+def copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:
+    """Return a tar of a volume of a container, of no more than :data:`SIZE_LIMIT` bytes."""
     contents = tempfile.TemporaryFile()  # noqa: SIM115 - the snapshot keeps it
     try:
         for chunk in client.get_archive(container, path)[0]:

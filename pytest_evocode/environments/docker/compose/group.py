@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_evocode.environments.docker.compose.creation import (
     ServiceLimits,
@@ -25,7 +24,8 @@ from pytest_evocode.environments.docker.compose.project import ComposeProject, S
 from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot, VolumeCopy
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshots import COMMENT, REPOSITORY, paused, refuse_size
+from pytest_evocode.environments.docker.snapshots import COMMENT, REPOSITORY, copy_volume, paused
+from pytest_evocode.environments.tree_archives import parents
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -285,7 +285,7 @@ class ServiceGroup:
                 whole = service.start in (None, "snapshot")
                 for mount in mounts:
                     if mount["Name"] not in volumes and (whole or mount["Name"] in main.values()):
-                        contents = undo.enter_context(self._copy(template["Id"], mount["Destination"]))
+                        contents = undo.enter_context(copy_volume(self._client, template["Id"], mount["Destination"]))
                         volumes[mount["Name"]] = VolumeCopy(contents, name, mount["Destination"])
                 if whole and self._has_changed(template["Id"], [mount["Destination"] for mount in mounts], service):
                     images[name] = self._commit(template["Id"])
@@ -293,18 +293,10 @@ class ServiceGroup:
             undo.pop_all()
         return ServicesSnapshot(self._client, templates, images, volumes, main)
 
-    def _copy(self, container: str, path: str) -> IO[bytes]:
-        contents = tempfile.TemporaryFile()  # noqa: SIM115 - the snapshot keeps it
-        for chunk in self._client.get_archive(container, path)[0]:
-            contents.write(chunk)
-            refuse_size(contents.tell(), f"the files of the volume {path}")
-        contents.flush()
-        return contents
-
     def _has_changed(self, container: str, mounted: Sequence[str], service: Service) -> bool:
         """Tell whether a service has changed files that no volume has."""
         given = [*mounted, *(copied.target for copied in service.copies)]
-        above = {parent for path in given for parent in _parents(path)}
+        above = {parent for path in given for parent in parents(path)}
         changes = self._client.diff(container) or ()
         return any(change["Path"] not in above and change["Path"] not in given for change in changes)
 
@@ -350,8 +342,3 @@ def remove_group(client: APIClient, label: str) -> None:
         discard(client, "container", *(each["Id"] for each in client.containers(all=True, filters=chosen)))
         discard(client, "network", *(each["Id"] for each in client.networks(filters=chosen)))
         discard(client, "volume", *(each["Name"] for each in client.volumes(filters=chosen)["Volumes"] or ()))
-
-
-def _parents(path: str) -> list[str]:
-    names = path.strip("/").split("/")
-    return ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]
