@@ -228,7 +228,7 @@ class DockerEngine:
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
         """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
-        return self._images.size(task, installation)
+        return int(self._images.ensure(task, installation)["Size"])
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""

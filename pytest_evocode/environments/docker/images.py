@@ -80,10 +80,6 @@ class DockerImages:
         """Do as :meth:`ensure`, and return whether something had to be built or pulled for it."""
         return self._ensure(task, installation, wish)[1]
 
-    def size(self, task: Task, installation: Installation | None) -> int:
-        """Return the bytes of an image with all that it is built on."""
-        return int(self.ensure(task, installation)["Size"])
-
     def build_seconds(self, task: Task) -> float | None:
         """Return how long it took to build a task's image; None for a task that names a finished image.
 
