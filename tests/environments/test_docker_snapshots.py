@@ -100,4 +100,4 @@ def test_holes_are_refused_before_an_image_is_filled_with_them(
     environment.snapshot().discard()
     monkeypatch.setattr(snapshots, "SIZE_LIMIT", 2**20)
     with pytest.raises(EnvironmentFault, match="files of the volume /srv have more than"):
-        snapshots.copy_volumes(environment._client, environment._id, ["/srv"])
+        snapshots.copy_volume(environment._client, environment._id, "/srv")

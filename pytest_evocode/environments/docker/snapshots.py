@@ -40,7 +40,6 @@ REFERENCES = "evocode-reference"
 KEEP_FOR = "evocode.keep-for"
 #: Bytes of all files that were changed in a container, and of each of its volumes; holes count as data.
 SIZE_LIMIT = 32 * 2**30
-CHANGED_FILES = "the files that were changed in the container"
 _KEPT = "evocode-kept-"
 _OPAQUE = "trusted.overlay.opaque"
 _PAUSING = 3.0  # seconds for the processes of a container to stop
@@ -81,8 +80,8 @@ def commit_container(
     container: str,
     *,
     image_layers: int,
-    volumes: Sequence[str] = (),
-    keep_for: Path | None = None,
+    volumes: Sequence[str],
+    keep_for: Path | None,
 ) -> DockerSnapshot:
     """Commit a container, which is paused meanwhile.
 
@@ -103,12 +102,12 @@ def commit_container(
         compared = not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
         with paused(client, container):
-            refuse_size(_size_of_changes(client, container), CHANGED_FILES)
+            refuse_size(_size_of_changes(client, container), "the files that were changed in the container")
             changed = compare_with_image(client, container) if compared else []
             made = client.commit(container, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
         if compared and (before := _changed_before(client, state["Image"], image_layers)) is not None:
             write_list(made["Id"], {*before, *changed})
-        copies = copy_volumes(client, container, volumes)
+        copies = {path: undo.enter_context(copy_volume(client, container, path)) for path in volumes}
         undo.pop_all()
     logger.debug("committed container %.12s as %s", container, image)
     return DockerSnapshot(client, image, image_layers, copies)
@@ -138,10 +137,8 @@ def snapshot_labels(keep_for: Path | None, volumes: Sequence[str]) -> dict[str, 
 
 
 @contextlib.contextmanager
-def paused(client: APIClient, container: str) -> Iterator[bool]:
+def paused(client: APIClient, container: str) -> Iterator[None]:
     """Pause a container, unless something in it that cannot be paused keeps the engine from doing so.
-
-    The value says whether it is paused.
 
     The engine pauses a container that it commits, but tries only once, and goes on without a word where that fails. It
     fails where the machine is so busy that processes take a while to stop.
@@ -159,18 +156,10 @@ def paused(client: APIClient, container: str) -> Iterator[bool]:
                 logger.info("container %.12s is committed without a pause: %s", container, error)
                 break
     try:
-        yield is_paused
+        yield
     finally:
         if is_paused:
             client.unpause(container)
-
-
-def copy_volumes(client: APIClient, container: str, volumes: Sequence[str]) -> dict[str, IO[bytes]]:
-    """Return a tar of each of a container's volumes."""
-    with faults("copying volumes"), contextlib.ExitStack() as undo:
-        copies = {path: undo.enter_context(copy_volume(client, container, path)) for path in volumes}
-        undo.pop_all()
-    return copies
 
 
 def copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:
