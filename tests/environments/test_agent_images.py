@@ -15,7 +15,7 @@ from pytest_evocode.environments.docker.images import AgentImage, agent_images
 from pytest_evocode.environments.docker.removal import remove
 from pytest_evocode.tasks import Task
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.turns(2), pytest.mark.docker]
 
 
 def test_an_agents_image_is_listed_with_its_size_and_removed_once_nothing_uses_it(plain_task: Task) -> None:
