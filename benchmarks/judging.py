@@ -50,7 +50,6 @@ def _measure(table: Table, row: str, engine: Engine, directory: Path, script: st
     try:
         assert environment.exec(script, user="0").ok
         snapshot = environment.snapshot()
-        snapshot.made().result()
         exact = [path for path in snapshot.changed_paths((environment.workdir,)) if path.startswith("/opt/own/")]
         times: dict[str, list[float]] = {column: [] for column in COLUMNS}
         for _ in range(runs + 1):

@@ -154,14 +154,14 @@ def _copy_file(source: str, target: str, status: os.stat_result) -> None:
     try:
         writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            copy_contents(reading, writing, status)
+            _copy_contents(reading, writing, status)
         finally:
             os.close(writing)
     finally:
         os.close(reading)
 
 
-def copy_contents(reading: int, writing: int, status: os.stat_result) -> None:
+def _copy_contents(reading: int, writing: int, status: os.stat_result) -> None:
     """Copy the bytes of an open file to an empty one, with its holes, and in shared blocks where that can be."""
     for start, end in _extents(reading, status):
         os.lseek(writing, start, os.SEEK_SET)

@@ -52,14 +52,16 @@ def images_of_agents() -> Iterator[tuple[list[Leftover], list[str]]]:
 
 
 def _agents_of_docker(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover, bool]]:
-    from pytest_evocode.environments.docker import agent_images, engine
+    from pytest_evocode.environments.docker import engine
+    from pytest_evocode.environments.docker.images import agent_images
+    from pytest_evocode.environments.docker.removal import remove
 
     try:
         client = stack.enter_context(contextlib.closing(engine.connect()))
     except EnvironmentUnavailable:
         return
-    for each in agent_images.agent_images(client):
-        yield Leftover(str(each), partial(agent_images.remove_agent_image, client, each)), each.in_use
+    for each in agent_images(client):
+        yield Leftover(str(each), partial(remove, client, "image", each.name, force=False)), each.in_use
 
 
 def _agents_of_sandboxes(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover, bool]]:

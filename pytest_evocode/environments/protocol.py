@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
@@ -150,9 +149,6 @@ class Snapshot(Protocol):
     @property
     def reference(self) -> str:
         """The name by which :meth:`Engine.find_snapshot` of a later session finds it; empty if none can."""
-
-    def made(self) -> Future[None]:
-        """Return what is done once later sessions can find the snapshot, or fails as all that needs it then does."""
 
     def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """Return all absolute paths at which the file system differs from the task's image, in order.

@@ -132,3 +132,13 @@ def without_rights(member: tarfile.TarInfo, path: str, above: str = "/") -> tarf
 def is_in(path: str, directory: str) -> bool:
     """Tell whether a path is a directory or below it."""
     return path == directory or path.startswith(f"{directory.rstrip('/')}/")
+
+
+def parents(path: str) -> list[str]:
+    """Return the directories above a path, the highest first, without the root.
+
+    >>> parents("/srv/shop/data")
+    ['/srv', '/srv/shop']
+    """
+    names = path.strip("/").split("/")
+    return ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]

@@ -99,7 +99,6 @@ class Checkpoints:
         self._kept: Set[int] = frozenset()
         self._counting: float = math.inf
         self._ahead: list[_EndedTurn] = []
-        self._unwritten: Exception | None = None
         self._own_last = state.last
         self._had_ended = False
         self.first_recorded = 1
@@ -243,28 +242,13 @@ class Checkpoints:
         """Record a turn, its snapshot, the agent's memory and what the attempt has used of its budget.
 
         ``before`` and ``after`` are called when that is written, which is later where it is not known yet that the
-        round counts, or where the snapshot is still on the way. What keeps it from being written is raised here or, if
-        that is later, by the next call.
+        round counts.
         """
         ended = _EndedTurn(turn, snapshot, {"agent": memory, "spent": spent}, before, after)
         with self._lock:
             self._snapshots[turn.index] = snapshot
             self._ahead.append(ended)
-        snapshot.made().add_done_callback(lambda _: self._snapshot_made())
-        self._raise_unwritten()
-
-    def _snapshot_made(self) -> None:
-        try:
-            with self._lock:
-                self._mention_all()
-        except Exception as error:  # Nobody sees what is raised in the thread that made the snapshot.
-            self._unwritten = error
-
-    def _raise_unwritten(self) -> None:
-        with self._lock:
-            error, self._unwritten = self._unwritten, None
-        if error is not None:
-            raise error
+            self._mention_all()
 
     def drop_ahead(self) -> tuple[TurnRecord, ...]:
         """Discard the snapshots of the turns that do not count, and return these turns."""
@@ -281,14 +265,9 @@ class Checkpoints:
         return tuple(ended.turn for ended in dropped)
 
     def _mention_all(self) -> None:
-        """Mention the turns that count and whose snapshots a later session can find, one after the other."""
-        while self._ahead:
-            first = self._ahead[0]
-            made = first.snapshot.made()
-            if first.turn.index > self._counting or not made.done():
-                return
-            if made.exception() is None:
-                self._mention(first)
+        """Mention the turns that count, one after the other."""
+        while self._ahead and self._ahead[0].turn.index <= self._counting:
+            self._mention(self._ahead[0])
             del self._ahead[0]
 
     def _mention(self, ended: _EndedTurn) -> None:
@@ -302,7 +281,6 @@ class Checkpoints:
         with self._lock:
             self._done.add(index)
             self._settle({})
-        self._raise_unwritten()
 
     def is_done(self, index: int) -> bool:
         """Return whether a later session would only repeat a round."""

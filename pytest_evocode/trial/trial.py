@@ -359,8 +359,6 @@ class Trial:
                 self._write_snapshot(turn.index, snapshot)
 
         spent = self._turns.spending.spent
-        if self._suites.in_place:
-            snapshot.made().result()  # The round's record follows at once, and no record may be ahead of the state.
         self._checkpoints.turn_ended(ended, snapshot, memory, spent, before=keep, after=self._turns.settle())
         stopwatch.stop()
         return turn.model_copy(update={"phases": stopwatch.phases})

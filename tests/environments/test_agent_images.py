@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments import Installation
-from pytest_evocode.environments.docker.agent_images import AgentImage, agent_images, remove_agent_image
 from pytest_evocode.environments.docker.engine import DockerEngine, connect
+from pytest_evocode.environments.docker.images import AgentImage, agent_images
+from pytest_evocode.environments.docker.removal import remove
 from pytest_evocode.tasks import Task
 
 pytestmark = [pytest.mark.turns(2), pytest.mark.docker]
@@ -37,5 +38,5 @@ def test_an_agents_image_is_listed_with_its_size_and_removed_once_nothing_uses_i
         assert not unused.in_use
         listed = CliRunner().invoke(clean_command, ["--agents", "--dry-run"]).output
         assert f"would remove {unused}\n" in listed
-        remove_agent_image(client, unused)
+        remove(client, "image", unused.name, force=False)
         assert found() == []

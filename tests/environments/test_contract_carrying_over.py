@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments import Environment
+from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.docker import carry_over, snapshots
+from tests.environments.conftest import ENGINES, start_engine
 
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
@@ -21,6 +24,25 @@ WORKDIR /app
 RUN mkdir -p /srv/dir/sub /srv/empty && echo image | tee /srv/a /srv/b /srv/dir/x /srv/dir/sub/y && ln -s a /srv/link \
  && echo image > here && chmod 2775 /srv/dir
 """
+
+
+@contextlib.contextmanager
+def reading_no_layers() -> Iterator[None]:
+    """Have Docker's layers unread for as long as the context lasts, as for a user in Docker's group."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (carry_over, snapshots):
+            patch.setattr(module, "layers_can_be_read", lambda container: False)
+        yield
+
+
+@pytest.fixture(scope="module", params=[*ENGINES, pytest.param("docker-unread", marks=pytest.mark.docker)])
+def engine(request: pytest.FixtureRequest, cache: Path) -> Iterator[Engine]:
+    """Every engine in turn, and Docker where the engine has to read its layers itself."""
+    kind = request.param.removesuffix("-unread")
+    with contextlib.nullcontext() if kind == request.param else reading_no_layers():
+        started = start_engine(kind)
+        yield started
+        started.close()
 
 
 @contextlib.contextmanager

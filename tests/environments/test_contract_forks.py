@@ -329,7 +329,6 @@ def test_a_kept_snapshot_is_found_by_its_reference_and_started_from(
 ) -> None:
     environment.exec("echo kept > /app/kept; rm /app/from-image")
     snapshot = environment.snapshot(keep_for=tmp_path)
-    snapshot.made().result()
     found = engine.find_snapshot(snapshot.reference)
     assert found is not None
     assert found.changed_paths() == snapshot.changed_paths()

@@ -105,7 +105,6 @@ def test_an_attempt_goes_on_from_a_snapshot_with_what_was_installed(
     environment.exec("echo mine >/app/mine")
     snapshot = environment.snapshot(keep_for=tmp_path)
     environment.stop()
-    snapshot.made().result()
     found = engine.find_snapshot(snapshot.reference)
     assert found is not None
     later = engine.create(plain_task, env={}, network="no-network", snapshot=found, installation=installation)

@@ -1,4 +1,4 @@
-"""Snapshots and their forks are the same where the engine's layers cannot be read, as by a user in Docker's group."""
+"""What snapshots changed is known where the engine's layers cannot be read, as by a user in Docker's group."""
 
 from __future__ import annotations
 
@@ -7,24 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.docker import carry_over, change_lists, snapshot_chain, snapshots
+from pytest_evocode.environments.docker import change_lists
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import start_engine
-from tests.environments.test_contract_carrying_over import (  # noqa: F401 - run here, too
-    test_a_directory_that_was_made_anew_shows_nothing_of_the_image,
-    test_an_exact_path_takes_the_place_of_another_kind,
-    test_deleted_paths_are_gone,
-    test_directories_above_exact_paths_and_the_files_are_as_in_the_snapshot_without_rights,
-    test_exact_files_links_directories_and_deletions_come_along_and_nothing_beside_them,
-    test_links_above_a_path_lead_nowhere,
-    test_links_above_exact_paths_lead_nowhere,
-    test_links_modes_owners_times_and_odd_names_survive,
-    test_links_of_the_image_are_followed,
-    test_nothing_that_gives_rights_comes_along,
-    test_paths_outside_the_workdir_come_with_the_directories_above_them,
-    test_thousands_of_exact_paths_come_along,
-    with_files,
-)
+from tests.environments.test_contract_carrying_over import reading_no_layers
 from tests.environments.test_contract_forks import (  # noqa: F401 - run here, too
     test_a_directory_is_changed_by_what_is_in_it_and_by_nothing_that_came_and_went,
 )
@@ -39,13 +25,12 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture
-def engine(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def engine(cache: Path) -> Iterator[Engine]:
     """An engine of somebody who may not read the files of the daemon."""
-    for module in (carry_over, snapshot_chain, snapshots):
-        monkeypatch.setattr(module, "layers_can_be_read", lambda container: False)
-    started = start_engine("docker")
-    yield started
-    started.close()
+    with reading_no_layers():
+        started = start_engine("docker")
+        yield started
+        started.close()
 
 
 @pytest.fixture

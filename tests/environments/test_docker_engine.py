@@ -177,7 +177,6 @@ def test_closing_an_engine_removes_what_still_runs_of_it_and_nothing_of_anybody_
     environment.start()
     snapshot = environment.snapshot()
     environment.fork(snapshot, network=None).start()
-    environment._snapshots.settle()  # The container that the snapshot's image was made from is gone, too.
     mine = engine._own[ENGINE]
     assert len(containers(docker, mine)) == 2
     engine.close()
@@ -198,7 +197,7 @@ def test_leftovers_of_a_dead_session_are_removed_and_a_living_ones_kept(
         "from pytest_evocode.environments.docker.engine import DockerEngine\n"
         "from pytest_evocode.tasks import load_task\n"
         "engine = DockerEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
-        "e.snapshot(); e._snapshots.settle(); print(engine._own['evocode.engine'], flush=True); signal.pause()"
+        "e.snapshot(); print(engine._own['evocode.engine'], flush=True); signal.pause()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(task.directory)], stdout=subprocess.PIPE, text=True

@@ -18,7 +18,7 @@ from pytest_evocode.environments.docker import client as client_module
 from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine, connect
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshot_images import SnapshotImage
+from pytest_evocode.environments.docker.snapshots import DockerSnapshot
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.environments.removals import Removals
 from pytest_evocode.errors import EnvironmentFault
@@ -81,7 +81,7 @@ def test_an_image_that_is_not_deleted_stops_no_close(fake: FakeEngine) -> None:
     labels = {OWNER: str(Owner.this()), ENGINE: engine._own[ENGINE]}
     fake.lies("GET /images/json", [{"Id": "i", "RepoTags": ["evocode-snapshot:1"], "Labels": labels}])
     fake.hangs("DELETE /images/.*")
-    SnapshotImage(engine._client, "evocode-snapshot:0").release()
+    DockerSnapshot(engine._client, "evocode-snapshot:0", 0).discard()
     engine.close()
     wait_until(lambda: engine.left_behind == ["image evocode-snapshot:0", "image evocode-snapshot:1"])
     wait_until(lambda: len(fake.hanging) == 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import logging
 import os
 import posixpath
@@ -20,14 +19,14 @@ from pytest_evocode.environments.docker.files import (
     DIRECTORY,
     SPECIAL,
     SYMLINK,
-    ChunkReader,
     ContainerFiles,
     batches,
+    streamed,
 )
 from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshots import MOUNTED, DockerSnapshot, layered_files, layers_can_be_read
 from pytest_evocode.environments.protocol import ExecResult
-from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in
+from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in, parents
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FEW = 8
-"""Paths in one directory that are read one by one, 80 ms each; for more of them the directory is read whole."""
+"""Paths in a directory of the image's that are read one by one, 80 ms each; for more of them it is read whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,30 +102,21 @@ class CarriedFiles:
 
     def _pack_exact(self, exact: set[str], source: _Looks, target: _Looks, packed: IO[bytes]) -> list[str]:
         """Write to a tar what the snapshot has at paths and above them, and return the paths where it has nothing."""
-        groups: dict[str, dict[str, set[str]]] = {}
+        groups: dict[str, set[str]] = {}
         for path in sorted(exact):
             missing = target.missing_above(path)
-            first = missing[0] if missing else path
-            groups.setdefault(posixpath.dirname(first), {}).setdefault(first, set()).update(
-                (path, *(f"{each}/" for each in missing))
-            )
-        awaited = set(exact)
-        for directory, below in groups.items():
-            if source.kind(directory) != DIRECTORY:
-                continue
-            if len(below) > _FEW:
-                below = {directory: {path for paths in below.values() for path in paths}}
-            for path, wanted in below.items():
-                if wanted != {path} and source.kind(path) == DIRECTORY:
-                    left = set(wanted)
-                    packed.writelines(self._of_container(source, path, left))
-                    awaited -= wanted - left
+            place = missing[0] if missing else posixpath.dirname(path)
+            groups.setdefault(place, set()).update((path, *(f"{each}/" for each in missing)))
         gone = []
-        for path in sorted(awaited):
-            if source.kind(path) in (DIRECTORY, SYMLINK, 0):
-                packed.writelines(self._of_container(source, path, {path}))
-            elif target.kind(posixpath.dirname(path)) == DIRECTORY:
-                gone.append(path)
+        for place, awaited in groups.items():
+            is_read_whole = target.kind(place) != DIRECTORY or len(awaited) > _FEW
+            if is_read_whole and source.kind(place) == DIRECTORY:
+                packed.writelines(self._of_container(source, place, awaited))
+            for path in sorted(each for each in awaited if not each.endswith("/")):
+                if source.kind(path) in (DIRECTORY, SYMLINK, 0):
+                    packed.writelines(self._of_container(source, path, {path}))
+                elif target.kind(posixpath.dirname(path)) == DIRECTORY:
+                    gone.append(path)
         return gone
 
     def _remove(
@@ -162,8 +152,7 @@ class CarriedFiles:
         if path in volumes:
             return
         chunks, _ = self.client.get_archive(source.files.container, path)
-        stream = io.BufferedReader(ChunkReader(chunks), CHUNK)
-        with contextlib.closing(chunks):
+        with streamed(chunks) as stream:
             yield from filter_tar(stream, posixpath.dirname(path), without=volumes, awaited=awaited)
 
     def _of_volume(self, volume: str, paths: Sequence[str]) -> Iterator[bytes]:
@@ -193,7 +182,7 @@ class _Looks:
 
     def missing_above(self, path: str) -> list[str]:
         """Return the directories above a path that are not there, the highest first."""
-        return [parent for parent in _parents(path) if self.kind(parent) != DIRECTORY]
+        return [parent for parent in parents(path) if self.kind(parent) != DIRECTORY]
 
 
 def _resolve(files: ContainerFiles, path: str) -> str:
@@ -205,16 +194,6 @@ def _resolve(files: ContainerFiles, path: str) -> str:
         if found is not None and int(found["mode"]) & SYMLINK and found["linkTarget"]:
             resolved = posixpath.normpath(found["linkTarget"]).rstrip("/")
     return resolved
-
-
-def _parents(path: str) -> list[str]:
-    """Return the directories above a path, the highest first, without the root.
-
-    >>> _parents("/srv/shop/data")
-    ['/srv', '/srv/shop']
-    """
-    names = path.strip("/").split("/")
-    return ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]
 
 
 def _outermost(paths: Sequence[str]) -> list[str]:

@@ -22,7 +22,6 @@ from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
 from pytest_evocode.environments.docker.removal import Kind, discard, remove
-from pytest_evocode.environments.docker.snapshot_images import SnapshotImage
 from pytest_evocode.environments.docker.snapshots import (
     COMMENT,
     KEEP_FOR,
@@ -172,7 +171,7 @@ class DockerEngine:
             except ImageNotFound:
                 return None
         below = int(image["Config"]["Labels"].get(IMAGE_LAYERS, 0))
-        return DockerSnapshot(self._client, SnapshotImage(self._client, reference), below)
+        return DockerSnapshot(self._client, reference, below)
 
     def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
@@ -215,7 +214,7 @@ class DockerEngine:
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        return self._images.size(task, installation)
+        return int(self._images.ensure(task, installation)["Size"])
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import re
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
@@ -25,16 +26,16 @@ from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refu
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.programs import ProgramContainer
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshot_chain import SnapshotChain
 from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
+    commit_container,
     docker_exec_line,
     keep_container,
 )
-from pytest_evocode.environments.docker.trees import ContainerTrees
 from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
+from pytest_evocode.environments.tree_archives import CHUNK, DirectoryAbove, is_in
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
 
@@ -51,7 +52,7 @@ _LOOKED_AT = (
 _BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the channel takes it
 
 
-class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
+class DockerEnvironment(MendableEnvironment, ProgramContainer):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
 
     Short commands of root run through the container's PID 1.
@@ -66,7 +67,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def __init__(
         self,
         settings: ContainerSettings,
-        image: str | DockerSnapshot,
+        image: str,
         *,
         workdir: str,
         network: Network | None,
@@ -84,7 +85,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         self._image = image
         self._network = own_network or ContainerNetwork(settings.networks, network)
         self._running: ContainerFiles | None = None
-        self._snapshots = SnapshotChain(settings.client, settings.labels, settings.image_layers, settings.volumes)
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
 
     @property
@@ -96,7 +96,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._start()
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
-        is_fork = self._part is not None or isinstance(self._image, DockerSnapshot)
+        is_fork = self._part is not None or self._image != self._settings.image
         self.make_directories([path for path in _LOGS if not (is_fork and self._files.is_directory(path))])
         if not self._network.has_hosts:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
@@ -104,7 +104,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def _start(self) -> None:
         from docker.types import LogConfig, Mount
 
-        settings, image = self._settings, self._image_name()
+        settings = self._settings
         # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
         mounts: list[Any] = [Mount(path, None, type="volume", no_copy=True) for path in self._volumes]
         with faults("starting a container"):
@@ -124,7 +124,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
                 **self._network.host_options,
             )
             created = self._client.create_container(
-                image,
+                self._image,
                 entrypoint=KEEPER,
                 command=[],
                 user="0",
@@ -145,7 +145,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             self._running = ContainerFiles(self._client, container, channel)
             is_laid = self._part is None or self._part.lay(container)
             self._client.start(container)
-            logger.debug("started container %.12s from %s", container, image)
+            logger.debug("started container %.12s from %s", container, self._image)
             if self._part is not None and not is_laid:
                 # By the image's own rm, because until now nothing of the agent is here.
                 self._part.bring(self._files, lambda paths: self.exec(["rm", "-rf", "--", *paths], user="0", cwd="/"))
@@ -154,19 +154,12 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
                 with open(f"/proc/self/fd/{contents.fileno()}", "rb") as stream:
                     self._files.put(stream, os.path.dirname(path))
 
-    def _image_name(self) -> str:
-        return self._image.image if isinstance(self._image, DockerSnapshot) else self._image
-
     @property
     def _files(self) -> ContainerFiles:
         running = self._running
         if running is None:
             raise EnvironmentFault("the container is not running")
         return running
-
-    @property
-    def _mounted(self) -> Sequence[str]:
-        return (*self._volumes, *self._settings.volumes)
 
     @property
     def _id(self) -> str:
@@ -241,6 +234,25 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_directories(paths)
 
+    def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
+        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        self._files.pack_trees(paths, archive, files=files)
+
+    def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
+        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        self._files.make_pending()
+        links = [each.path for each in above if self._files.is_link(each.path)]
+        self.remove(links)
+        mounts = (*self._volumes, *self._settings.volumes)
+        # A mount cannot be removed, and a fork has those of its image, such as a VOLUME. What is there stays beside.
+        self.remove([path for path in paths if not any(is_in(mount, path) for mount in mounts)])
+        # The engine would give those that are there another owner.
+        missing = [directory for directory in above if not self._files.is_directory(directory.path)]
+        parts = (directory.entry() for directory in missing)
+        chunks = iter(lambda: archive.read(CHUNK), b"")
+        with faults("putting directories into a container"):
+            self._client.put_archive(self._files.container, "/", itertools.chain(parts, chunks))
+
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         channel = self._files.channel
@@ -310,8 +322,16 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
+        settings = self._settings
         with self._network.held():
-            return self._network.complete(self._snapshots.take(self._id, keep_for))
+            snapshot = commit_container(
+                self._client,
+                self._id,
+                image_layers=settings.image_layers,
+                volumes=settings.volumes,
+                keep_for=keep_for,
+            )
+            return self._network.complete(snapshot)
 
     def fork(
         self,
@@ -329,7 +349,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             part = CarriedFiles(self._client, snapshot, tuple(only), tuple(exact), settings.labels)
         return type(self)(
             settings,
-            snapshot if part is None else settings.image,  # It may still be on the way; start() waits for it.
+            snapshot.image if part is None else settings.image,
             workdir=self.workdir,
             network=network,
             volumes=snapshot.volumes if part is None else None,
@@ -348,7 +368,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self.kill_processes()
-        self._snapshots.settle()
         here = self._files
         kept = keep_container(self._client, here.container, name, self._network.public)
         self._network.close()
@@ -366,7 +385,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             return
         if running.channel is not None:
             running.channel.end()
-        self._snapshots.settle()  # What they have copied goes with the container.
         logger.debug("removing container %.12s", running.container)
         discard(self._client, "container", running.container)
         self._network.close()

@@ -21,6 +21,7 @@ from pytest_evocode.environments.docker.channel import Channel
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.environments.protocol import FileContents
+from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 
 if TYPE_CHECKING:
@@ -152,7 +153,23 @@ class ContainerFiles:
                 if isinstance(error, NotFound) or self.look_up(source) is None:
                     return ()
                 raise
-            return unpack(io.BufferedReader(ChunkReader(chunks)), target, exclude=exclude)
+            with streamed(chunks) as stream:
+                return unpack(stream, target, exclude=exclude)
+
+    def pack_trees(self, paths: Sequence[str], archive: IO[bytes], *, files: bool = False) -> None:
+        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        for path in paths:
+            found = self.look_up(path)
+            wanted = found is not None and (
+                int(found["mode"]) & DIRECTORY or (files and not int(found["mode"]) & (SYMLINK | SPECIAL))
+            )
+            if not wanted:
+                continue
+            with faults(f"reading {path}"):
+                chunks, _ = self._client.get_archive(self.container, path)
+                with streamed(chunks) as stream:
+                    archive.writelines(filter_tar(stream, posixpath.dirname(path)))
+        archive.write(END)
 
     def read(self, path: str, limit: int) -> FileContents:
         """Read a file as :meth:`~pytest_evocode.environments.protocol.Environment.read_files` does."""
@@ -179,10 +196,10 @@ class ContainerFiles:
                 chunks, info = self._client.get_archive(self.container, path)
             except NotFound:
                 return None
-            with contextlib.closing(chunks):
+            with streamed(chunks) as stream:
                 if why := refusal(info, limit):
                     return UnreadableFile(f"{path} is {why}")
-                with tarfile.open(fileobj=io.BufferedReader(ChunkReader(chunks)), mode="r|") as archive:
+                with tarfile.open(fileobj=stream, mode="r|") as archive:
                     member = archive.next()
                     contents = archive.extractfile(member) if member is not None and member.isreg() else None
                     if contents is None:
@@ -247,9 +264,14 @@ def refusal(info: Mapping[str, Any], limit: int) -> str | None:
     return None
 
 
-class ChunkReader(io.RawIOBase):
-    """A readable file made of the chunks of a streamed response."""
+@contextlib.contextmanager
+def streamed(chunks: Iterator[bytes]) -> Iterator[IO[bytes]]:
+    """Yield a readable file made of the chunks of a response, of which nothing more comes afterwards."""
+    with contextlib.closing(chunks):  # type: ignore[type-var]
+        yield io.BufferedReader(_ChunkReader(chunks), CHUNK)
 
+
+class _ChunkReader(io.RawIOBase):
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = b""

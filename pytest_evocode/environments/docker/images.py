@@ -1,4 +1,7 @@
-"""Docker images of tasks: built once per content, under a lock that all sessions share."""
+"""Docker images of tasks, and of these with what agents need: built once per content, under a lock for all sessions.
+
+The images of agents stay until somebody removes them; the next attempt of an agent then installs it anew.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +47,8 @@ logger = logging.getLogger(__name__)
 #: Names of images, each with a hash of the contents: those of tasks, and those of tasks with what agents need.
 _TASKS = "evocode-task"
 _AGENTS = "evocode-agent"
+_OF_AGENTS, _INSTALLED = "evocode.image=agent", "evocode.installation"
+"""Labels of the latter."""
 _SHOWN_LINES = 20
 _INSTALLING = 900.0  # seconds
 _LOOK = 0.2  # seconds between two looks at whether a build is still wanted
@@ -72,10 +78,6 @@ class DockerImages:
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
         """Do as :meth:`ensure`, and return whether something had to be built or pulled for it."""
         return self._ensure(task, installation, wish)[1]
-
-    def size(self, task: Task, installation: Installation | None) -> int:
-        """Return the bytes of an image with all that it is built on."""
-        return int(self.ensure(task, installation)["Size"])
 
     def build_seconds(self, task: Task) -> float | None:
         """Return how long it took to build a task's image; None for a task that names a finished image.
@@ -145,7 +147,7 @@ class DockerImages:
         def failure(what: str, output: str) -> BuildError:
             return failed_installation(installation, f"on the image {base}: the build {what}", output)
 
-        arguments = ["--label", "evocode.image=agent", "--label", f"evocode.installation={installation.name}"]
+        arguments = ["--label", _OF_AGENTS, "--label", f"{_INSTALLED}={installation.name}"]
         # Docker knows these by name, and keeps them out of the image.
         arguments += [part for name, value in proxies().items() for part in ("--build-arg", f"{name}={value}")]
         limit = (_INSTALLING, f"{_INSTALLING:g} s")
@@ -219,6 +221,46 @@ class DockerImages:
         if found is None:
             raise failure(f"ended well, but the engine has no image {tag}", output)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class AgentImage:
+    """An image with what an agent needs on top of a task's."""
+
+    id: str
+    name: str
+    installed: str
+    """What is installed, such as a package with its version."""
+    size: int
+    """Bytes, with all that it is built on."""
+    in_use: bool
+    """Whether a container or a snapshot is made of it."""
+
+    def __str__(self) -> str:
+        """Return its name, what is installed and its size."""
+        return f"image {self.name} with {self.installed}, {self.size / 1e6:,.0f} MB"
+
+
+def agent_images(client: APIClient) -> list[AgentImage]:
+    """Return the agents' images of an engine, in order of what is installed."""
+    with faults("listing the images of agents"):
+        containers = client.containers(all=True)
+        found = client.images(filters={"label": _OF_AGENTS})
+        every = client.images(all=True)
+    used = {each.get("ImageID") for each in containers} | {each.get("ParentId") for each in every}
+    images = [
+        AgentImage(
+            id=each["Id"],
+            name=each["RepoTags"][0],
+            installed=(each.get("Labels") or {}).get(_INSTALLED, "what an agent needs"),
+            size=int(each["Size"]),
+            in_use=each["Id"] in used,
+        )
+        for each in found
+        # Snapshots inherit the label.
+        if any(name.startswith(f"{_AGENTS}:") for name in each.get("RepoTags") or ())
+    ]
+    return sorted(images, key=lambda image: (image.installed, image.name))
 
 
 def _hash(task: Task) -> str:

@@ -10,29 +10,23 @@ import contextlib
 import hashlib
 import io
 import json
-import logging
-import os
-import stat
 import tarfile
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.change_lists import write_list
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.snapshots import COMMENT, changed_in_image, own_layers
+from pytest_evocode.environments.docker.files import streamed
+from pytest_evocode.environments.docker.snapshots import COMMENT, changed_in_image
 from pytest_evocode.environments.protocol import ExportedLayer
+from pytest_evocode.environments.tree_archives import CHUNK
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-logger = logging.getLogger(__name__)
-
-_DELETED, _OPAQUE = ".wh.", ".wh..wh..opq"
-_IS_OPAQUE, _CAPABILITIES = "trusted.overlay.opaque", "security.capability"
-_UNREADABLE = frozenset({"trusted.overlay.redirect", "trusted.overlay.metacopy"})
 _CHANGES = "evocode.changes"
 """The name of an archive that has the list of what the snapshot changed; it is no layer of the image."""
 
@@ -45,148 +39,52 @@ def export_image(
     Raises EnvironmentFault.
     """
     names: list[str] = image["RootFS"]["Layers"][below:]
-    wanted = [(index, name) for index, name in enumerate(names) if name not in known]
-    archives = {name: target / f"{index}.tar" for index, name in wanted}
-    with faults("reading a snapshot"):
-        if wanted and not _write_directories(image, below, archives):
-            _write_saved(client, image, below, archives)
+    archives = {name: target / f"{index}.tar" for index, name in enumerate(names) if name not in known}
+    if archives:
+        with faults("reading a snapshot"):
+            _write_layers(client, image["Id"], archives)
     layers = [ExportedLayer(name, archives.get(name)) for name in names]
     with contextlib.suppress(EnvironmentFault):  # Where nobody here knows it.
-        changes = changed_in_image(image, below, ())
-        digest = hashlib.sha256("\0".join(sorted(changes)).encode("utf-8", "surrogateescape")).hexdigest()
+        changes = sorted(changed_in_image(image, below, ()))
+        digest = hashlib.sha256("\0".join(changes).encode("utf-8", "surrogateescape")).hexdigest()
         name = f"{_CHANGES}:{digest}"
         path = None
         if name not in known:
             path = target / _CHANGES
-            path.write_bytes(_tar_of({_CHANGES: json.dumps(sorted(changes)).encode()}))
+            with tarfile.open(path, "w") as archive:
+                _add(archive, _CHANGES, json.dumps(changes).encode())
         layers.append(ExportedLayer(name, path))
     return layers
 
 
-def _write_directories(image: Mapping[str, Any], below: int, archives: Mapping[str, Path]) -> bool:
-    """Write archives of the engine's own directories of layers; False where these cannot be read."""
-    driver = image.get("GraphDriver") or {}
-    if driver.get("Name") != "overlay2" or not os.access((driver.get("Data") or {}).get("UpperDir", ""), os.R_OK):
-        return False
-    directories = reversed(own_layers(image, below))
-    try:
-        for name, directory in zip(image["RootFS"]["Layers"][below:], directories, strict=True):
-            if name in archives:
-                with archives[name].open("wb") as file:
-                    write_layer(directory, file)
-    except OSError as error:
-        logger.info("the layers of %.19s are read by the engine: %s", image["Id"], error)
-        return False
-    return True
+def _write_layers(client: APIClient, image: str, archives: Mapping[str, Path]) -> None:
+    """Write layers to files out of all that the engine saves of an image, the layers below them included."""
+    missing = dict(archives)
+    part = next(iter(archives.values())).with_name("part")
+    with streamed(client.get_image(image)) as stream, tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as saved:
+        # Their names depend on the engine's version, their contents do not.
+        for member in saved:
+            if member.isreg() and (target := missing.pop(_copy(_contents(saved, member), part), None)) is not None:
+                part.rename(target)
+    part.unlink(missing_ok=True)
+    if missing:
+        raise EnvironmentFault(f"the engine saved the image {image} without the layers {', '.join(missing)}")
 
 
-def write_layer(directory: str, file: IO[bytes]) -> None:
-    """Write a layer of an overlay file system as an image's layer, the same bytes for the same files.
-
-    Raises OSError where it cannot be read, or has what only the kernel can read.
-    """
-    first: dict[int, str] = {}
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in _paths(directory):
-            status = os.lstat(directory + path)
-            if stat.S_ISSOCK(status.st_mode):
-                continue
-            name = path.lstrip("/")
-            if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
-                above, _, last = name.rpartition("/")
-                archive.addfile(tarfile.TarInfo(f"{above}/{_DELETED}{last}".lstrip("/")))
-                continue
-            info = _entry(directory + path, name, status)
-            if stat.S_ISREG(status.st_mode) and status.st_ino in first:
-                info.type, info.linkname, info.size = tarfile.LNKTYPE, first[status.st_ino], 0
-            elif stat.S_ISREG(status.st_mode):
-                first[status.st_ino] = name
-            if info.type == tarfile.REGTYPE:
-                with open(directory + path, "rb") as contents:
-                    archive.addfile(info, contents)
-            else:
-                archive.addfile(info)
-            if info.type == tarfile.DIRTYPE and _attribute(directory + path, _IS_OPAQUE) == b"y":
-                archive.addfile(tarfile.TarInfo(f"{name}/{_OPAQUE}"))
-
-
-def _paths(directory: str) -> Iterator[str]:
-    """Yield the paths in a directory in a fixed order, each directory before what is in it."""
-    waiting = [""]
-    while waiting:
-        here = waiting.pop()
-        if here:
-            yield here
-        if not here or stat.S_ISDIR(os.lstat(directory + here).st_mode):
-            waiting += sorted((f"{here}/{name}" for name in os.listdir(directory + here)), reverse=True)
-
-
-def _entry(path: str, name: str, status: os.stat_result) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.mode, info.uid, info.gid = stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid
-    info.mtime = int(status.st_mtime)
-    # Build tools compare times to the nanosecond.
-    info.pax_headers = {"mtime": f"{status.st_mtime_ns // 10**9}.{status.st_mtime_ns % 10**9:09d}"}
-    kinds = {
-        stat.S_IFREG: tarfile.REGTYPE,
-        stat.S_IFDIR: tarfile.DIRTYPE,
-        stat.S_IFLNK: tarfile.SYMTYPE,
-        stat.S_IFIFO: tarfile.FIFOTYPE,
-        stat.S_IFCHR: tarfile.CHRTYPE,
-        stat.S_IFBLK: tarfile.BLKTYPE,
-    }
-    info.type = kinds[stat.S_IFMT(status.st_mode)]
-    if info.type == tarfile.REGTYPE:
-        info.size = status.st_size
-    if info.type == tarfile.SYMTYPE:
-        info.linkname = os.readlink(path)
-    if info.type in (tarfile.CHRTYPE, tarfile.BLKTYPE):
-        info.devmajor, info.devminor = os.major(status.st_rdev), os.minor(status.st_rdev)
-    if unreadable := _UNREADABLE.intersection(os.listxattr(path, follow_symlinks=False)):
-        raise OSError(95, f"an attribute that only the kernel can read: {', '.join(unreadable)}", path)
-    if (rights := _attribute(path, _CAPABILITIES)) is not None:
-        shown = rights.decode("utf-8", "surrogateescape")
-        info.pax_headers = {**info.pax_headers, f"SCHILY.xattr.{_CAPABILITIES}": shown}
-    return info
-
-
-def _attribute(path: str, name: str) -> bytes | None:
-    try:
-        return os.getxattr(path, name, follow_symlinks=False)
-    except OSError:
-        return None
-
-
-def _write_saved(client: APIClient, image: Mapping[str, Any], below: int, archives: Mapping[str, Path]) -> None:
-    """Write layers as the engine saves them, which reads the whole image."""
-    directory = next(iter(archives.values())).parent
-    with (directory / "saved").open("w+b") as saved:
-        for chunk in client.get_image(image["Id"]):
-            saved.write(chunk)
-        saved.seek(0)
-        with tarfile.open(fileobj=saved) as archive:
-            (described,) = json.load(_member(archive, "manifest.json"))
-            for name, path in zip(image["RootFS"]["Layers"][below:], described["Layers"][below:], strict=True):
-                if name in archives:
-                    _copy_layer(_member(archive, path), name, archives[name])
-    (directory / "saved").unlink()
-
-
-def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
-    found = archive.extractfile(name)  # Follows the links that stand for layers which are there twice.
-    if found is None:
-        raise EnvironmentFault(f"the engine saved an image without {name}")
-    return found
-
-
-def _copy_layer(layer: IO[bytes], name: str, target: Path) -> None:
+def _copy(contents: IO[bytes], target: Path) -> str:
+    """Write contents to a file, and return their digest."""
     digest = hashlib.sha256()
     with target.open("wb") as file:
-        while chunk := layer.read(2**20):
+        while chunk := contents.read(CHUNK):
             digest.update(chunk)
             file.write(chunk)
-    if f"sha256:{digest.hexdigest()}" != name:
-        raise EnvironmentFault(f"the engine saved the layer {name} with other contents")
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _contents(archive: tarfile.TarFile, member: tarfile.TarInfo | str) -> IO[bytes]:
+    found = archive.extractfile(member)
+    assert found is not None
+    return found
 
 
 def import_image(
@@ -216,10 +114,8 @@ def import_image(
         with tarfile.open(fileobj=file, mode="w") as archive:
             for name, path in dict(zip(names[len(below) :], archives, strict=True)).items():
                 archive.add(path, name)
-            for name, contents in ((config_name, config), ("manifest.json", manifest)):
-                info = tarfile.TarInfo(name)
-                info.size = len(contents)
-                archive.addfile(info, io.BytesIO(contents))
+            _add(archive, config_name, config)
+            _add(archive, "manifest.json", manifest)
         file.seek(0)
         with faults("bringing a snapshot"):
             answers = list(client.load_image(file))  # type: ignore[no-untyped-call]
@@ -232,7 +128,7 @@ def import_image(
     for each in changes:
         if each.archive is not None:
             with tarfile.open(each.archive) as archive:
-                write_list(image["Id"], json.load(_member(archive, _CHANGES)))
+                write_list(image["Id"], json.load(_contents(archive, _CHANGES)))
 
 
 def _digest(path: Path) -> str:
@@ -240,11 +136,7 @@ def _digest(path: Path) -> str:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
-def _tar_of(files: Mapping[str, bytes]) -> bytes:
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w") as archive:
-        for name, contents in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(contents)
-            archive.addfile(info, io.BytesIO(contents))
-    return written.getvalue()
+def _add(archive: tarfile.TarFile, name: str, contents: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(contents)
+    archive.addfile(info, io.BytesIO(contents))

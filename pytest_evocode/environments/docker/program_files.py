@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.channel import REQUEST_LIMIT, as_printf_format
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.files import ChunkReader, ContainerFiles
+from pytest_evocode.environments.docker.files import ContainerFiles, streamed
 from pytest_evocode.environments.programs import FileKind, FileStatus
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _target(client: APIClient, container: str, path: str) -> str:
             chunks, _ = client.get_archive(container, path.encode("utf-8", "surrogateescape"))
         except NotFound:
             return ""
-        with tarfile.open(fileobj=io.BufferedReader(ChunkReader(chunks)), mode="r|") as archive:
+        with streamed(chunks) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             member = archive.next()
             return member.linkname if member is not None and member.issym() else ""
 

@@ -14,7 +14,6 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ from pytest_evocode.environments.docker.change_lists import compare_with_image, 
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, SnapshotImage
 from pytest_evocode.environments.overlay import LayeredFiles, is_below, list_changes
 from pytest_evocode.errors import EnvironmentFault
 
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Names of the images of snapshots.
+REPOSITORY = "evocode-snapshot"
 #: What the engine's history of an image says of a layer that a snapshot put there.
 COMMENT = "evocode snapshot"
 #: Names of images that outlive sessions and attempts: states of reference solutions.
@@ -40,7 +40,6 @@ REFERENCES = "evocode-reference"
 KEEP_FOR = "evocode.keep-for"
 #: Bytes of all files that were changed in a container, and of each of its volumes; holes count as data.
 SIZE_LIMIT = 32 * 2**30
-CHANGED_FILES = "the files that were changed in the container"
 _KEPT = "evocode-kept-"
 _OPAQUE = "trusted.overlay.opaque"
 _PAUSING = 3.0  # seconds for the processes of a container to stop
@@ -52,25 +51,16 @@ class DockerSnapshot:
     """An image of a container's files, and a tar of each volume, because no commit holds volumes."""
 
     client: APIClient
-    source: SnapshotImage
-    """The image, which may still be on the way."""
+    image: str
+    """The name of the image."""
     image_layers: int
     """How many layers the task's image has; they are below the snapshot's own."""
     volumes: Mapping[str, IO[bytes]] = field(default_factory=dict)
 
     @property
-    def image(self) -> str:
-        """The name of the image, once it is made; raises what kept it from being made."""
-        return self.source.require()
-
-    @property
     def reference(self) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`; no later session can find volumes."""
-        return "" if self.volumes else self.source.name
-
-    def made(self) -> Future[None]:
-        """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
-        return self.source.made
+        return "" if self.volumes else self.image
 
     def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
@@ -82,7 +72,7 @@ class DockerSnapshot:
         """Remove the image and the copies of volumes."""
         for contents in self.volumes.values():
             contents.close()
-        self.source.discard()
+        discard(self.client, "image", self.image)
 
 
 def commit_container(
@@ -90,8 +80,8 @@ def commit_container(
     container: str,
     *,
     image_layers: int,
-    volumes: Sequence[str] = (),
-    keep_for: Path | None = None,
+    volumes: Sequence[str],
+    keep_for: Path | None,
 ) -> DockerSnapshot:
     """Commit a container, which is paused meanwhile.
 
@@ -112,15 +102,15 @@ def commit_container(
         compared = not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
         with paused(client, container):
-            refuse_size(_size_of_changes(client, container), CHANGED_FILES)
+            refuse_size(_size_of_changes(client, container), "the files that were changed in the container")
             changed = compare_with_image(client, container) if compared else []
             made = client.commit(container, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
         if compared and (before := _changed_before(client, state["Image"], image_layers)) is not None:
             write_list(made["Id"], {*before, *changed})
-        copies = copy_volumes(client, container, volumes)
+        copies = {path: undo.enter_context(copy_volume(client, container, path)) for path in volumes}
         undo.pop_all()
     logger.debug("committed container %.12s as %s", container, image)
-    return DockerSnapshot(client, SnapshotImage(client, image), image_layers, copies)
+    return DockerSnapshot(client, image, image_layers, copies)
 
 
 def refuse_size(size: int, what: str) -> None:
@@ -147,10 +137,8 @@ def snapshot_labels(keep_for: Path | None, volumes: Sequence[str]) -> dict[str, 
 
 
 @contextlib.contextmanager
-def paused(client: APIClient, container: str) -> Iterator[bool]:
+def paused(client: APIClient, container: str) -> Iterator[None]:
     """Pause a container, unless something in it that cannot be paused keeps the engine from doing so.
-
-    The value says whether it is paused.
 
     The engine pauses a container that it commits, but tries only once, and goes on without a word where that fails. It
     fails where the machine is so busy that processes take a while to stop.
@@ -168,21 +156,14 @@ def paused(client: APIClient, container: str) -> Iterator[bool]:
                 logger.info("container %.12s is committed without a pause: %s", container, error)
                 break
     try:
-        yield is_paused
+        yield
     finally:
         if is_paused:
             client.unpause(container)
 
 
-def copy_volumes(client: APIClient, container: str, volumes: Sequence[str]) -> dict[str, IO[bytes]]:
-    """Return a tar of each of a container's volumes."""
-    with faults("copying volumes"), contextlib.ExitStack() as undo:
-        copies = {path: undo.enter_context(_copy_volume(client, container, path)) for path in volumes}
-        undo.pop_all()
-    return copies
-
-
-def _copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:
+def copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:
+    """Return a tar of a volume of a container, of no more than :data:`SIZE_LIMIT` bytes."""
     contents = tempfile.TemporaryFile()  # noqa: SIM115 - the snapshot keeps it
     try:
         for chunk in client.get_archive(container, path)[0]:
@@ -225,8 +206,11 @@ def layered_files(image: Mapping[str, Any], below: int) -> tuple[LayeredFiles, L
     Raises:
         OSError: They cannot be read.
     """
-    layers = _layers(image)
-    own = len(own_layers(image, below))
+    data = (image.get("GraphDriver") or {}).get("Data") or {}
+    if "UpperDir" not in data:
+        raise OSError(errno.EOPNOTSUPP, "the engine's layers are no directories")
+    layers = [data["UpperDir"], *data.get("LowerDir", "").split(":")]  # The highest first.
+    own = len(image["RootFS"]["Layers"]) - below
     return LayeredFiles({"": layers}, _OPAQUE), LayeredFiles({"": layers[own:]}, _OPAQUE)
 
 
@@ -234,19 +218,6 @@ def _changed_before(client: APIClient, image: str, image_layers: int) -> list[st
     """Return what the image of a container changed against the task's; None where that is not known."""
     found = client.inspect_image(image)  # type: ignore[no-untyped-call]
     return [] if len(found["RootFS"]["Layers"]) <= image_layers else read_list(found["Id"])
-
-
-def own_layers(image: Mapping[str, Any], below: int) -> list[str]:
-    """Return the directories of an image's layers above the first ``below``."""
-    return _layers(image)[: len(image["RootFS"]["Layers"]) - below]
-
-
-def _layers(image: Mapping[str, Any]) -> list[str]:
-    """Return the directories of all layers of an image, the highest first."""
-    data = image["GraphDriver"]["Data"] or {}
-    if "UpperDir" not in data:
-        raise OSError(errno.EOPNOTSUPP, "the engine's layers are no directories")
-    return [data["UpperDir"], *data.get("LowerDir", "").split(":")]
 
 
 def keep_container(client: APIClient, container: str, name: str, network: str | None) -> str:

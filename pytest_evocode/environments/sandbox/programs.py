@@ -27,7 +27,7 @@ _KILL_GRACE = 0.5  # seconds for the killed tree to be reaped before it is kille
 _KILLS = 10  # after which the sandbox counts as broken
 
 
-class SandboxPrograms(EntryPointEnvironment, RunningSandbox):
+class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
     """A base class with what runs in a sandbox."""
 
     workdir: str

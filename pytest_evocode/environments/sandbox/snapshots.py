@@ -7,7 +7,6 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,12 +46,6 @@ class SandboxSnapshot:
     def reference(self) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         return self.layer.name
-
-    def made(self) -> Future[None]:
-        """See :class:`~pytest_evocode.environments.protocol.Snapshot`; the copy is there."""
-        done: Future[None] = Future()
-        done.set_result(None)
-        return done
 
     def changed_paths(self, outside: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""

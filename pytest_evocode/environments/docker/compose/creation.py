@@ -25,7 +25,7 @@ from pytest_evocode.environments.docker.compose.project import (
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
+from pytest_evocode.environments.docker.snapshots import REPOSITORY
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:

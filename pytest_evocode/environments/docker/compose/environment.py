@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.compose.network import ComposeNetwork
@@ -14,13 +13,9 @@ from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engin
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.program_files import status_of
-from pytest_evocode.environments.docker.trees import ContainerTrees
 from pytest_evocode.environments.programs import FileStatus
 from pytest_evocode.environments.protocol import Command, ExecResult, User
 from pytest_evocode.errors import EnvironmentFault
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 
 class ComposeEnvironment(DockerEnvironment):
@@ -52,7 +47,7 @@ class ComposeEnvironment(DockerEnvironment):
 
     def files_of(self, service: str) -> ServiceContainer:
         """See :class:`~pytest_evocode.environments.services.ServicesEnvironment`."""
-        return ServiceContainer(self._client, self._container_of(service))
+        return ServiceContainer(self._client, self._container_of(service), None)
 
     def service_states(self) -> Mapping[str, Mapping[str, Any]]:
         """See :class:`~pytest_evocode.environments.services.ServicesEnvironment`."""
@@ -76,29 +71,9 @@ class ComposeEnvironment(DockerEnvironment):
         return container
 
 
-class ServiceContainer(ContainerTrees):
-    """The files of one service, read by the engine."""
-
-    def __init__(self, client: APIClient, container: str) -> None:
-        self._client = client
-        self._of_container = ContainerFiles(client, container, None)
-
-    @property
-    def _files(self) -> ContainerFiles:
-        return self._of_container
-
-    @property
-    def _mounted(self) -> Sequence[str]:
-        return ()
-
-    def remove(self, paths: Sequence[str]) -> None:
-        """Refuse: services are only read."""
-        raise EnvironmentFault("files of a service are only read")
+class ServiceContainer(ContainerFiles):
+    """The :class:`~pytest_evocode.environments.services.ServiceFiles` of a container, read by the engine."""
 
     def file_status(self, path: str) -> FileStatus | None:
         """See :class:`~pytest_evocode.environments.services.ServiceFiles`."""
-        return status_of(self._client, self._of_container, path)
-
-    def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
-        """See :class:`~pytest_evocode.environments.services.ServiceFiles`."""
-        return self._of_container.download(source, target, exclude=exclude)
+        return status_of(self._client, self, path)

@@ -23,8 +23,7 @@ from pytest_evocode.environments.docker.compose.project import ComposeProject, S
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
-from pytest_evocode.environments.docker.snapshots import COMMENT, copy_volumes, paused
+from pytest_evocode.environments.docker.snapshots import COMMENT, REPOSITORY, copy_volume, paused
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks.compose_file import parse_seconds
 
@@ -250,9 +249,9 @@ class ServiceGroup:
                     if each["Type"] == "volume"
                 }
                 wanted = [path for path, key in mounts.items() if key not in volumes and (whole or key in of_main)]
-                copies = copy_volumes(self._client, container, [path + end for path in wanted])
-                for path, contents in zip(wanted, copies.values(), strict=True):
-                    volumes[mounts[path]] = VolumeCopy(undo.enter_context(contents), name, path)
+                for path in wanted:
+                    contents = undo.enter_context(copy_volume(self._client, container, path + end))
+                    volumes[mounts[path]] = VolumeCopy(contents, name, path)
                 if whole:
                     images[name] = self._commit(container)
                     undo.callback(discard, self._client, "image", images[name])

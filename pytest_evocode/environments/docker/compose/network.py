@@ -182,7 +182,7 @@ class ComposeNetwork(ContainerNetwork):
             with contextlib.suppress(EnvironmentFault):
                 snapshot.discard()
             raise
-        return ComposeSnapshot(snapshot.client, snapshot.source, snapshot.image_layers, snapshot.volumes, services)
+        return ComposeSnapshot(snapshot.client, snapshot.image, snapshot.image_layers, snapshot.volumes, services)
 
     def of_fork(self, network: Network | None, snapshot: DockerSnapshot, *, anew: bool) -> ContainerNetwork:
         """See :class:`ContainerNetwork`."""
