@@ -105,10 +105,9 @@ class ContainerNetwork:
         from pytest_evocode.environments.egress.proxy import ServedEnvironment
 
         self.close_gate()
-        proxy = self._settings.proxy()
-        self._served = ServedEnvironment(proxy, gate)
-        self._relay = RelayContainer(self._settings.client, image, labels, proxy)
-        self._relay.start(self._served, **networking)
+        self._served = ServedEnvironment(self._settings.proxy(), gate)
+        self._relay = RelayContainer(self._settings.client, image, labels, self._served)
+        self._relay.start(**networking)
         return f"container:{self._relay.container}"
 
     def close(self) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 import h11
 
 from pytest_evocode.environments.egress.client_hello import ClientHello
-from pytest_evocode.environments.egress.connections import EgressConnection
 from pytest_evocode.environments.egress.gate import EgressGate
 from pytest_evocode.environments.egress.routes import Refusal, Resolve, Route, find_route, parse_authority
 from pytest_evocode.tasks.allowlist import parse_name
 
 _HEAD = 2**16  # bytes of a request's head at most
+_PIECE = 2**16  # bytes that are passed on at once
 _PATIENCE = 60.0  # seconds for the head of the first request
 _ABSOLUTE = re.compile(r"http://([^/?#]+)([^#]*)", re.IGNORECASE)
 # They are about one connection, and not passed on. How a body ends is h11's business.
@@ -28,8 +28,11 @@ _OF_ONE_CONNECTION = {
 class Exchange:
     """One connection from inside, which may carry several requests."""
 
-    def __init__(self, client: EgressConnection, gate: EgressGate, resolve: Resolve) -> None:
-        self._client = client
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate: EgressGate, resolve: Resolve
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
         self._gate = gate
         self._resolve = resolve
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
@@ -42,11 +45,11 @@ class Exchange:
             with contextlib.suppress(OSError, h11.ProtocolError):
                 await self._refuse(Refusal(400, "no request that a proxy understands"))
         finally:
-            self._client.close()
+            self._writer.close()
 
     async def _serve(self) -> None:
         while True:
-            event = await asyncio.wait_for(self._next_event(self._http, self._client), _PATIENCE)
+            event = await asyncio.wait_for(self._next_event(self._http, self._reader), _PATIENCE)
             if not isinstance(event, h11.Request):
                 return
             goes_on = await (self._tunnel(event) if event.method == b"CONNECT" else self._forward(event))
@@ -54,12 +57,12 @@ class Exchange:
                 return
             self._http.start_next_cycle()
 
-    async def _next_event(self, http: h11.Connection, connection: EgressConnection) -> object:
+    async def _next_event(self, http: h11.Connection, reader: asyncio.StreamReader) -> object:
         while True:
             event = http.next_event()
             if event is not h11.NEED_DATA:
                 return event
-            http.receive_data(await connection.read())
+            http.receive_data(await reader.read(_PIECE))
 
     async def _refuse(self, refusal: Refusal) -> bool:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -74,9 +77,9 @@ class Exchange:
                 h11.Data(body),
                 h11.EndOfMessage(),
             ):
-                await self._client.write(self._http.send(event) or b"")
+                await _write(self._writer, self._http.send(event))
             with contextlib.suppress(OSError):
-                await self._client.end()
+                self._writer.write_eof()
         return False
 
     # Tunnels.
@@ -90,11 +93,11 @@ class Exchange:
             return await self._refuse(route)
         try:
             ready = h11.Response(status_code=200, headers=[], reason=b"Connection established")
-            await self._client.write(self._http.send(ready) or b"")
+            await _write(self._writer, self._http.send(ready))
             begun, _ = self._http.trailing_data
             ways = [
                 asyncio.ensure_future(self._pass_up(route, begun)),
-                asyncio.ensure_future(_pass_on(route.upstream, self._client)),
+                asyncio.ensure_future(_pass_on(route.reader, self._writer)),
             ]
             try:
                 await asyncio.gather(*ways)
@@ -102,25 +105,24 @@ class Exchange:
                 for way in ways:
                     way.cancel()
         finally:
-            route.upstream.close()
+            route.writer.close()
         return False
 
     async def _pass_up(self, route: Route, begun: bytes) -> None:
         """Pass on what the client sends, the beginning only when it names no other server than the tunnel may have."""
         hello, held = ClientHello(), bytearray()
-        piece = begun or await self._client.read()
+        piece = begun or await self._reader.read(_PIECE)
         while piece:
             held += piece
             if hello.feed(piece):
                 break
-            piece = await self._client.read()
+            piece = await self._reader.read(_PIECE)
         if route.name is not None and not self._may_be_asked(hello.server_name, route.name):
             why = f"TLS asks for this name in a connection to {route.name}"
             self._gate.note(hello.server_name or "(no name)", route.port, why)
             raise ConnectionAbortedError
-        if held:
-            await route.upstream.write(bytes(held))
-        await _pass_on(self._client, route.upstream)
+        await _write(route.writer, bytes(held))
+        await _pass_on(self._reader, route.writer)
 
     def _may_be_asked(self, server_name: str | None, name: str) -> bool:
         if server_name is None or self._gate.is_open:
@@ -144,10 +146,10 @@ class Exchange:
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
         try:
             passed_on = h11.Request(method=request.method, target=path.encode("latin-1"), headers=headers)
-            await route.upstream.write(http.send(passed_on) or b"")
-            upload = asyncio.ensure_future(self._upload(http, route.upstream))
+            await _write(route.writer, http.send(passed_on))
+            upload = asyncio.ensure_future(self._upload(http, route.writer))
             try:
-                await self._answer(http, route.upstream)
+                await self._answer(http, route.reader)
             finally:
                 upload.cancel()
                 await asyncio.wait([upload])  # What it ended with says nothing that the answer does not.
@@ -155,19 +157,19 @@ class Exchange:
         except (OSError, h11.RemoteProtocolError) as error:
             return await self._refuse(Refusal(502, f"{route.host} broke off: {error}"))
         finally:
-            route.upstream.close()
+            route.writer.close()
         return True
 
-    async def _upload(self, http: h11.Connection, upstream: EgressConnection) -> None:
+    async def _upload(self, http: h11.Connection, upstream: asyncio.StreamWriter) -> None:
         while True:
-            event = await self._next_event(self._http, self._client)
+            event = await self._next_event(self._http, self._reader)
             if isinstance(event, h11.Data | h11.EndOfMessage):
                 sent = h11.EndOfMessage() if isinstance(event, h11.EndOfMessage) else event
-                await upstream.write(http.send(sent) or b"")
+                await _write(upstream, http.send(sent))
             if not isinstance(event, h11.Data):
                 return
 
-    async def _answer(self, http: h11.Connection, upstream: EgressConnection) -> None:
+    async def _answer(self, http: h11.Connection, upstream: asyncio.StreamReader) -> None:
         while True:
             event = await self._next_event(http, upstream)
             if isinstance(event, h11.InformationalResponse | h11.Response):
@@ -178,7 +180,7 @@ class Exchange:
                 event = h11.EndOfMessage()
             elif not isinstance(event, h11.Data):
                 raise ConnectionAbortedError("no whole answer")
-            await self._client.write(self._http.send(event) or b"")
+            await _write(self._writer, self._http.send(event))
             if isinstance(event, h11.EndOfMessage):
                 return
 
@@ -194,7 +196,12 @@ def _kept(headers: Iterable[tuple[bytes, bytes]], *others: bytes) -> list[tuple[
     return [(name, value) for name, value in headers if name not in dropped]
 
 
-async def _pass_on(source: EgressConnection, target: EgressConnection) -> None:
-    while piece := await source.read():
-        await target.write(piece)
-    await target.end()
+async def _write(writer: asyncio.StreamWriter, data: bytes | None) -> None:
+    writer.write(data or b"")
+    await writer.drain()
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while piece := await reader.read(_PIECE):
+        await _write(writer, piece)
+    writer.write_eof()

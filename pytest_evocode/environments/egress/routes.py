@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from pytest_evocode.environments.egress.addresses import refusal_of_address
-from pytest_evocode.environments.egress.connections import EgressConnection, SocketConnection
 from pytest_evocode.environments.egress.gate import EgressGate
 from pytest_evocode.tasks.allowlist import Address, parse_address, parse_name
 
@@ -26,7 +25,8 @@ _AUTHORITY = re.compile(r"(\[[0-9A-Za-z:.%]+\]|[^\[\]:@/\\?#\s]+)(?::([0-9]{1,5}
 class Route:
     """A connection that is allowed, and there."""
 
-    upstream: EgressConnection
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
     host: str
     """The host as it is written in an authority."""
     port: int
@@ -76,7 +76,7 @@ async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -
         except OSError as error:
             trouble = error.strerror or str(error)
         else:
-            return Route(SocketConnection(*streams), host, port, parse_name(host))
+            return Route(*streams, host, port, parse_name(host))
     return Refusal(502, f"{host}:{port} is allowed and cannot be reached: {trouble}")
 
 
