@@ -16,7 +16,7 @@ from typing import IO, Any
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
-from pytest_evocode.environments.docker.channel import KEEPER, Channel
+from pytest_evocode.environments.docker.channel import KEEPER
 from pytest_evocode.environments.docker.container_settings import ContainerSettings
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
@@ -46,10 +46,8 @@ _LOGS = ("/logs/agent", "/logs/artifacts")
 _ROOT = ("0", "root")
 _LONG = 300.0  # seconds
 _KILLING = 1.0  # seconds for killed processes to end
-_LOOKED_AT = (
-    32  # paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could
-)
-_BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the channel takes it
+# Paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could.
+_LOOKED_AT = 32
 
 
 class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
@@ -144,10 +142,9 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             )
             container = created["Id"]
             # Set before it is started, so that a stop meanwhile finds it.
-            self._running = ContainerFiles(self._client, container, None)
+            self._running = files = ContainerFiles(self._client, container)
             self._network.join(container)
-            channel = Channel(self._client, container)
-            self._running = ContainerFiles(self._client, container, channel)
+            files.channel.attach()
             is_laid = self._part is None or self._part.lay(container)
             self._client.start(container)
             logger.debug("started container %.12s from %s", container, image)
@@ -204,11 +201,12 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
 
     def _exec_by_channel(self, command: EngineCommand, output: CappedOutput) -> tuple[int, bool] | None:
         """Run a command of root by the channel; None, and nothing has run, when the engine has to run it."""
-        channel = self._files.channel
-        if channel is None or command.user not in _ROOT or command.input or self._may_be_long(command):
+        if command.user not in _ROOT or command.input or self._may_be_long(command):
             return None
         try:
-            return channel.run(command, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine)
+            return self._files.channel.run(
+                command, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine
+            )
         except ChannelClosed:
             self._start_again()
             return KILLED, False
@@ -247,10 +245,10 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        channel = self._files.channel
         with self._killing, faults("killing the container's processes"):
             logger.debug("killing all processes of container %.12s", self._id)
-            if channel is None or not channel.kill_all() or not self._is_empty_soon():
+            # By PID 1, which nothing inside can kill or stop.
+            if not self._files.channel.ask("kill -9 -1; true", CappedOutput()) or not self._is_empty_soon():
                 self._restart()
 
     def _is_empty_soon(self) -> bool:
@@ -275,7 +273,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def _start_again(self) -> None:
         """Start the container anew after root inside made its PID 1 end; its files are still there."""
         here = self._running
-        if here is None or here.channel is None:
+        if here is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         with self._killing:  # By starting PID 1 anew, perhaps: another thread may have killed the command.
             if not here.channel.closed:
@@ -283,33 +281,31 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             logger.info("PID 1 of a container has ended under a command; starting the container again")
             self._refuse_if_killed()
             with faults("starting a container again after it stopped under a command"):
-                self._start_anew(here.container, here.channel, self._client.start)
+                self._start_anew(here, self._client.start)
 
     def _refuse_if_killed(self) -> None:
         refuse_if_killed(self._client, self._running)
 
     def _restart(self) -> None:
         here = self._files
-        if here.channel is not None and here.channel.closed:
+        if here.channel.closed:
             self._refuse_if_killed()
         logger.info("restarting container %.12s to kill its processes", here.container)
-        self._start_anew(here.container, here.channel, partial(self._client.restart, timeout=0))
+        self._start_anew(here, partial(self._client.restart, timeout=0))
 
-    def _start_anew(self, container: str, channel: Channel | None, start: Callable[[str], object]) -> None:
+    def _start_anew(self, here: ContainerFiles, start: Callable[[str], object]) -> None:
         """Start PID 1 anew, in an agent's turn with the image's own shell where the agent has left none for it."""
         from docker.errors import APIError
 
         with contextlib.suppress(*([APIError] if self._mending else [])):
-            start(container)
-            if channel is not None:
-                channel.attach_again()
-            if not self._mending or channel is None or channel.ask(":", CappedOutput()):
+            start(here.container)
+            here.channel.attach()
+            if not self._mending or here.channel.ask(":", CappedOutput()):
                 return
-        logger.info("container %.12s has no shell to start with; the image's own is put back", container)
+        logger.info("container %.12s has no shell to start with; the image's own is put back", here.container)
         self._own_shell().put_back()
-        self._client.start(container)
-        if channel is not None:
-            channel.attach_again()
+        self._client.start(here.container)
+        here.channel.attach()
 
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -358,9 +354,8 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         self._network.close()
         logger.info("kept container %.12s as %s", here.container, kept)
         self._running = None
-        if here.channel is not None:
-            here.channel.stay()
-            here.channel.close()
+        here.channel.stay()
+        here.channel.close()
         return docker_exec_line(kept, self._filled_in(command), conceal)
 
     def _remove_container(self) -> None:
@@ -368,11 +363,9 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         if running is None:
             self._network.close()
             return
-        if running.channel is not None:
-            running.channel.end()
+        running.channel.end()
         self._snapshots.settle()  # What they have copied goes with the container.
         logger.debug("removing container %.12s", running.container)
         discard(self._client, "container", running.container)
         self._network.close()
-        if running.channel is not None:
-            running.channel.close()
+        running.channel.close()

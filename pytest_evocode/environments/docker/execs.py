@@ -17,10 +17,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pytest_evocode.environments.command_environment import CappedOutput
-from pytest_evocode.environments.docker.docker_private import read_buffered, response_of, socket_of
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.programs import Stream, TakeOutput
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
@@ -100,9 +99,9 @@ def run_on_terminal(
             stdin=True,
             tty=True,
         )
-        with TerminalStream(client.exec_start(created["Id"], tty=True, socket=True)) as stream:
-            write_all(terminal, stream.early())
-            if not relay(terminal, stream, resize):
+        with EngineConnection(client.exec_start(created["Id"], tty=True, socket=True)) as stream:
+            write_all(terminal, stream.early)
+            if not relay(terminal, stream.connection, resize):
                 kill()
         return _exit_code(client, created["Id"])
 
@@ -125,40 +124,26 @@ class EngineConnection:
     """
 
     def __init__(self, stream: Any) -> None:
-        self._response = response_of(stream)
-        self._connection = socket_of(stream)
+        # Private parts of the SDK that there is no public way around, seen to work with docker 7.1.0 and 7.2.0. The
+        # connection goes back to nobody's pool unless the response is closed, too; Python warns of an unclosed socket.
+        self._response = stream._response
+        # What is below a stream has `settimeout` and `shutdown`; with TLS the stream is that socket.
+        self.connection: socket.socket = getattr(stream, "_sock", stream)
+        self.early = b""
+        """The first bytes of output, which came in one piece with the response's header."""
+
+    def __enter__(self) -> Self:
+        # They are in the buffer the header was read through, where the SDK's own readers do not look.
+        with contextlib.suppress(AttributeError):
+            buffered = self._response.raw._fp.fp
+            self.connection.settimeout(0)
+            self.early = bytes(buffered.peek())
+        self.connection.settimeout(None)
+        return self
 
     def __exit__(self, *error: object) -> None:
         self._response.close()
-        self._connection.close()
-
-
-class TerminalStream(EngineConnection):
-    """The stream of a command on a terminal, which has no frames.
-
-    It is a :class:`~pytest_evocode.environments.terminal.Remote`.
-    """
-
-    def __enter__(self) -> TerminalStream:
-        self._buffered = read_buffered(self._response, self._connection)
-        self._connection.settimeout(None)
-        return self
-
-    def fileno(self) -> int:
-        """Return the connection's file descriptor."""
-        return self._connection.fileno()
-
-    def early(self) -> bytes:
-        """Return what was printed before there was a connection to read from."""
-        return self._buffered
-
-    def recv(self, size: int, /) -> bytes:
-        """See :class:`~pytest_evocode.environments.terminal.Remote`."""
-        return self._connection.recv(size)
-
-    def send(self, data: bytes, /) -> int:
-        """See :class:`~pytest_evocode.environments.terminal.Remote`."""
-        return self._connection.send(data)
+        self.connection.close()
 
 
 class FramedStream(EngineConnection):
@@ -176,8 +161,9 @@ class FramedStream(EngineConnection):
         self._frame_left = 0
         self._frame_stream: Stream = 1
 
-    def __enter__(self) -> FramedStream:
-        self._take(read_buffered(self._response, self._connection))
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._take(self.early)
         return self
 
     def collect(self, deadline: float | None) -> bool:
@@ -193,9 +179,9 @@ class FramedStream(EngineConnection):
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return False
-            self._connection.settimeout(left)
+            self.connection.settimeout(left)
             try:
-                chunk = self._connection.recv(2**18)
+                chunk = self.connection.recv(2**18)
             except TimeoutError:
                 return False
             if not chunk:
@@ -204,7 +190,7 @@ class FramedStream(EngineConnection):
 
     def send(self, data: bytes) -> None:
         """Write to the command's stdin."""
-        self._connection.sendall(data)
+        self.connection.sendall(data)
 
     def send_some(self, data: memoryview, seconds: float) -> int:
         """Write to the command's stdin while another thread collects, and return how many bytes were taken.
@@ -212,13 +198,13 @@ class FramedStream(EngineConnection):
         0 are when none could be taken for so many seconds. Raises OSError or ValueError when the connection has ended.
         """
         poll = select.poll()  # Not the socket's own timeout, which is the collecting thread's too.
-        poll.register(self._connection, select.POLLOUT)
+        poll.register(self.connection, select.POLLOUT)
         if not poll.poll(seconds * 1000):
             return 0
         try:
-            if isinstance(self._connection, ssl.SSLSocket):  # It takes no flags.
-                return self._connection.send(data[:_PIECE])
-            return self._connection.send(data[:_PIECE], socket.MSG_DONTWAIT)
+            if isinstance(self.connection, ssl.SSLSocket):  # It takes no flags.
+                return self.connection.send(data[:_PIECE])
+            return self.connection.send(data[:_PIECE], socket.MSG_DONTWAIT)
         except (BlockingIOError, ssl.SSLWantWriteError):
             return 0
 
@@ -233,12 +219,12 @@ class FramedStream(EngineConnection):
     def close_input(self) -> None:
         """Close the command's stdin, and go on collecting."""
         with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
+            self.connection.shutdown(socket.SHUT_WR)
 
     def shutdown(self) -> None:
         """End a :meth:`collect` that runs in another thread."""
         with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def _take(self, chunk: bytes) -> None:
         buffer = self._buffer

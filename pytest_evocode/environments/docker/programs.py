@@ -21,7 +21,7 @@ from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills
 from pytest_evocode.environments.docker.program_files import list_names, status_of, write_files
 from pytest_evocode.environments.docker.relay import Relay, relay_argv
-from pytest_evocode.environments.docker.switching import Switch, find_user
+from pytest_evocode.environments.docker.switching import Switch, find_user, is_id, parse_user
 from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _STARTING = 30.0  # seconds for a program to start, in a container that is busy with a fork bomb
 _ROOT = ("0", "root")
 _PRINTING = 30.0  # seconds for a command of ours
-_LONGEST_ID = 10  # digits
 _PASSWD = 2**20  # bytes of /etc/passwd at most
 _PROCESSES = "for process in /proc/[1-9]*; do printf '%s\\n' \"${process##*/}\"; done"
 _ENDING = 10.0  # seconds for the engine to tell of a killed program's end
@@ -75,7 +74,7 @@ class ProgramContainer(EntryPointEnvironment):
     def _ready(self) -> ContainerFiles:
         """Return the files of the container, which is started again where root inside has ended its PID 1."""
         here = self._files
-        if here.channel is not None and here.channel.closed:
+        if here.channel.closed:
             self._start_again()
         here.make_pending()
         return here
@@ -121,7 +120,7 @@ class ProgramContainer(EntryPointEnvironment):
         self, command: EngineCommand, input: bytes, take: TakeOutput, end_others: Callable[[], None]
     ) -> int | None:
         channel = self._ready().channel
-        if channel is None or not can_take(command.env):
+        if not can_take(command.env):
             raise NotByChannel
         switch = None
         if command.user not in _ROOT:
@@ -192,25 +191,20 @@ class ProgramContainer(EntryPointEnvironment):
             spared = [program.pid for program in live if isinstance(program, DockerProgram) and program.pid is not None]
             spared += self._entered_processes()
             # What PID 1 runs for another thread lives on, too.
-            if not self._control(f"evocode_sweep {' '.join(map(str, spared))} $running"):
+            if not self._files.channel.control(f"evocode_sweep {' '.join(map(str, spared))} $running"):
                 self._kill_by_engine()
 
     def entry_point_settled(self) -> None:
         """See :class:`~pytest_evocode.environments.entry_points.EnterableEnvironment`."""
         output = CappedOutput()
-        channel = self._files.channel
-        if self._entered is not None and channel is not None and channel.ask(_PROCESSES, output):
-            self._entered.services = tuple(int(word) for word in output.text().split() if _is_id(word) and word != "1")
+        if self._entered is not None and self._files.channel.ask(_PROCESSES, output):
+            self._entered.services = tuple(int(word) for word in output.text().split() if is_id(word) and word != "1")
 
     def _entered_processes(self) -> Sequence[int]:
         """Return the processes of the ENTRYPOINT: what had left its session by the time that it was ready, too."""
         program = None if self._entered is None else self._entered.program
         first = program.pid if isinstance(program, DockerProgram) else None
         return () if self._entered is None or first is None else (first, *self._entered.services)
-
-    def _control(self, script: str) -> bool:
-        channel = self._files.channel
-        return channel is not None and channel.control(script)
 
     def connect(self, port: int, timeout: float) -> socket.socket:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
@@ -237,18 +231,13 @@ class ProgramContainer(EntryPointEnvironment):
         """Return the numbers of a user and of the user's group."""
         wanted = self._filled_in(Command((), user)).user
         name, _, group = wanted.partition(":")
-        if name.isdigit() and group.isdigit():
-            return int(name), int(group)
         if wanted in _ROOT:
             return 0, 0
         passwd = self._files.read("/etc/passwd", _PASSWD)
-        for line in (passwd if isinstance(passwd, bytes) else b"").decode("utf-8", "replace").splitlines():
-            fields = line.split(":")
-            if len(fields) > 3 and name in (fields[0], fields[2]) and _is_id(fields[2]) and _is_id(fields[3]):
-                return int(fields[2]), int(group) if group.isdigit() else int(fields[3])
-        if name.isdigit():
-            return int(name), int(group) if group.isdigit() else 0
-        raise OSError(errno.EINVAL, f"the container's /etc/passwd has no user {name}, who is to own files there")
+        found = parse_user(passwd.decode("utf-8", "replace") if isinstance(passwd, bytes) else "", "", name)
+        if found is None:
+            raise OSError(errno.EINVAL, f"the container's /etc/passwd has no user {name}, who is to own files there")
+        return found.uid, int(group) if is_id(group) else found.gid
 
     def file_status(self, path: str) -> FileStatus | None:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
@@ -271,10 +260,5 @@ class ProgramContainer(EntryPointEnvironment):
             program.signal(SIGKILL)
 
     def _send_signal(self, group: int, number: int) -> None:
-        if not self._control(f"kill -{number} -- -{group}; true"):
+        if not self._files.channel.control(f"kill -{number} -- -{group}; true"):
             self._kill_by_engine()
-
-
-def _is_id(text: str) -> bool:
-    """Tell whether a text is the number of a user or group; an agent may have written other digits there."""
-    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID

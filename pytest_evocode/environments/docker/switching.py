@@ -19,6 +19,7 @@ _LISTS = """for file in /etc/passwd /etc/group; do
   data=; [[ -f $file ]] && IFS= read -r -d '' data < $file
   printf '%s\\0' "$data"
 done"""
+_LONGEST_ID = 10  # digits
 _HELD = 2**12  # bytes that are kept of what is printed before a program starts
 
 
@@ -53,15 +54,16 @@ def parse_user(passwd: str, group: str, user: str) -> UserIds | None:
         fields = line.split(":")
         if len(fields) < 6 or user not in (fields[0], fields[2]):
             continue
-        if _is_number(fields[2]) and _is_number(fields[3]):
+        if is_id(fields[2]) and is_id(fields[3]):
             entries = (entry.split(":") for entry in group.splitlines())
             groups = (entry[2] for entry in entries if len(entry) == 4 and fields[0] in entry[3].split(","))
-            return UserIds(int(fields[2]), int(fields[3]), tuple(map(int, filter(_is_number, groups))), fields[5])
-    return UserIds(int(user), 0) if _is_number(user) else None
+            return UserIds(int(fields[2]), int(fields[3]), tuple(map(int, filter(is_id, groups))), fields[5])
+    return UserIds(int(user), 0) if is_id(user) else None
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+def is_id(text: str) -> bool:
+    """Tell whether a text is a number of the kernel's; an agent may have written other digits where one should be."""
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID
 
 
 class Switch:

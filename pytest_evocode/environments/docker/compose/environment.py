@@ -81,7 +81,7 @@ class ServiceContainer(ContainerTrees):
 
     def __init__(self, client: APIClient, container: str) -> None:
         self._client = client
-        self._of_container = ContainerFiles(client, container, None)
+        self._of_container = ContainerFiles(client, container)
 
     @property
     def _files(self) -> ContainerFiles:
