@@ -223,7 +223,6 @@ class Channel:
         *,
         input: bytes = b"",
         merge: bool = False,
-        for_all_users: bool = False,
         kill: Callable[[], None] | None = None,
     ) -> tuple[int, bool] | None:
         """Run a program as root.
@@ -233,7 +232,6 @@ class Channel:
             take: Takes what it prints.
             input: Its stdin.
             merge: Let its stderr be its stdout.
-            for_all_users: Let every user that it becomes open its streams by name, such as ``/dev/stdout``.
             kill: Called at the deadline to end the program; by default PID 1 kills its process group.
 
         Returns:
@@ -243,9 +241,9 @@ class Channel:
         Raises:
             ChannelClosed: The container stops meanwhile.
         """
-        if not can_take(command.env) or 4 * len(input) > REQUEST_LIMIT:
+        if not _can_take(command.env) or 4 * len(input) > REQUEST_LIMIT:
             return None
-        script = _start_script(command, input, merge, for_all_users) + _WAIT
+        script = _start_script(command, input, merge) + _WAIT
         streams: set[Stream] = {1} if merge else {1, 2}
         return self._run(script, take, streams, command.deadline, kill or self._kill_program)
 
@@ -368,12 +366,12 @@ class Channel:
             return self._state.wait_for(lambda: not request.unanswered or self.closed, left)
 
 
-def can_take(env: Mapping[str, str]) -> bool:
+def _can_take(env: Mapping[str, str]) -> bool:
     """Tell whether bash can set all of these variables."""
     return all(name.isidentifier() and name.isascii() and name not in _READ_ONLY for name in env)
 
 
-def _start_script(command: EngineCommand, input: bytes, merge: bool, for_all_users: bool) -> str:
+def _start_script(command: EngineCommand, input: bytes, merge: bool) -> str:
     """Return the script that starts a program, and sets ``running`` to its number."""
     exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in command.env.items())
     # PID 1's own stdout and stderr are opened anew, so that no program makes them non-blocking for it.
@@ -383,9 +381,7 @@ def _start_script(command: EngineCommand, input: bytes, merge: bool, for_all_use
         f"exec 5< <(printf -- '{as_printf_format(input)}' 3>&- 4>&-)\n" if input else "exec 5</dev/null || exec 5</\n"
     )
     # Without /dev/null, as after `rm -rf /`, a directory: nothing can be read from one either.
-    opened = ("/proc/1/fd/1", "/proc/1/fd/3", *(["/proc/1/fd/5"] if input else []))
-    allow = f"chmod 666 {' '.join(opened)}\n" if for_all_users else ""
-    return f"{feed}{allow}({program}) <&5 5<&- {streams} & running=$!\nexec 5<&-"
+    return f"{feed}({program}) <&5 5<&- {streams} & running=$!\nexec 5<&-"
 
 
 def as_printf_format(data: bytes) -> str:

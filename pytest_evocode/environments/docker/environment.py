@@ -36,14 +36,13 @@ from pytest_evocode.environments.docker.trees import ContainerTrees
 from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
-from pytest_evocode.errors import ChannelClosed, EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
 
 logger = logging.getLogger(__name__)
 
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
-_ROOT = ("0", "root")
 _LONG = 300.0  # seconds
 _KILLING = 1.0  # seconds for killed processes to end
 # Paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could.
@@ -201,15 +200,9 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
 
     def _exec_by_channel(self, command: EngineCommand, output: CappedOutput) -> tuple[int, bool] | None:
         """Run a command of root by the channel; None, and nothing has run, when the engine has to run it."""
-        if command.user not in _ROOT or command.input or self._may_be_long(command):
+        if command.input or self._may_be_long(command):
             return None
-        try:
-            return self._files.channel.run(
-                command, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine
-            )
-        except ChannelClosed:
-            self._start_again()
-            return KILLED, False
+        return self._by_channel(command, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine)
 
     def _may_be_long(self, command: EngineCommand) -> bool:
         """Tell whether a command may take long where an agent works: PID 1 has to be free to see the session's end."""

@@ -11,21 +11,19 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from signal import SIGKILL
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.command_environment import CappedOutput
-from pytest_evocode.environments.docker.channel import can_take
 from pytest_evocode.environments.docker.exec_program import DockerProgram
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills
 from pytest_evocode.environments.docker.program_files import list_names, status_of, write_files
 from pytest_evocode.environments.docker.relay import Relay, relay_argv
-from pytest_evocode.environments.docker.switching import Switch, find_user, is_id, parse_user
 from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
-from pytest_evocode.errors import ChannelClosed, NotByChannel
+from pytest_evocode.errors import ChannelClosed
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 _STARTING = 30.0  # seconds for a program to start, in a container that is busy with a fork bomb
 _ROOT = ("0", "root")
 _PRINTING = 30.0  # seconds for a command of ours
+_LONGEST_ID = 10  # digits
 _PASSWD = 2**20  # bytes of /etc/passwd at most
 _PROCESSES = "for process in /proc/[1-9]*; do printf '%s\\n' \"${process##*/}\"; done"
 _ENDING = 10.0  # seconds for the engine to tell of a killed program's end
@@ -104,12 +103,11 @@ class ProgramContainer(EntryPointEnvironment):
         def take(stream: Stream, chunk: bytes) -> None:
             outputs[stream].add(chunk)
 
-        try:
-            exit_code = self._run_by_channel(whole, input, take, end_others)
-        except NotByChannel:
-            exit_code = self._run_by_engine(whole, input, take, end_others)
+        exit_code, timed_out = self._run_by_channel(whole, input, take, end_others) or self._run_by_engine(
+            whole, input, take, end_others
+        )
         return ProgramResult(
-            exit_code,
+            None if timed_out else exit_code,
             outputs[1].bytes(),
             outputs[2].bytes(),
             (outputs[1].left_out, outputs[2].left_out),
@@ -118,32 +116,26 @@ class ProgramContainer(EntryPointEnvironment):
 
     def _run_by_channel(
         self, command: EngineCommand, input: bytes, take: TakeOutput, end_others: Callable[[], None]
-    ) -> int | None:
-        channel = self._ready().channel
-        if not can_take(command.env):
-            raise NotByChannel
-        switch = None
+    ) -> tuple[int, bool] | None:
+        self._ready()
+        ended = self._by_channel(command, take, input=input)
+        if ended is not None:
+            end_others()
+        return ended
+
+    def _by_channel(self, command: EngineCommand, take: TakeOutput, **options: Any) -> tuple[int, bool] | None:
+        """Run a program of root as the channel does; None, and nothing has run, when the engine has to run it."""
         if command.user not in _ROOT:
-            if (user := find_user(channel, command.user)) is None:
-                raise NotByChannel
-            switch = Switch(command, user, take)
-            command, take = switch.command, switch.take
+            return None
         try:
-            ended = channel.run(command, take, input=input, for_all_users=switch is not None)
+            return self._files.channel.run(command, take, **options)
         except ChannelClosed:
             self._start_again()
-            return KILLED
-        if ended is None:
-            raise NotByChannel
-        end_others()
-        exit_code, timed_out = ended
-        if switch is not None and not switch.started and not timed_out:
-            raise NotByChannel
-        return None if timed_out else exit_code
+            return KILLED, False
 
     def _run_by_engine(
         self, command: EngineCommand, input: bytes, take: TakeOutput, end_others: Callable[[], None]
-    ) -> int | None:
+    ) -> tuple[int, bool]:
         def feed() -> None:
             with contextlib.suppress(BrokenPipeError):
                 program.write(input)
@@ -165,7 +157,8 @@ class ProgramContainer(EntryPointEnvironment):
             end_others()
         if exit_code is None:
             program.wait(_ENDING)
-        return exit_code
+            return KILLED, True
+        return exit_code, False
 
     def open_program(self, command: Command, take: TakeOutput) -> DockerProgram:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
@@ -198,7 +191,7 @@ class ProgramContainer(EntryPointEnvironment):
         """See :class:`~pytest_evocode.environments.entry_points.EnterableEnvironment`."""
         output = CappedOutput()
         if self._entered is not None and self._files.channel.ask(_PROCESSES, output):
-            self._entered.services = tuple(int(word) for word in output.text().split() if is_id(word) and word != "1")
+            self._entered.services = tuple(int(word) for word in output.text().split() if _is_id(word) and word != "1")
 
     def _entered_processes(self) -> Sequence[int]:
         """Return the processes of the ENTRYPOINT: what had left its session by the time that it was ready, too."""
@@ -234,10 +227,13 @@ class ProgramContainer(EntryPointEnvironment):
         if wanted in _ROOT:
             return 0, 0
         passwd = self._files.read("/etc/passwd", _PASSWD)
-        found = parse_user(passwd.decode("utf-8", "replace") if isinstance(passwd, bytes) else "", "", name)
-        if found is None:
-            raise OSError(errno.EINVAL, f"the container's /etc/passwd has no user {name}, who is to own files there")
-        return found.uid, int(group) if is_id(group) else found.gid
+        for line in (passwd if isinstance(passwd, bytes) else b"").decode("utf-8", "replace").splitlines():
+            fields = line.split(":")
+            if len(fields) > 3 and name in (fields[0], fields[2]) and _is_id(fields[2]) and _is_id(fields[3]):
+                return int(fields[2]), int(group) if _is_id(group) else int(fields[3])
+        if _is_id(name):
+            return int(name), int(group) if _is_id(group) else 0
+        raise OSError(errno.EINVAL, f"the container's /etc/passwd has no user {name}, who is to own files there")
 
     def file_status(self, path: str) -> FileStatus | None:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
@@ -262,3 +258,8 @@ class ProgramContainer(EntryPointEnvironment):
     def _send_signal(self, group: int, number: int) -> None:
         if not self._files.channel.control(f"kill -{number} -- -{group}; true"):
             self._kill_by_engine()
+
+
+def _is_id(text: str) -> bool:
+    """Tell whether a text is the number of a user or group; an agent may have written other digits there."""
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID
