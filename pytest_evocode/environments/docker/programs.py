@@ -205,12 +205,9 @@ class ProgramContainer(EntryPointEnvironment):
         command = Command(relay_argv(port), user="0", cwd="/")
         relay = Relay(lambda take: self.open_program(command, take))
         self._relays.add(relay)
-        connected = relay.connect(deadline)
+        connected = relay.connect(deadline, lambda: self._relays.discard(relay))
         if connected:
-            relay.start(lambda: self._relays.discard(relay))
             return relay.socket
-        self._relays.discard(relay)
-        relay.close()
         if connected is None:
             relay.program.signal(SIGKILL)
             raise TimeoutError(f"port {port} did not take a connection within {timeout} s")
