@@ -202,10 +202,11 @@ class RelayContainer:
             raise EnvironmentFault(f"no program can carry connections out of this container's allowlist: {why}")
 
     def stop(self) -> None:
-        """Remove it; a second call does nothing."""
+        """Remove it, and end all connections; a second call does nothing."""
         container, self.container = self.container, ""
         if not container:
             return
+        self._served.close()
         self._outgoing.put(b"")
         discard(self._client, "container", container)
         if self._stream is not None:
