@@ -22,12 +22,17 @@ from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
 from pytest_evocode.environments.docker.channel import KEEPER
 from pytest_evocode.environments.docker.container_settings import ContainerSettings
-from pytest_evocode.environments.docker.exec_program import DockerProgram
-from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
+from pytest_evocode.environments.docker.execs import (
+    KILLED,
+    DockerProgram,
+    EngineCommand,
+    run_by_engine,
+    run_on_terminal,
+)
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, batches
 from pytest_evocode.environments.docker.gpus import gpu_requests
-from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
+from pytest_evocode.environments.docker.killed import naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.program_files import list_names, status_of, write_files
 from pytest_evocode.environments.docker.relay import Relay, relay_argv
@@ -59,7 +64,6 @@ _LONGEST_ID = 10  # digits
 _PASSWD = 2**20  # bytes of /etc/passwd at most
 _PROCESSES = "for process in /proc/[1-9]*; do printf '%s\\n' \"${process##*/}\"; done"
 _ENDING = 10.0  # seconds for the engine to tell of a killed program's end
-_KILLING = 1.0  # seconds for killed processes to end
 # Paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could.
 _LOOKED_AT = 32
 
@@ -444,18 +448,8 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, EntryPointEnvironme
         with self._killing, faults("killing the container's processes"):
             logger.debug("killing all processes of container %.12s", self._id)
             # By PID 1, which nothing inside can kill or stop.
-            if not self._files.channel.ask("kill -9 -1; true", CappedOutput()) or not self._is_empty_soon():
+            if not self._files.channel.control("evocode_sweep"):
                 self._restart()
-
-    def _is_empty_soon(self) -> bool:
-        """Tell whether nothing but PID 1 is left, or will be in the time that killed processes take to end."""
-        deadline = time.monotonic() + _KILLING
-        with contextlib.suppress(EnvironmentFault), faults("listing processes"):
-            while time.monotonic() < deadline:
-                if len(self._client.top(self._id)["Processes"]) <= 1:
-                    return True
-                time.sleep(0.02)
-        return False
 
     def _kill_by_engine(self) -> None:
         """Kill everything while a command runs, by starting PID 1 anew.

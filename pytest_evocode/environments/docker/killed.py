@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.docker.execs import KILLED
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
@@ -15,8 +16,6 @@ from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
 if TYPE_CHECKING:
     from docker import APIClient
 
-KILLED = 137
-"""The exit code that a shell gives a killed command, and the engine a killed PID 1."""
 _DEADLY = {"9", "15", "KILL", "TERM", "SIGKILL", "SIGTERM"}
 _DYING = 5.0  # seconds in which even a busy engine notices the end of a container
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from pytest_evocode.environments.docker.exec_program import DockerProgram
+from pytest_evocode.environments.docker.execs import DockerProgram
 from pytest_evocode.environments.programs import Stream, TakeOutput
 
 _PERL = r"""
