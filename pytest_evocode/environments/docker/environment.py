@@ -204,9 +204,9 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, EntryPointEnvironme
             ended = None
             if not whole.input and not self._may_be_long(whole):
                 ended = self._by_channel(
-                    whole, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine
+                    whole, lambda _, chunk: output.add(chunk), merge=True, kill=self.kill_processes
                 )
-            exit_code, timed_out = ended or run_by_engine(self._client, self._id, whole, output, self._kill_by_engine)
+            exit_code, timed_out = ended or run_by_engine(self._client, self._id, whole, output, self.kill_processes)
         if self._running is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         if exit_code == KILLED and not timed_out:
@@ -330,7 +330,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, EntryPointEnvironme
                 self._client, here.container, command, take, self._send_signal, self._refuse_if_killed
             )
         if not program.wait_for_start(_STARTING):
-            self._kill_by_engine()  # Something inside stops whatever starts.
+            self.kill_processes()  # Something inside stops whatever starts.
         return program
 
     def end_programs(self, alongside: Sequence[Program] = ()) -> None:
@@ -341,7 +341,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, EntryPointEnvironme
             spared += self._entered_processes()
             # What PID 1 runs for another thread lives on, too.
             if not self._files.channel.control(f"evocode_sweep {' '.join(map(str, spared))} $running"):
-                self._kill_by_engine()
+                self.kill_processes()
 
     def entry_point_settled(self) -> None:
         """See :class:`~pytest_evocode.environments.entry_points.EnterableEnvironment`."""
@@ -410,7 +410,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, EntryPointEnvironme
 
     def _send_signal(self, group: int, number: int) -> None:
         if not self._files.channel.control(f"kill -{number} -- -{group}; true"):
-            self._kill_by_engine()
+            self.kill_processes()
 
     # Files.
 
@@ -450,15 +450,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, EntryPointEnvironme
             # By PID 1, which nothing inside can kill or stop.
             if not self._files.channel.control("evocode_sweep"):
                 self._restart()
-
-    def _kill_by_engine(self) -> None:
-        """Kill everything while a command runs, by starting PID 1 anew.
-
-        A command of ours that kills could itself be stopped inside by a like command of an agent, and the engine would
-        wait for it for ever with the container locked.
-        """
-        with self._killing, faults("killing the container's processes"):
-            self._restart()
 
     def _start_again(self) -> None:
         """Start the container anew after root inside made its PID 1 end; its files are still there."""
