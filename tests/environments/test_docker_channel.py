@@ -110,6 +110,17 @@ def test_what_is_written_into_pid_1s_stdin_does_not_touch_the_next_command(conta
     assert container.exec("echo well", timeout=30).output == "well\n"
 
 
+@pytest.mark.parametrize("by_deadline", [False, True])
+def test_a_pid_1_that_was_told_not_to_kill_is_found_out(container: DockerEnvironment, by_deadline: bool) -> None:
+    container.exec("printf 'kill() { :; }; evocode_sweep() { :; }\\0' > /proc/1/fd/0")
+    container.exec("sleep 300 > /dev/null 2>&1 &")
+    if by_deadline:
+        assert container.exec("sleep 300", timeout=0.5, user="nobody").timed_out
+    else:
+        container.kill_processes()
+    assert "sleep" not in container.exec("cat /proc/[0-9]*/comm").output
+
+
 def test_a_pid_1_that_hangs_is_passed_by(container: DockerEnvironment) -> None:
     container.exec("(sleep 0.3; printf 'while :; do :; done\\0' > /proc/1/fd/0) & true")
     time.sleep(1)

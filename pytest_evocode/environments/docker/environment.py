@@ -57,6 +57,7 @@ logger = logging.getLogger(__name__)
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
 _LONG = 300.0  # seconds
+_KILLING = 1.0  # seconds for killed processes to end
 _STARTING = 30.0  # seconds for a program to start, in a container that is busy with a fork bomb
 _ROOT = ("0", "root")
 _PRINTING = 30.0  # seconds for a command of ours
@@ -447,9 +448,19 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, EntryPointEnvironme
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         with self._killing, faults("killing the container's processes"):
             logger.debug("killing all processes of container %.12s", self._id)
-            # By PID 1, which nothing inside can kill or stop.
-            if not self._files.channel.control("evocode_sweep"):
+            # By PID 1, which nothing inside can kill or stop; but root inside may have told it what "kill" is.
+            if not self._files.channel.control("evocode_sweep") or not self._is_empty_soon():
                 self._restart()
+
+    def _is_empty_soon(self) -> bool:
+        """Tell whether nothing but PID 1 is left, or will be in the time that killed processes take to end."""
+        deadline = time.monotonic() + _KILLING
+        with contextlib.suppress(EnvironmentFault), faults("listing processes"):
+            while time.monotonic() < deadline:
+                if len(self._client.top(self._id)["Processes"]) <= 1:
+                    return True
+                time.sleep(0.02)
+        return False
 
     def _start_again(self) -> None:
         """Start the container anew after root inside made its PID 1 end; its files are still there."""
