@@ -256,15 +256,15 @@ class Channel:
             return False
         return ended == (0, False)
 
-    def control(self, script: str) -> bool:
+    def control(self, script: str, patience: float = _ANSWER) -> bool:
         """Make PID 1 run a short script itself, also while it waits for a program; False when that fails.
 
-        ``$running`` is the number of that program, or nothing.
+        ``$running`` is the number of that program, or nothing. It fails, too, after ``patience`` seconds.
         """
         script = f"{script}\nstatus=$?\n"
         try:
-            ended = self._run(script, None, {1}, time.monotonic() + _ANSWER, lambda: None)
-            return self._interrupt(script) if ended is None else ended == (0, False)
+            ended = self._run(script, None, {1}, time.monotonic() + patience, lambda: None)
+            return self._interrupt(script, patience) if ended is None else ended == (0, False)
         except ChannelClosed:
             return False
 
@@ -295,12 +295,12 @@ class Channel:
                 self._current = None
             self._busy.release()
 
-    def _interrupt(self, script: str) -> bool:
+    def _interrupt(self, script: str, patience: float = _ANSWER) -> bool:
         """Make PID 1 run a script while it waits for a program."""
         if self._stuck:
             return False
         request = self._send(script, None, {1})
-        deadline = time.monotonic() + _ANSWER
+        deadline = time.monotonic() + patience
         while request is not None and not self.closed and time.monotonic() < deadline:
             with contextlib.suppress(Exception):  # Of a container that has just ended.
                 self._client.kill(self._container, signal="USR1")

@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
 _LONG = 300.0  # seconds
-_KILLING = 1.0  # seconds for killed processes to end
+_KILLING = 2.0  # seconds for killed processes to end
 _STARTING = 30.0  # seconds for a program to start, in a container that is busy with a fork bomb
 _ROOT = ("0", "root")
 _PRINTING = 30.0  # seconds for a command of ours
@@ -449,7 +449,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, EntryPointEnvironme
         with self._killing, faults("killing the container's processes"):
             logger.debug("killing all processes of container %.12s", self._id)
             # By PID 1, which nothing inside can kill or stop; but root inside may have told it what "kill" is.
-            if not self._files.channel.control("evocode_sweep") or not self._is_empty_soon():
+            if not self._files.channel.control("evocode_sweep", _KILLING) or not self._is_empty_soon():
                 self._restart()
 
     def _is_empty_soon(self) -> bool:
