@@ -12,6 +12,7 @@ import pytest
 from pytest_evocode.environments import read_environment_file
 from pytest_evocode.environments.docker.engine import DockerEngine
 from pytest_evocode.environments.docker.environment import DockerEnvironment
+from pytest_evocode.environments.own_shell import mendable
 from pytest_evocode.errors import EnvironmentFault
 from tests.environments.conftest import BASE, MakeTask
 
@@ -133,6 +134,13 @@ def test_a_pid_1_that_was_made_to_end_is_started_again_with_its_files(container:
     result = container.exec("sleep 60", timeout=30)
     assert not result.ok
     assert container.exec("cat /app-file").output == "kept\n"
+
+
+def test_a_pid_1_that_was_made_to_end_is_started_again_without_a_shell_of_its_own(container: DockerEnvironment) -> None:
+    with mendable(container):
+        container.exec("rm -f /usr/bin/bash /bin/bash; printf 'exit 0\\0' > /proc/1/fd/0")
+        assert not container.exec("sleep 60", timeout=30).ok
+        assert container.exec("echo ran").output == "ran\n"
 
 
 @pytest.mark.nightly
