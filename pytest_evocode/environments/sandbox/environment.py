@@ -100,6 +100,8 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
         super().__init__(LimitNotes(self._memory, settings.limits.processes))
         self._lock = threading.Lock()
         self._stays = top is not None
+        self._carried: tuple[Path, ...] = ()
+        """A layer of its own that has what was carried over."""
         self.layers = Layers(tuple(below), top or settings.state / f"sandbox-{uuid.uuid4().hex[:12]}")
 
     def start(self) -> None:
@@ -108,7 +110,11 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
             (self.layers.top / name).mkdir(parents=True, mode=0o755, exist_ok=self._stays)
         limits = self._settings.limits
         try:
-            if self._snapshot is not None:
+            if isinstance(self._snapshot, PartOfLayer):
+                self._carried = (self._settings.state / f"carried-{uuid.uuid4().hex[:12]}",)
+                self.layers = Layers((*self.layers.below, *self._carried), self.layers.top)
+                self._snapshot.carry_into(*self._carried)
+            elif self._snapshot is not None:
                 # Copied and not used as a layer below, or later snapshots would depend on this one.
                 self._snapshot.copy_into(self.layers.top)
             self._pooled = self._settings.launchers.acquire(
@@ -120,7 +126,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
         except EnvironmentFault:
             self._release_launcher()
             if not self._stays:
-                remove_tree(self._settings.launcher, self.layers.top)
+                self._remove_files()
             raise
         self._network.open(self._begin)
         self.make_directories(["/logs/agent", "/logs/artifacts"])
@@ -398,7 +404,9 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
             cwd=command.cwd or self.workdir,
             argv=command.argv,
         )
-        return enter_line(keep_files(self._settings, self.layers, name, sandbox))
+        line = enter_line(keep_files(self._settings, self.layers, name, sandbox))
+        self._remove_files()
+        return line
 
     def end(self, *, keep_files: bool) -> None:
         """Stop, and leave the top layer behind if ``keep_files``, for an image to be made of it."""
@@ -411,8 +419,11 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
         self._network.close()
         self._release_launcher()
         if not keep_files:
-            with contextlib.suppress(EnvironmentFault):  # It goes with the session's directory.
-                remove_tree(self._settings.launcher, self.layers.top)
+            self._remove_files()
+
+    def _remove_files(self) -> None:
+        with contextlib.suppress(EnvironmentFault):  # They go with the session's directory.
+            remove_tree(self._settings.launcher, self.layers.top, *self._carried)
 
     def _release_launcher(self) -> None:
         with self._lock:

@@ -93,12 +93,14 @@ class PartOfLayer:
     image: tuple[Path, ...]
     """The layers of the image, the lowest first."""
 
-    def copy_into(self, top: Path) -> None:
-        """Copy what there is into the empty top layer of another sandbox, without what gives rights."""
+    def carry_into(self, layer: Path) -> None:
+        """Put what there is into a new layer that nobody will write to, without what gives rights."""
+        for name in ("root", "usr"):
+            (layer / name).mkdir(parents=True, mode=0o755)
         request = {
             "operation": "carry_over",
             **self.snapshot.describe(self.image),
-            "top": {"": f"{top}/root", "/usr": f"{top}/usr"},
+            "layer": {"": f"{layer}/root", "/usr": f"{layer}/usr"},
             "only": self.only,
             "exact": self.exact,
         }
