@@ -42,7 +42,6 @@ Control flow, raised for a caller inside the package that catches it and goes on
     │   └── RequestRefused            models: nor would it answer the same request a second time
     ├── ConnectionBroken              models: the answer was cut off
     ├── ChannelClosed                 environments: the container has stopped
-    ├── NotByChannel                  environments: the engine has to run a program
     ├── UnreadableFile                environments: a path is not a regular file of acceptable size
     ├── RefusedRequest                verifier: a suite asks for what its door does not do
     ├── UnreadableCases               results: a report of cases is not in its format
@@ -226,10 +225,6 @@ class RequestRefused(RequestUnanswered):
 
 class ConnectionBroken(ControlFlow):
     """The connection to a model's provider ended, or the time, before the answer was complete."""
-
-
-class NotByChannel(ControlFlow):
-    """A program cannot be run over the connection to a container's PID 1; the engine has to."""
 
 
 class ChannelClosed(ControlFlow):

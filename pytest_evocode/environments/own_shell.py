@@ -104,7 +104,8 @@ class MendableEnvironment(CommandEnvironment):
     def run_or_mend(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
         """See :class:`~pytest_evocode.environments.command_environment.CommandEnvironment`."""
         exit_code = super().run_or_mend(command, output, deadline)
-        if not self._mending or not self._could_not_start(command, exit_code, output):
+        wanted = exit_code == 126 or (exit_code == 127 and command.argv[0] in _BROUGHT_FOR)
+        if not self._mending or not wanted or self._start_failures.match(output.text()) is None:
             return exit_code
         if (start := self._own_shell().bring()) is None:
             return exit_code
@@ -119,10 +120,6 @@ class MendableEnvironment(CommandEnvironment):
             assert isinstance(self, TreeKeepingEnvironment)
             self._shell = OwnShell(self, self._as_built())
         return self._shell
-
-    def _could_not_start(self, command: Command, exit_code: int | None, output: CappedOutput) -> bool:
-        wanted = exit_code == 126 or (exit_code == 127 and command.argv[0] in _BROUGHT_FOR)
-        return wanted and self._start_failures.match(output.text()) is not None
 
 
 class OwnShell:

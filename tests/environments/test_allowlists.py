@@ -165,8 +165,8 @@ def test_the_proxy_outlives_what_an_agent_can_kill(guarded: Environment, outside
 @pytest.mark.matrix
 def test_it_is_there_again_after_everything_was_started_anew(make_environment: MakeEnvironment, outside: int) -> None:
     environment = make_environment(network=LIST)
-    assert hasattr(environment, "_kill_by_engine") or hasattr(environment, "_relaunch")
-    begin_anew = getattr(environment, "_kill_by_engine", None) or environment._relaunch  # type: ignore[attr-defined]
+    assert hasattr(environment, "_restart") or hasattr(environment, "_relaunch")
+    begin_anew = getattr(environment, "_restart", None) or environment._relaunch  # type: ignore[attr-defined]
     begin_anew()
     assert int(fetch(environment, f"http://good.test:{outside}/?size=7")) > 7
 

@@ -12,6 +12,7 @@ import pytest
 from pytest_evocode.environments import read_environment_file
 from pytest_evocode.environments.docker.engine import DockerEngine
 from pytest_evocode.environments.docker.environment import DockerEnvironment
+from pytest_evocode.environments.own_shell import mendable
 from pytest_evocode.errors import EnvironmentFault
 from tests.environments.conftest import BASE, MakeTask
 
@@ -110,6 +111,17 @@ def test_what_is_written_into_pid_1s_stdin_does_not_touch_the_next_command(conta
     assert container.exec("echo well", timeout=30).output == "well\n"
 
 
+@pytest.mark.parametrize("by_deadline", [False, True])
+def test_a_pid_1_that_was_told_not_to_kill_is_found_out(container: DockerEnvironment, by_deadline: bool) -> None:
+    container.exec("printf 'kill() { :; }; evocode_sweep() { :; }\\0' > /proc/1/fd/0")
+    container.exec("sleep 300 > /dev/null 2>&1 &")
+    if by_deadline:
+        assert container.exec("sleep 300", timeout=0.5, user="nobody").timed_out
+    else:
+        container.kill_processes()
+    assert "sleep" not in container.exec("cat /proc/[0-9]*/comm").output
+
+
 def test_a_pid_1_that_hangs_is_passed_by(container: DockerEnvironment) -> None:
     container.exec("(sleep 0.3; printf 'while :; do :; done\\0' > /proc/1/fd/0) & true")
     time.sleep(1)
@@ -122,6 +134,13 @@ def test_a_pid_1_that_was_made_to_end_is_started_again_with_its_files(container:
     result = container.exec("sleep 60", timeout=30)
     assert not result.ok
     assert container.exec("cat /app-file").output == "kept\n"
+
+
+def test_a_pid_1_that_was_made_to_end_is_started_again_without_a_shell_of_its_own(container: DockerEnvironment) -> None:
+    with mendable(container):
+        container.exec("rm -f /usr/bin/bash /bin/bash; printf 'exit 0\\0' > /proc/1/fd/0")
+        assert not container.exec("sleep 60", timeout=30).ok
+        assert container.exec("echo ran").output == "ran\n"
 
 
 @pytest.mark.nightly

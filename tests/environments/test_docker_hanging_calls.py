@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import time
@@ -85,6 +86,26 @@ def test_an_image_that_is_not_deleted_stops_no_close(fake: FakeEngine) -> None:
     engine.close()
     wait_until(lambda: engine.left_behind == ["image evocode-snapshot:0", "image evocode-snapshot:1"])
     wait_until(lambda: len(fake.hanging) == 2)
+
+
+class Changing(dict[str, str]):
+    """Variables that another thread changes while somebody reads them all."""
+
+    def items(self) -> Any:
+        raise KeyError("PYTEST_CURRENT_TEST")
+
+
+def test_calls_read_no_variable_that_others_may_change_meanwhile(
+    fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
+    monkeypatch.setenv("NO_PROXY", "other.test")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/ca.pem")
+    with contextlib.closing(connect()) as client:
+        assert (client.proxies["https"], client.verify) == ("http://proxy.test:3128", "/ca.pem")
+        monkeypatch.setattr(os, "environ", Changing(os.environ))
+        assert client.containers() == []
+        assert client.proxies["https"] == "http://proxy.test:3128"
 
 
 def test_after_one_wait_in_vain_nobody_waits_until_that_is_gone(

@@ -143,7 +143,7 @@ class CarriedFiles:
                 network_disabled=True,
             )
         try:
-            yield _Looks(ContainerFiles(self.client, created["Id"], None))
+            yield _Looks(ContainerFiles(self.client, created["Id"]))
         finally:
             discard(self.client, "container", created["Id"])
 

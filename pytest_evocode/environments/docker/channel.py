@@ -13,13 +13,73 @@ from typing import TYPE_CHECKING
 
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.execs import EngineCommand, FramedStream
-from pytest_evocode.environments.docker.sweeping import SWEEP
 from pytest_evocode.environments.programs import Stream, TakeOutput
 from pytest_evocode.errors import ChannelClosed
 
 if TYPE_CHECKING:
     from docker import APIClient
 
+# Kills processes, as a function of PID 1's bash, which needs no program but itself: `evocode_sweep [ROOT...]` kills
+# what is neither a root nor below one, nor in its group or session, and fails when something is still alive after five
+# seconds. Descriptor 4 is one on which nothing ever comes, for pauses.
+#
+# Without roots one call of the kernel's kills all at once, whatever they fork meanwhile; it fails when nobody is left.
+# With roots, when new ones have appeared five times, it stops all at once, for those that fork as fast as they are
+# killed. Of a line of /proc/PID/stat, behind the name, which may contain anything: $1 is the state, $2 the parent, $3
+# the group, $4 the session, ${18} the number of threads, ${20} the start; a dead main thread with others alive looks
+# like a zombie.
+_SWEEP = r"""
+evocode_sweep() {
+  local IFS=$' \t\n' LC_ALL=C file line pid changed left rounds=0 end=$((SECONDS + 5))
+  if (($# == 0)); then
+    while kill -9 -1; do
+      ((SECONDS < end)) || return 1
+      read -t 0.002 -u 4
+    done
+    return 0
+  fi
+  local -A root=() killed=()
+  for pid; do root[$pid]=1; done
+  while ((SECONDS < end)); do
+    local -a parent=() group=() session=() start=() new=()
+    local -A spared=()
+    for file in /proc/[1-9]*/stat; do
+      line=
+      IFS= read -r -d '' line < "$file"
+      [[ $line ]] || continue
+      pid=${file//[!0-9]/}
+      set -- ${line##*) }
+      [[ $1 == X || $1 == Z && ${18} -le 1 || $pid == 1 ]] && continue
+      parent[pid]=$2 group[pid]=$3 session[pid]=$4 start[pid]=${20}
+    done
+    for ((changed = 1; changed;)); do
+      changed=0
+      for pid in "${!parent[@]}"; do
+        [[ ${spared[$pid]} ]] && continue
+        if [[ ${root[$pid]} || ${root[${group[pid]}]} || ${root[${session[pid]}]} || ${spared[${parent[pid]}]} ]]; then
+          spared[$pid]=1 changed=1
+        fi
+      done
+    done
+    left=0
+    for pid in "${!parent[@]}"; do
+      [[ ${spared[$pid]} ]] && continue
+      left=1
+      [[ ${killed[$pid.${start[pid]}]} ]] && continue
+      killed[$pid.${start[pid]}]=1 new+=("$pid")
+    done
+    ((left)) || break
+    if ((${#new[@]})); then
+      kill -9 "${new[@]}"
+      ((++rounds == 5)) && kill -STOP -1
+    else
+      read -t 0.002 -u 4
+    fi
+  done
+  ((rounds < 5)) || kill -CONT -1
+  ((!left))
+}
+"""
 #: The signals that bash may have handlers of its own for, which end it: for more than half of them only from its first
 #: read with a timeout on. SIGCHLD's does not.
 _HANDLED = "HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM XCPU XFSZ VTALRM SYS"
@@ -34,7 +94,7 @@ _HANDLED = "HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM XCP
 KEEPER = [
     "bash",
     "-c",
-    f"{SWEEP} trap : {_HANDLED}; set -m; exec 3>&2 2>/dev/null 4<> <(:);"
+    f"{_SWEEP} trap : {_HANDLED}; set -m; exec 3>&2 2>/dev/null 4<> <(:);"
     """ while IFS= read -r -d '' request || [ $? -gt 128 ]; do eval "$request"; done;"""
     " [[ $evocode_stays ]] || exit; trap '' CHLD; exec tail -f /dev/null",
 ]
@@ -69,10 +129,6 @@ class _Request:
     """The streams on which the marker that ends it has not come yet."""
     status: int = 0
 
-    @property
-    def answered(self) -> bool:
-        return not self.unanswered
-
 
 class Channel:
     """A connection that runs one program at a time; a second one meanwhile takes the engine's slower way.
@@ -82,7 +138,10 @@ class Channel:
     """
 
     def __init__(self, client: APIClient, container: str) -> None:
-        """Attach to a container that was made with an open stdin and :data:`KEEPER` as its entry point."""
+        """Prepare one to a container that was made with an open stdin and :data:`KEEPER` as its entry point.
+
+        Until it is attached, everything takes the engine's way.
+        """
         self._client = client
         self._container = container
         self._state = threading.Condition()
@@ -92,35 +151,35 @@ class Channel:
         self._requests: dict[int, _Request] = {}
         self._count = 0
         self._mark = f"\0{uuid.uuid4().hex} ".encode()
-        self._stuck = False
-        self._attach()
+        self._stuck = True
+        self._stream: FramedStream | None = None
+        self.closed = False
+        """Whether the connection has ended, and so most likely the container."""
 
-    def _attach(self) -> None:
-        attach = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-        stream = self._client.attach_socket(self._container, params=attach)
-        self._stream = FramedStream(stream, self._take)
-        self._held: dict[Stream, bytes] = {1: b"", 2: b""}
-        self._closed = self._stuck = False
-        self._reader = threading.Thread(target=self._read, name=f"channel-{self._container[:12]}", daemon=True)
-        self._reader.start()
-
-    def attach_again(self) -> None:
-        """Attach to a container that was started anew, which has ended everything that ran in it."""
+    def attach(self) -> None:
+        """Attach to the container; where it was started anew, that has ended everything that ran in it."""
         self.close()
         with self._state:
             for request in self._requests.values():  # Whoever killed the program still waits for its end.
                 request.unanswered.clear()
                 request.status = 137
             self._requests.clear()
-        self._attach()
+        attach = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        stream = FramedStream(self._client.attach_socket(self._container, params=attach), self._take)
+        self._held: dict[Stream, bytes] = {1: b"", 2: b""}
+        self._stream = stream
+        self.closed = self._stuck = False
+        name = f"channel-{self._container[:12]}"
+        self._reader = threading.Thread(target=self._read, args=[stream], name=name, daemon=True)
+        self._reader.start()
 
-    def _read(self) -> None:
+    def _read(self, stream: FramedStream) -> None:
         try:
-            with contextlib.suppress(OSError), self._stream:
-                self._stream.collect(None)
+            with contextlib.suppress(OSError), stream:
+                stream.collect(None)
         finally:  # Whoever waits for an answer must not wait for ever.
             with self._state:
-                self._closed = True
+                self.closed = True
                 self._state.notify_all()
 
     def _take(self, stream: Stream, chunk: bytes) -> None:
@@ -153,7 +212,7 @@ class Channel:
         if request is not None and stream in request.unanswered:
             request.unanswered.discard(stream)
             request.status = status if 0 <= status <= 255 else 1
-            if request.answered:
+            if not request.unanswered:
                 del self._requests[number]
                 self._state.notify_all()
 
@@ -164,7 +223,6 @@ class Channel:
         *,
         input: bytes = b"",
         merge: bool = False,
-        for_all_users: bool = False,
         kill: Callable[[], None] | None = None,
     ) -> tuple[int, bool] | None:
         """Run a program as root.
@@ -174,7 +232,6 @@ class Channel:
             take: Takes what it prints.
             input: Its stdin.
             merge: Let its stderr be its stdout.
-            for_all_users: Let every user that it becomes open its streams by name, such as ``/dev/stdout``.
             kill: Called at the deadline to end the program; by default PID 1 kills its process group.
 
         Returns:
@@ -184,9 +241,9 @@ class Channel:
         Raises:
             ChannelClosed: The container stops meanwhile.
         """
-        if not can_take(command.env) or 4 * len(input) > REQUEST_LIMIT:
+        if not _can_take(command.env) or 4 * len(input) > REQUEST_LIMIT:
             return None
-        script = _start_script(command, input, merge, for_all_users) + _WAIT
+        script = _start_script(command, input, merge) + _WAIT
         streams: set[Stream] = {1} if merge else {1, 2}
         return self._run(script, take, streams, command.deadline, kill or self._kill_program)
 
@@ -199,15 +256,15 @@ class Channel:
             return False
         return ended == (0, False)
 
-    def control(self, script: str) -> bool:
+    def control(self, script: str, patience: float = _ANSWER) -> bool:
         """Make PID 1 run a short script itself, also while it waits for a program; False when that fails.
 
-        ``$running`` is the number of that program, or nothing.
+        ``$running`` is the number of that program, or nothing. It fails, too, after ``patience`` seconds.
         """
         script = f"{script}\nstatus=$?\n"
         try:
-            ended = self._run(script, None, {1}, time.monotonic() + _ANSWER, lambda: None)
-            return self._interrupt(script) if ended is None else ended == (0, False)
+            ended = self._run(script, None, {1}, time.monotonic() + patience, lambda: None)
+            return self._interrupt(script, patience) if ended is None else ended == (0, False)
         except ChannelClosed:
             return False
 
@@ -230,7 +287,7 @@ class Channel:
                 kill()
                 self._stuck = not self._wait(request, time.monotonic() + _CLOSING)
             with self._state:
-                if self._closed and not request.answered and not timed_out:
+                if self.closed and request.unanswered and not timed_out:
                     raise ChannelClosed
                 return request.status, timed_out
         finally:
@@ -238,34 +295,25 @@ class Channel:
                 self._current = None
             self._busy.release()
 
-    def _interrupt(self, script: str) -> bool:
+    def _interrupt(self, script: str, patience: float = _ANSWER) -> bool:
         """Make PID 1 run a script while it waits for a program."""
         if self._stuck:
             return False
         request = self._send(script, None, {1})
-        deadline = time.monotonic() + _ANSWER
-        while request is not None and not self._closed and time.monotonic() < deadline:
+        deadline = time.monotonic() + patience
+        while request is not None and not self.closed and time.monotonic() < deadline:
             with contextlib.suppress(Exception):  # Of a container that has just ended.
                 self._client.kill(self._container, signal="USR1")
             if self._wait(request, min(deadline, time.monotonic() + _WAKING)):
-                return request.answered and request.status == 0
+                return not request.unanswered and request.status == 0
         return False
 
     def _kill_program(self) -> None:
         self._interrupt(f"{_KILL}\nstatus=0\n")
 
-    def kill_all(self) -> bool:
-        """Make PID 1, which nothing inside can kill or stop, kill everything else; False when it is busy."""
-        return self.ask("kill -9 -1; true", CappedOutput())
-
-    @property
-    def closed(self) -> bool:
-        """Whether the connection has ended, and so most likely the container."""
-        return self._closed
-
     def end(self) -> None:
         """Make PID 1 end, and the container with it, unless a program runs; cheaper than the engine's kill."""
-        if self._busy.acquire(blocking=False):
+        if self._stream is not None and self._busy.acquire(blocking=False):
             try:
                 with contextlib.suppress(ChannelClosed):
                     self._send_bytes(b"exit")
@@ -280,8 +328,9 @@ class Channel:
 
     def close(self) -> None:
         """Disconnect, which ends the container unless it is to :meth:`stay`."""
-        self._stream.shutdown()
-        self._reader.join(_CLOSING)
+        if self._stream is not None:
+            self._stream.shutdown()
+            self._reader.join(_CLOSING)
 
     def _send(self, script: str, take: TakeOutput | None, streams: set[Stream]) -> _Request | None:
         """Send a script that sets ``status``; None when it is too long."""
@@ -302,6 +351,7 @@ class Channel:
         return request
 
     def _send_bytes(self, message: bytes) -> None:
+        assert self._stream is not None
         try:
             with self._sending:
                 # A NUL first, to end whatever somebody inside wrote into PID 1's stdin.
@@ -313,15 +363,15 @@ class Channel:
         """Wait for the answer, or the end of the connection; False at the deadline."""
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         with self._state:
-            return self._state.wait_for(lambda: request.answered or self._closed, left)
+            return self._state.wait_for(lambda: not request.unanswered or self.closed, left)
 
 
-def can_take(env: Mapping[str, str]) -> bool:
+def _can_take(env: Mapping[str, str]) -> bool:
     """Tell whether bash can set all of these variables."""
     return all(name.isidentifier() and name.isascii() and name not in _READ_ONLY for name in env)
 
 
-def _start_script(command: EngineCommand, input: bytes, merge: bool, for_all_users: bool) -> str:
+def _start_script(command: EngineCommand, input: bytes, merge: bool) -> str:
     """Return the script that starts a program, and sets ``running`` to its number."""
     exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in command.env.items())
     # PID 1's own stdout and stderr are opened anew, so that no program makes them non-blocking for it.
@@ -331,9 +381,7 @@ def _start_script(command: EngineCommand, input: bytes, merge: bool, for_all_use
         f"exec 5< <(printf -- '{as_printf_format(input)}' 3>&- 4>&-)\n" if input else "exec 5</dev/null || exec 5</\n"
     )
     # Without /dev/null, as after `rm -rf /`, a directory: nothing can be read from one either.
-    opened = ("/proc/1/fd/1", "/proc/1/fd/3", *(["/proc/1/fd/5"] if input else []))
-    allow = f"chmod 666 {' '.join(opened)}\n" if for_all_users else ""
-    return f"{feed}{allow}({program}) <&5 5<&- {streams} & running=$!\nexec 5<&-"
+    return f"{feed}({program}) <&5 5<&- {streams} & running=$!\nexec 5<&-"
 
 
 def as_printf_format(data: bytes) -> str:

@@ -29,6 +29,10 @@ class EngineClient(APIClient):
         """Seconds for the engine to remove something."""
         super().__init__(version="auto", timeout=_PING_TIMEOUT, num_pools=32, **settings)
         self.timeout, self.removal_timeout = _API_TIMEOUT, _REMOVAL_TIMEOUT
+        # Proxies and certificates of the environment are taken once: reading it while another thread changes it fails.
+        found = self.merge_environment_settings(self.base_url, {}, None, None, None)
+        self.proxies, self.verify = found["proxies"], found["verify"]
+        self.trust_env = False
 
     def be_patient(self) -> None:
         """Give removals as much time as other calls have."""

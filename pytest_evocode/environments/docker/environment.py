@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import logging
 import os
 import re
+import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from signal import SIGKILL
 from typing import IO, Any, BinaryIO
 
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
-from pytest_evocode.environments.docker.channel import KEEPER, Channel
+from pytest_evocode.environments.docker.channel import KEEPER
 from pytest_evocode.environments.docker.container_settings import ContainerSettings, gpu_requests
-from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
+from pytest_evocode.environments.docker.execs import (
+    KILLED,
+    DockerProgram,
+    EngineCommand,
+    run_by_engine,
+    run_on_terminal,
+)
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, batches
-from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
+from pytest_evocode.environments.docker.killed import naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
-from pytest_evocode.environments.docker.programs import ProgramContainer
+from pytest_evocode.environments.docker.program_files import list_names, status_of, write_files
+from pytest_evocode.environments.docker.relay import Relay, relay_argv
 from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
@@ -33,8 +44,10 @@ from pytest_evocode.environments.docker.snapshots import (
     keep_container,
 )
 from pytest_evocode.environments.egress import EgressGate
+from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.own_shell import MendableEnvironment
-from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
+from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
+from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
 from pytest_evocode.environments.tree_archives import CHUNK, DirectoryAbove, is_in
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -43,16 +56,20 @@ logger = logging.getLogger(__name__)
 
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
-_ROOT = ("0", "root")
 _LONG = 300.0  # seconds
-_KILLING = 1.0  # seconds for killed processes to end
-_LOOKED_AT = (
-    32  # paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could
-)
-_BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the channel takes it
+_KILLING = 2.0  # seconds for killed processes to end
+_STARTING = 30.0  # seconds for a program to start, in a container that is busy with a fork bomb
+_ROOT = ("0", "root")
+_PRINTING = 30.0  # seconds for a command of ours
+_LONGEST_ID = 10  # digits
+_PASSWD = 2**20  # bytes of /etc/passwd at most
+_PROCESSES = "for process in /proc/[1-9]*; do printf '%s\\n' \"${process##*/}\"; done"
+_ENDING = 10.0  # seconds for the engine to tell of a killed program's end
+# Paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could.
+_LOOKED_AT = 32
 
 
-class DockerEnvironment(MendableEnvironment, ProgramContainer):
+class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
 
     Short commands of root run through the container's PID 1.
@@ -75,7 +92,6 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         part: CarriedFiles | None = None,
         own_network: ContainerNetwork | None = None,
     ) -> None:
-        super().__init__()
         self.workdir = workdir
         self._volumes = volumes or {}
         self._part = part
@@ -85,6 +101,11 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         self._image = image
         self._network = own_network or ContainerNetwork(settings.networks, network)
         self._running: ContainerFiles | None = None
+        self._changing = threading.Lock()
+        """Held while a program is started, and while others are killed, which must not hit the one that starts."""
+        self._runs: set[DockerProgram] = set()
+        self._opened: weakref.WeakSet[DockerProgram] = weakref.WeakSet()
+        self._relays: set[Relay] = set()
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
 
     @property
@@ -139,10 +160,9 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
             )
             container = created["Id"]
             # Set before it is started, so that a stop meanwhile finds it.
-            self._running = ContainerFiles(self._client, container, None)
+            self._running = files = ContainerFiles(self._client, container)
             self._network.join(container)
-            channel = Channel(self._client, container)
-            self._running = ContainerFiles(self._client, container, channel)
+            files.channel.attach()
             is_laid = self._part is None or self._part.lay(container)
             self._client.start(container)
             logger.debug("started container %.12s from %s", container, self._image)
@@ -170,9 +190,12 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         self._files.make_pending()
         whole = self._filled_in(command, deadline)
         with naming_kills(self._client, self._running):
-            exit_code, timed_out = self._exec_by_channel(whole, output) or run_by_engine(
-                self._client, self._id, whole, output, self._kill_by_engine
-            )
+            ended = None
+            if not whole.input and not self._may_be_long(whole):
+                ended = self._by_channel(
+                    whole, lambda _, chunk: output.add(chunk), merge=True, kill=self.kill_processes
+                )
+            exit_code, timed_out = ended or run_by_engine(self._client, self._id, whole, output, self.kill_processes)
         if self._running is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         if exit_code == KILLED and not timed_out:
@@ -190,13 +213,12 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         self._files.make_pending()
         return run_on_terminal(self._client, self._id, self._filled_in(command), terminal, self.kill_processes)
 
-    def _exec_by_channel(self, command: EngineCommand, output: CappedOutput) -> tuple[int, bool] | None:
-        """Run a command of root by the channel; None, and nothing has run, when the engine has to run it."""
-        channel = self._files.channel
-        if channel is None or command.user not in _ROOT or command.input or self._may_be_long(command):
+    def _by_channel(self, command: EngineCommand, take: TakeOutput, **options: Any) -> tuple[int, bool] | None:
+        """Run a program of root as the channel does; None, and nothing has run, when the engine has to run it."""
+        if command.user not in _ROOT:
             return None
         try:
-            return channel.run(command, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine)
+            return self._files.channel.run(command, take, **options)
         except ChannelClosed:
             self._start_again()
             return KILLED, False
@@ -205,6 +227,181 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         """Tell whether a command may take long where an agent works: PID 1 has to be free to see the session's end."""
         deadline = command.deadline
         return self._part is None and deadline is not None and deadline - time.monotonic() > _LONG
+
+    # Programs beside one another, and what they leave behind.
+
+    def _ready(self) -> ContainerFiles:
+        """Return the files of the container, which is started again where root inside has ended its PID 1."""
+        here = self._files
+        if here.channel.closed:
+            self._start_again()
+        here.make_pending()
+        return here
+
+    def run_program(
+        self,
+        command: Command,
+        *,
+        input: bytes = b"",
+        timeout: float | None = None,
+        limit: int = 2**20,
+        alongside: Sequence[Program] = (),
+    ) -> ProgramResult:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        started = time.monotonic()
+        deadline = None if timeout is None else started + timeout
+        outputs = {1: CappedOutput(limit // 2), 2: CappedOutput(limit // 2)}
+        whole = self._filled_in(command, deadline)
+        with self._changing:
+            known = {*self._opened}
+
+        def end_others() -> None:
+            with self._changing:
+                meanwhile = {*self._opened} - known
+            self.end_programs([*alongside, *meanwhile])
+
+        def take(stream: Stream, chunk: bytes) -> None:
+            outputs[stream].add(chunk)
+
+        self._ready()
+        ended = self._by_channel(whole, take, input=input)
+        if ended is None:
+            ended = self._run_by_engine(whole, input, take, end_others)
+        else:
+            end_others()
+        exit_code, timed_out = ended
+        return ProgramResult(
+            None if timed_out else exit_code,
+            outputs[1].bytes(),
+            outputs[2].bytes(),
+            (outputs[1].left_out, outputs[2].left_out),
+            time.monotonic() - started,
+        )
+
+    def _run_by_engine(
+        self, command: EngineCommand, input: bytes, take: TakeOutput, end_others: Callable[[], None]
+    ) -> tuple[int, bool]:
+        def feed() -> None:
+            with contextlib.suppress(BrokenPipeError):
+                program.write(input)
+            program.close_input()
+
+        exit_code = None
+        with self._changing:
+            program = self._start_program(command, take)
+            self._runs.add(program)
+        try:
+            if input:
+                threading.Thread(target=feed, name="program-input", daemon=True).start()
+            else:
+                program.close_input()
+            left = None if command.deadline is None else max(0.0, command.deadline - time.monotonic())
+            exit_code = program.wait(left)
+        finally:
+            self._runs.discard(program)
+            end_others()
+        if exit_code is None:
+            program.wait(_ENDING)
+            return KILLED, True
+        return exit_code, False
+
+    def open_program(self, command: Command, take: TakeOutput) -> DockerProgram:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        with self._changing:
+            program = self._start_program(self._filled_in(command), take)
+            self._opened.add(program)
+            return program
+
+    def _start_program(self, command: EngineCommand, take: TakeOutput) -> DockerProgram:
+        here = self._ready()
+        with naming_kills(self._client, here):
+            program = DockerProgram(
+                self._client, here.container, command, take, self._send_signal, self._refuse_if_killed
+            )
+        if not program.wait_for_start(_STARTING):
+            self.kill_processes()  # Something inside stops whatever starts.
+        return program
+
+    def end_programs(self, alongside: Sequence[Program] = ()) -> None:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        with self._changing:
+            live = (*alongside, *self._runs, *(relay.program for relay in self._relays))
+            spared = [program.pid for program in live if isinstance(program, DockerProgram) and program.pid is not None]
+            spared += self._entered_processes()
+            # What PID 1 runs for another thread lives on, too.
+            if not self._files.channel.control(f"evocode_sweep {' '.join(map(str, spared))} $running"):
+                self.kill_processes()
+
+    def entry_point_settled(self) -> None:
+        """See :class:`~pytest_evocode.environments.entry_points.EntryPointEnvironment`."""
+        output = CappedOutput()
+        if self._entered is not None and self._files.channel.ask(_PROCESSES, output):
+            self._entered.services = tuple(int(word) for word in output.text().split() if _is_id(word) and word != "1")
+
+    def _entered_processes(self) -> Sequence[int]:
+        """Return the processes of the ENTRYPOINT: what had left its session by the time that it was ready, too."""
+        program = None if self._entered is None else self._entered.program
+        first = program.pid if isinstance(program, DockerProgram) else None
+        return () if self._entered is None or first is None else (first, *self._entered.services)
+
+    def connect(self, port: int, timeout: float) -> socket.socket:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        deadline = time.monotonic() + timeout
+        command = Command(relay_argv(port), user="0", cwd="/")
+        relay = Relay(lambda take: self.open_program(command, take))
+        self._relays.add(relay)
+        connected = relay.connect(deadline, lambda: self._relays.discard(relay))
+        if connected:
+            return relay.socket
+        if connected is None:
+            relay.program.signal(SIGKILL)
+            raise TimeoutError(f"port {port} did not take a connection within {timeout} s")
+        raise ConnectionRefusedError(f"nobody listens at port {port}")
+
+    def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        write_files(self._ready(), directory, files, *self._ids(user))
+
+    def _ids(self, user: User | None) -> tuple[int, int]:
+        """Return the numbers of a user and of the user's group."""
+        wanted = self._filled_in(Command((), user)).user
+        name, _, group = wanted.partition(":")
+        if wanted in _ROOT:
+            return 0, 0
+        passwd = self._files.read("/etc/passwd", _PASSWD)
+        for line in (passwd if isinstance(passwd, bytes) else b"").decode("utf-8", "replace").splitlines():
+            fields = line.split(":")
+            if len(fields) > 3 and name in (fields[0], fields[2]) and _is_id(fields[2]) and _is_id(fields[3]):
+                return int(fields[2]), int(group) if _is_id(group) else int(fields[3])
+        if _is_id(name):
+            return int(name), int(group) if _is_id(group) else 0
+        raise OSError(errno.EINVAL, f"the container's /etc/passwd has no user {name}, who is to own files there")
+
+    def file_status(self, path: str) -> FileStatus | None:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        return status_of(self._client, self._ready(), path)
+
+    def list_directory(self, path: str, limit: int = 100_000) -> list[str]:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        return list_names(self._ready(), path, limit, self._print)
+
+    def _print(self, argv: tuple[str, ...], output: CappedOutput) -> None:
+        """Run a command of root's by the engine, beside whatever runs, for its output."""
+
+        def take(stream: Stream, chunk: bytes) -> None:
+            if stream == 1:
+                output.add(chunk)
+
+        program = self.open_program(Command(argv, user="0", cwd="/", env={"LC_ALL": "C"}), take)
+        program.close_input()
+        if program.wait(_PRINTING) is None:
+            program.signal(SIGKILL)
+
+    def _send_signal(self, group: int, number: int) -> None:
+        if not self._files.channel.control(f"kill -{number} -- -{group}; true"):
+            self.kill_processes()
+
+    # Files.
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -253,12 +450,14 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         with faults("putting directories into a container"):
             self._client.put_archive(self._files.container, "/", itertools.chain(parts, chunks))
 
+    # Killing.
+
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        channel = self._files.channel
         with self._killing, faults("killing the container's processes"):
             logger.debug("killing all processes of container %.12s", self._id)
-            if channel is None or not channel.kill_all() or not self._is_empty_soon():
+            # By PID 1, which nothing inside can kill or stop; but root inside may have told it what "kill" is.
+            if not self._files.channel.control("evocode_sweep", _KILLING) or not self._is_empty_soon():
                 self._restart()
 
     def _is_empty_soon(self) -> bool:
@@ -271,19 +470,10 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
                 time.sleep(0.02)
         return False
 
-    def _kill_by_engine(self) -> None:
-        """Kill everything while a command runs, by starting PID 1 anew.
-
-        A command of ours that kills could itself be stopped inside by a like command of an agent, and the engine would
-        wait for it for ever with the container locked.
-        """
-        with self._killing, faults("killing the container's processes"):
-            self._restart()
-
     def _start_again(self) -> None:
         """Start the container anew after root inside made its PID 1 end; its files are still there."""
         here = self._running
-        if here is None or here.channel is None:
+        if here is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         with self._killing:  # By starting PID 1 anew, perhaps: another thread may have killed the command.
             if not here.channel.closed:
@@ -291,33 +481,33 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
             logger.info("PID 1 of a container has ended under a command; starting the container again")
             self._refuse_if_killed()
             with faults("starting a container again after it stopped under a command"):
-                self._start_anew(here.container, here.channel, self._client.start)
+                self._start_anew(here, self._client.start)
 
     def _refuse_if_killed(self) -> None:
         refuse_if_killed(self._client, self._running)
 
     def _restart(self) -> None:
         here = self._files
-        if here.channel is not None and here.channel.closed:
+        if here.channel.closed:
             self._refuse_if_killed()
         logger.info("restarting container %.12s to kill its processes", here.container)
-        self._start_anew(here.container, here.channel, partial(self._client.restart, timeout=0))
+        self._start_anew(here, partial(self._client.restart, timeout=0))
 
-    def _start_anew(self, container: str, channel: Channel | None, start: Callable[[str], object]) -> None:
+    def _start_anew(self, here: ContainerFiles, start: Callable[[str], object]) -> None:
         """Start PID 1 anew, in an agent's turn with the image's own shell where the agent has left none for it."""
         from docker.errors import APIError
 
         with contextlib.suppress(*([APIError] if self._mending else [])):
-            start(container)
-            if channel is not None:
-                channel.attach_again()
-            if not self._mending or channel is None or channel.ask(":", CappedOutput()):
+            start(here.container)
+            here.channel.attach()
+            if not self._mending or here.channel.ask(":", CappedOutput()):
                 return
-        logger.info("container %.12s has no shell to start with; the image's own is put back", container)
+        logger.info("container %.12s has no shell to start with; the image's own is put back", here.container)
         self._own_shell().put_back()
-        self._client.start(container)
-        if channel is not None:
-            channel.attach_again()
+        self._client.start(here.container)
+        here.channel.attach()
+
+    # Snapshots and forks.
 
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -373,9 +563,8 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         self._network.close()
         logger.info("kept container %.12s as %s", here.container, kept)
         self._running = None
-        if here.channel is not None:
-            here.channel.stay()
-            here.channel.close()
+        here.channel.stay()
+        here.channel.close()
         return docker_exec_line(kept, self._filled_in(command), conceal)
 
     def _remove_container(self) -> None:
@@ -383,10 +572,13 @@ class DockerEnvironment(MendableEnvironment, ProgramContainer):
         if running is None:
             self._network.close()
             return
-        if running.channel is not None:
-            running.channel.end()
+        running.channel.end()
         logger.debug("removing container %.12s", running.container)
         discard(self._client, "container", running.container)
         self._network.close()
-        if running.channel is not None:
-            running.channel.close()
+        running.channel.close()
+
+
+def _is_id(text: str) -> bool:
+    """Tell whether a text is the number of a user or group; an agent may have written other digits there."""
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID

@@ -40,17 +40,17 @@ _BATCH = 2**14  # bytes of arguments that no kernel refuses; more than a path ha
 
 
 class ContainerFiles:
-    """The files of one container that exists, and the channel to it if there is one yet.
+    """The files of one container that exists, and the channel to it, be it attached or not.
 
     Every transfer costs the engine a process of 80 ms, where a look costs 2 ms. So directories to be made wait for the
     next transfer (:attr:`pending`), and what is small and need not be trusted goes through the channel to the
     container's bash.
     """
 
-    def __init__(self, client: APIClient, container: str, channel: Channel | None) -> None:
+    def __init__(self, client: APIClient, container: str) -> None:
         self._client = client
         self.container = container
-        self.channel = channel
+        self.channel = Channel(client, container)
         self.pending: dict[str, int] = {}
         """Modes of directories to make, by path; anything else that stands there is replaced."""
         self.pending_files: dict[str, bytes] = {}
@@ -124,7 +124,7 @@ class ContainerFiles:
 
     def _ask(self, script: str) -> bytes | None:
         output = CappedOutput()
-        return output.bytes() if self.channel is not None and self.channel.ask(script, output) else None
+        return output.bytes() if self.channel.ask(script, output) else None
 
     def _present_directories(self, target: str, members: Mapping[str, Path]) -> set[str]:
         """Return the directories to upload that exist already, as relative paths.

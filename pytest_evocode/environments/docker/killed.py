@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.docker.execs import KILLED
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
@@ -15,8 +16,6 @@ from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
 if TYPE_CHECKING:
     from docker import APIClient
 
-KILLED = 137
-"""The exit code that a shell gives a killed command, and the engine a killed PID 1."""
 _DEADLY = {"9", "15", "KILL", "TERM", "SIGKILL", "SIGTERM"}
 _DYING = 5.0  # seconds in which even a busy engine notices the end of a container
 
@@ -29,7 +28,7 @@ def refuse_if_killed(client: APIClient, files: ContainerFiles | None) -> None:
     """
     from docker.errors import NotFound
 
-    if files is None or (files.channel is not None and files.channel.control(":")):
+    if files is None or files.channel.control(":"):
         return
     deadline = time.monotonic() + _DYING
     with faults("looking whether a container still runs"):
@@ -46,7 +45,7 @@ def refuse_if_killed(client: APIClient, files: ContainerFiles | None) -> None:
 
 def _was_told_to_kill(client: APIClient, container: str, state: Mapping[str, Any]) -> bool:
     """Tell whether the engine was told to kill a container since it was last started."""
-    started, ended = _nanoseconds(state["StartedAt"]), _nanoseconds(state["FinishedAt"])
+    started, ended = nanoseconds(state["StartedAt"]), nanoseconds(state["FinishedAt"])
     wanted = {"container": container, "event": "kill"}
     with faults("asking why a container has ended"):
         events = client.events(since=started // 10**9, until=ended // 10**9 + 1, filters=wanted, decode=True)
@@ -55,7 +54,7 @@ def _was_told_to_kill(client: APIClient, container: str, state: Mapping[str, Any
         )
 
 
-def _nanoseconds(moment: str) -> int:
+def nanoseconds(moment: str) -> int:
     """Return the nanoseconds since the epoch of a moment as the engine writes it, with up to nine digits."""
     whole, _, fraction = moment.removesuffix("Z").partition(".")
     return int(datetime.fromisoformat(f"{whole}+00:00").timestamp()) * 10**9 + int(f"{fraction:0<9}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_evocode.environments.docker.relay_container import RelayContainer
     from pytest_evocode.environments.docker.snapshots import DockerSnapshot
-    from pytest_evocode.environments.egress.proxy import EgressProxy, ServedEnvironment
+    from pytest_evocode.environments.egress.proxy import EgressProxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,6 @@ class ContainerNetwork:
         self._wanted = network
         self.gate = EgressGate(network, default="public") if isinstance(network, Allowlist) else None
         self._relay: RelayContainer | None = None
-        self._served: ServedEnvironment | None = None
 
     @property
     def is_none(self) -> bool:
@@ -105,10 +104,9 @@ class ContainerNetwork:
         from pytest_evocode.environments.egress.proxy import ServedEnvironment
 
         self.close_gate()
-        proxy = self._settings.proxy()
-        self._served = ServedEnvironment(proxy, gate)
-        self._relay = RelayContainer(self._settings.client, image, labels, proxy)
-        self._relay.start(self._served, **networking)
+        served = ServedEnvironment(self._settings.proxy(), gate)
+        self._relay = RelayContainer(self._settings.client, image, labels, served)
+        self._relay.start(**networking)
         return f"container:{self._relay.container}"
 
     def close(self) -> None:
@@ -118,9 +116,6 @@ class ContainerNetwork:
     def close_gate(self) -> None:
         """Remove what the gate needs."""
         relay, self._relay = self._relay, None
-        served, self._served = self._served, None
-        if served is not None:
-            served.close()
         if relay is not None:
             with contextlib.suppress(EnvironmentFault):  # The session's end, or the next one, removes it by its label.
                 relay.stop()

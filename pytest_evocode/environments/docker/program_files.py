@@ -13,7 +13,6 @@ import stat
 import tarfile
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.channel import REQUEST_LIMIT, as_printf_format
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, streamed
+from pytest_evocode.environments.docker.killed import nanoseconds
 from pytest_evocode.environments.programs import FileKind, FileStatus
 
 if TYPE_CHECKING:
@@ -47,15 +47,9 @@ def status_of(client: APIClient, files: ContainerFiles, path: str) -> FileStatus
         kind=kind,
         size=int(found["size"]) if kind == "file" else 0,
         mode=mode & 0o777 | sum(bit for go, bit in _SPECIAL_BITS if mode & go),
-        modified=_seconds(found["mtime"]),
+        modified=nanoseconds(found["mtime"]) / 10**9,
         target=_target(client, files.container, path) if kind == "link" else "",
     )
-
-
-def _seconds(moment: str) -> float:
-    """Return the seconds since the epoch of a moment as the engine writes it, with up to nine digits of a second."""
-    whole, _, fraction = moment.removesuffix("Z").partition(".")
-    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{fraction or 0}")
 
 
 def _target(client: APIClient, container: str, path: str) -> str:
@@ -94,7 +88,7 @@ def write_files(container: ContainerFiles, directory: str, files: Mapping[str, b
     directory = directory.rstrip("/") or "/"
     channel = container.channel
     small = sum(map(len, files.values())) <= REQUEST_LIMIT
-    if channel is not None and small and channel.control(_writing_script(directory, files, uid, gid)):
+    if small and channel.control(_writing_script(directory, files, uid, gid)):
         return
     _write_by_engine(container, directory, files, uid, gid)
 
@@ -183,7 +177,7 @@ def list_names(
     directory = path.rstrip("/") or "/"
     output = CappedOutput((limit + 1) * _NAME)
     script = f"(LC_ALL=C; set -- {shlex.quote(directory)} {limit}\n{_LIST}) 3>&- 4>&-"
-    if container.channel is None or not container.channel.ask(script, output):
+    if not container.channel.ask(script, output):
         output = CappedOutput((limit + 1) * _NAME)
         run(("bash", "-c", _LIST, "bash", directory, str(limit)), output)
     printed = output.bytes()

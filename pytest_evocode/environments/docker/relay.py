@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from pytest_evocode.environments.docker.exec_program import DockerProgram
+from pytest_evocode.environments.docker.execs import DockerProgram
 from pytest_evocode.environments.programs import Stream, TakeOutput
 
 _PERL = r"""
@@ -71,21 +71,20 @@ class Relay:
             self._inner.close()
             raise
 
-    def connect(self, deadline: float) -> bool | None:
-        """Wait until it is connected; False when it was refused, None when it took longer than to the deadline."""
+    def connect(self, deadline: float, closed: Callable[[], None]) -> bool | None:
+        """Wait until it is connected; False when it was refused, None when it took longer than to the deadline.
+
+        ``closed`` is called when the socket has been closed, or there is no connection.
+        """
         threading.Thread(target=self._pass_output, name="relay-output", daemon=True).start()
-        if not self._answered.wait(max(0.0, deadline - time.monotonic())):
-            return None
-        return self._connected
-
-    def start(self, closed: Callable[[], None]) -> None:
-        """Pass on what is written to the socket, and call ``closed`` when it has been closed."""
-        threading.Thread(target=self._pass_input, args=[closed], name="relay-input", daemon=True).start()
-
-    def close(self) -> None:
-        """Close both ends."""
+        in_time = self._answered.wait(max(0.0, deadline - time.monotonic()))
+        if self._connected:
+            threading.Thread(target=self._pass_input, args=[closed], name="relay-input", daemon=True).start()
+            return True
+        closed()
         self.socket.close()
         self._inner.close()
+        return False if in_time else None
 
     def _take(self, stream: Stream, chunk: bytes) -> None:
         if stream == 2:

@@ -4,79 +4,160 @@ That network is a loopback and nothing else. A program there listens at the prox
 session over the stream by which the engine runs it, so that it works with every engine, be it on another machine. It is
 out of reach for what runs in the other container, which sees neither its processes nor its files; it is of the task's
 image as built, and ends when the session does.
-
-What passes are messages: a letter, the number of a connection, a length and so many bytes. ``R``: the program listens.
-``O``: a connection was taken. ``D``: data. ``E``: no more data follows. ``C``: it is closed
-when what was sent before has been taken. ``A``: so many bytes of
-data were taken on; each side sends no more than a window beyond what the other has acknowledged, so that a slow
-connection holds up no other one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import collections
 import contextlib
-import logging
+import inspect
 import queue
-import struct
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.docker import multiplexer
 from pytest_evocode.environments.docker.execs import FramedStream
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.relay_programs import PROGRAM, WINDOW, arguments
 from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.egress import PROXY_PORT
-from pytest_evocode.environments.egress.proxy import EgressProxy, ServedEnvironment
+from pytest_evocode.environments.egress.proxy import ServedEnvironment
 from pytest_evocode.environments.programs import Stream
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-logger = logging.getLogger(__name__)
-
 _STARTING = 30.0  # seconds for the program to listen
-_HEADER = struct.Struct(">cII")
-_PIECE = 2**15  # bytes of one message
 _MEMORY, _PROCESSES = 256 * 2**20, 32
 _NOBODY = "65534:65534"
+_CONNECTIONS = "256"  # that Perl takes at once; for Python's the session closes others
+# Does what the multiplexer does in Python.
+_PERL = r"""
+use strict;
+use Socket qw(:DEFAULT IPPROTO_TCP TCP_NODELAY);
+use Fcntl;
+use Errno qw(EAGAIN EWOULDBLOCK EINTR);
+my ($port, $window, $most) = @ARGV;
+$SIG{PIPE} = "IGNORE";
+binmode STDIN; binmode STDOUT;
+my $listener;
+socket($listener, PF_INET, SOCK_STREAM, 0) && setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1)
+  && bind($listener, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($listener, 128) or die "port $port: $!\n";
+my (%open, $received, $count);
+sub tell_session {
+  my ($kind, $number, $payload) = @_;
+  my $message = pack("a1NN", $kind, $number, length $payload) . $payload;
+  while (length $message) {
+    my $sent = syswrite(STDOUT, $message);
+    if (defined $sent) { substr($message, 0, $sent, "") } elsif ($! != EINTR) { exit 1 }
+  }
+}
+sub drop { my $number = shift; close $open{$number}{socket}; delete $open{$number}; tell_session("C", $number, "") }
+sub settle {
+  my $number = shift;
+  my $each = $open{$number} or return;
+  return if !$each->{ending} || length $each->{out};
+  shutdown($each->{socket}, 1) unless $each->{shut}++;
+  drop($number) if $each->{ended};
+}
+sub busy { return $! == EAGAIN || $! == EWOULDBLOCK || $! == EINTR }
+sub obey {
+  my ($kind, $number, $payload) = @_;
+  my $each = $open{$number} or return;
+  if ($kind eq "D") { $each->{out} .= $payload }
+  elsif ($kind eq "A") { $each->{window} += unpack("N", $payload) }
+  elsif ($kind eq "E") { $each->{ending} = 1; settle($number) }
+  elsif ($kind eq "C") { $each->{ending} = $each->{ended} = 1; settle($number) }
+}
+tell_session("O", 0, "");
+while (1) {
+  my ($reads, $writes) = ("", "");
+  vec($reads, fileno(STDIN), 1) = 1;
+  vec($reads, fileno($listener), 1) = 1 if keys %open < $most;
+  for my $each (values %open) {
+    vec($reads, fileno($each->{socket}), 1) = 1 if !$each->{ended} && $each->{window} > 0;
+    vec($writes, fileno($each->{socket}), 1) = 1 if length $each->{out};
+  }
+  next if select($reads, $writes, undef, undef) < 0;
+  for my $number (keys %open) {
+    my $each = $open{$number};
+    if (vec($writes, fileno($each->{socket}), 1)) {
+      my $sent = syswrite($each->{socket}, $each->{out});
+      if (defined $sent) { substr($each->{out}, 0, $sent, ""); tell_session("A", $number, pack("N", $sent)) }
+      elsif (!busy()) { drop($number); next }
+    }
+    if (vec($reads, fileno($each->{socket}), 1)) {
+      my $most_now = $each->{window} < 32768 ? $each->{window} : 32768;
+      my $got = sysread($each->{socket}, my $data, $most_now);
+      if ($got) { $each->{window} -= $got; tell_session("D", $number, $data) }
+      elsif (defined $got) { $each->{ended} = 1; tell_session("E", $number, "") }
+      elsif (!busy()) { drop($number); next }
+    }
+    settle($number);
+  }
+  if (vec($reads, fileno($listener), 1) && accept(my $socket, $listener)) {
+    fcntl($socket, F_SETFL, fcntl($socket, F_GETFL, 0) | O_NONBLOCK);
+    setsockopt($socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    $open{++$count} = { socket => $socket, out => "", window => $window };
+    tell_session("O", $count, "");
+  }
+  if (vec($reads, fileno(STDIN), 1)) {
+    my $got = sysread(STDIN, $received, 65536, length $received);
+    exit if defined $got && !$got;
+    while (length $received >= 9) {
+      my ($kind, $number, $length) = unpack("a1NN", $received);
+      last if length $received < 9 + $length;
+      obey($kind, $number, substr($received, 9, $length));
+      substr($received, 0, 9 + $length, "");
+    }
+  }
+}
+"""
+# Arguments: both programs, and theirs: the port, the window and how many connections they take at once.
+_PROGRAM = r"""
+perl=$1 python=$2; shift 2
+perl -MSocket -MFcntl -MErrno -e 'exit 0' 2>/dev/null && exec perl -e "$perl" "$@"
+for name in python3 python; do
+  "$name" -IS -c 'import asyncio; asyncio.run' 2>/dev/null && exec "$name" -IS -c "$python" "$@"
+done
+echo "the image has neither perl nor python3, and one of them has to; install it in environment/Dockerfile" >&2
+exit 127
+"""
 _COMPLAINT = 2000  # bytes of what the program has to say
 
 
 class RelayContainer:
     """One such container, from :meth:`start` to :meth:`stop`."""
 
-    def __init__(self, client: APIClient, image: str, labels: Mapping[str, str], proxy: EgressProxy) -> None:
+    def __init__(self, client: APIClient, image: str, labels: Mapping[str, str], served: ServedEnvironment) -> None:
+        """Have connections served by ``served``."""
         self._client = client
         self._image = image
         self._labels = labels
-        self._loop = proxy.loop
+        self._served = served
+        self._loop = served.loop
         self._ready = threading.Event()
         self._complaint = bytearray()
-        self._received = bytearray()
         self._outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._connections: dict[int, RelayedConnection] = {}
-        self._served: ServedEnvironment | None = None
+        self._multiplexer = multiplexer.Multiplexer(self._outgoing.put, self._begin)
+        self._carrying: set[asyncio.Task[None]] = set()
         self._stream: FramedStream | None = None
         self._listening = False
         self.container = ""
 
     def start(
         self,
-        served: ServedEnvironment,
         *,
         network: str = "none",
         endpoints: dict[str, Any] | None = None,
         dns: list[str] | None = None,
         join: Callable[[str], object] = lambda container: None,
     ) -> None:
-        """Start it; connections go to ``served``.
+        """Start it.
 
         Args:
-            served: The way out.
             network: What else is in reach: a network of the engine's that has no way out.
             endpoints: The names that the container has there.
             dns: The name servers that the engine asks for other names than those in its networks.
@@ -84,12 +165,11 @@ class RelayContainer:
         """
         from docker.types import LogConfig
 
-        self._served = served
         with faults("starting the container that holds a network"):
             created = self._client.create_container(
                 self._image,
-                entrypoint=["bash", "-c", PROGRAM, "bash"],
-                command=arguments(PROXY_PORT),
+                entrypoint=["bash", "-c", _PROGRAM, "bash"],
+                command=[_PERL, inspect.getsource(multiplexer), str(PROXY_PORT), str(multiplexer.WINDOW), _CONNECTIONS],
                 user=_NOBODY,
                 working_dir="/",
                 labels=dict(self._labels),
@@ -122,10 +202,11 @@ class RelayContainer:
             raise EnvironmentFault(f"no program can carry connections out of this container's allowlist: {why}")
 
     def stop(self) -> None:
-        """Remove it; a second call does nothing."""
+        """Remove it, and end all connections; a second call does nothing."""
         container, self.container = self.container, ""
         if not container:
             return
+        self._served.close()
         self._outgoing.put(b"")
         discard(self._client, "container", container)
         if self._stream is not None:
@@ -139,8 +220,8 @@ class RelayContainer:
                 stream.collect(None)
         finally:
             self._ready.set()
-            with contextlib.suppress(RuntimeError):  # The session is over, and its loop closed.
-                self._loop.call_soon_threadsafe(self._break)
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._multiplexer.close)
 
     def _write(self, stream: FramedStream) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -151,105 +232,22 @@ class RelayContainer:
         if stream == 2:
             self._complaint += chunk[: _COMPLAINT - len(self._complaint)]
             return
-        self._received += chunk
-        while len(self._received) >= _HEADER.size:
-            kind, number, length = _HEADER.unpack_from(self._received)
-            end = _HEADER.size + length
-            if len(self._received) < end:
-                return
-            payload = bytes(self._received[_HEADER.size : end])
-            del self._received[:end]
-            if kind == b"R":
-                self._listening = True
-                self._ready.set()
-            else:
-                with contextlib.suppress(RuntimeError):
-                    self._loop.call_soon_threadsafe(self._handle, kind, number, payload)
+        with contextlib.suppress(RuntimeError):  # The session is over, and its loop closed.
+            self._loop.call_soon_threadsafe(self._multiplexer.take, chunk)
 
     # The proxy's thread.
 
-    def _handle(self, kind: bytes, number: int, payload: bytes) -> None:
-        if kind == b"O" and self._served is not None:
-            connection = self._connections[number] = RelayedConnection(self, number)
-            self._served.begin(connection)
-        elif (open_one := self._connections.get(number)) is not None:
-            open_one.handle(kind, payload)
+    def _begin(self, number: int) -> None:
+        if number == 0:
+            self._listening = True
+            self._ready.set()
+            return
+        self._multiplexer.expect(number)
+        carrying = self._loop.create_task(self._carry(number))
+        self._carrying.add(carrying)
+        carrying.add_done_callback(self._carrying.discard)
 
-    def _break(self) -> None:
-        for connection in list(self._connections.values()):
-            connection.handle(b"C", b"")
-
-    def send(self, kind: bytes, number: int, payload: bytes = b"") -> None:
-        """Send a message."""
-        self._outgoing.put(_HEADER.pack(kind, number, len(payload)) + payload)
-
-    def forget(self, number: int) -> None:
-        """Take no notice of a connection any more."""
-        self._connections.pop(number, None)
-
-
-class RelayedConnection:
-    """An :class:`~pytest_evocode.environments.egress.connections.EgressConnection` from inside, through a relay."""
-
-    def __init__(self, relay: RelayContainer, number: int) -> None:
-        self._relay = relay
-        self._number = number
-        self._pieces: collections.deque[bytes] = collections.deque()
-        self._changed = asyncio.Event()
-        self._window = WINDOW
-        self._ended = self._closed = False
-
-    def handle(self, kind: bytes, payload: bytes) -> None:
-        """Take a message of the relay."""
-        if kind == b"D":
-            self._pieces.append(payload)
-        elif kind == b"A":
-            self._window += int.from_bytes(payload, "big")
-        elif kind == b"E":
-            self._ended = True
-        elif kind == b"C":
-            self._closed = True
-            self._relay.forget(self._number)
-        self._changed.set()
-
-    async def _wait(self) -> None:
-        self._changed.clear()
-        await self._changed.wait()
-
-    async def read(self) -> bytes:
-        """See :class:`~pytest_evocode.environments.egress.connections.EgressConnection`."""
-        while not self._pieces:
-            if self._ended:
-                return b""
-            if self._closed:
-                raise ConnectionResetError
-            await self._wait()
-        piece = self._pieces.popleft()
-        self._relay.send(b"A", self._number, len(piece).to_bytes(4, "big"))
-        return piece
-
-    async def write(self, data: bytes) -> None:
-        """See :class:`~pytest_evocode.environments.egress.connections.EgressConnection`."""
-        left = memoryview(data)
-        while left:
-            while not self._closed and self._window <= 0:
-                await self._wait()
-            if self._closed:
-                raise ConnectionResetError
-            piece = bytes(left[: min(_PIECE, self._window)])
-            left = left[len(piece) :]
-            self._window -= len(piece)
-            self._relay.send(b"D", self._number, piece)
-
-    async def end(self) -> None:
-        """See :class:`~pytest_evocode.environments.egress.connections.EgressConnection`."""
-        if not self._closed:
-            self._relay.send(b"E", self._number)
-
-    def close(self) -> None:
-        """See :class:`~pytest_evocode.environments.egress.connections.EgressConnection`."""
-        if not self._closed:
-            self._closed = True
-            self._relay.send(b"C", self._number)
-            self._relay.forget(self._number)
-        self._changed.set()
+    async def _carry(self, number: int) -> None:
+        inner, outer = socket.socketpair()
+        served = self._loop.create_task(self._served.serve(*await asyncio.open_connection(sock=outer)))
+        await self._multiplexer.carry(number, *await asyncio.open_connection(sock=inner), served)

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
-from pytest_evocode.environments.egress.connections import EgressConnection, SocketConnection
 from pytest_evocode.environments.egress.gate import EgressGate
 from pytest_evocode.environments.egress.routes import Resolve, system_resolver
 
@@ -66,7 +65,7 @@ class ServedEnvironment:
     def __init__(self, proxy: EgressProxy, gate: EgressGate) -> None:
         self._proxy = proxy
         self._gate = gate
-        self._loop = proxy.loop
+        self.loop = proxy.loop
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         gate.changed = self.drop
@@ -79,25 +78,20 @@ class ServedEnvironment:
         if self._server is not None:
             self._server.close()
 
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self.begin(SocketConnection(reader, writer))
+        self._server = await asyncio.start_server(self.serve, sock=listener)
 
-        self._server = await asyncio.start_server(accept, sock=listener)
-
-    def begin(self, connection: EgressConnection) -> None:
-        """Serve a connection; to be called in the proxy's thread."""
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection until it ends."""
         if len(self._tasks) >= _MOST:
-            connection.close()
+            writer.close()
             return
         from pytest_evocode.environments.egress.exchange import Exchange
 
-        task = self._loop.create_task(Exchange(connection, self._gate, self._proxy.resolve).run())
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        exchange = self.loop.create_task(Exchange(reader, writer, self._gate, self._proxy.resolve).run())
+        self._tasks.add(exchange)
+        await asyncio.wait([exchange])
+        self._tasks.discard(exchange)
+        if not exchange.cancelled() and (error := exchange.exception()) is not None:
             logger.info("a connection of the proxy failed: %r", error)
 
     def drop(self) -> None:
@@ -120,8 +114,8 @@ class ServedEnvironment:
         await self._drop()
 
     def _call(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        if self._loop.is_closed():
+        if self.loop.is_closed():
             coroutine.close()
             return
         with contextlib.suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_ENDING)
+            asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(_ENDING)

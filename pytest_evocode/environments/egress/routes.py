@@ -9,8 +9,6 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from pytest_evocode.environments.egress.addresses import refusal_of_address
-from pytest_evocode.environments.egress.connections import EgressConnection, SocketConnection
 from pytest_evocode.environments.egress.gate import EgressGate
 from pytest_evocode.tasks.allowlist import Address, parse_address, parse_name
 
@@ -19,6 +17,14 @@ Resolve = Callable[[str], Awaitable[Sequence[str]]]
 
 _RESOLVING, _CONNECTING = 10.0, 15.0  # seconds
 _MOST_ADDRESSES = 4  # that are tried
+# What answers requests for credentials in some clouds, at addresses that look public or merely private.
+_METADATA = {
+    ipaddress.ip_address(address)
+    for address in ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
+}
+# What carries an address of IPv4 inside leads to it on some networks. The first is how networks without IPv4 reach it.
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+_EMBEDDING = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")))
 _AUTHORITY = re.compile(r"(\[[0-9A-Za-z:.%]+\]|[^\[\]:@/\\?#\s]+)(?::([0-9]{1,5}))?")
 
 
@@ -26,7 +32,8 @@ _AUTHORITY = re.compile(r"(\[[0-9A-Za-z:.%]+\]|[^\[\]:@/\\?#\s]+)(?::([0-9]{1,5}
 class Route:
     """A connection that is allowed, and there."""
 
-    upstream: EgressConnection
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
     host: str
     """The host as it is written in an authority."""
     port: int
@@ -76,7 +83,7 @@ async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -
         except OSError as error:
             trouble = error.strerror or str(error)
         else:
-            return Route(SocketConnection(*streams), host, port, parse_name(host))
+            return Route(*streams, host, port, parse_name(host))
     return Refusal(502, f"{host}:{port} is allowed and cannot be reached: {trouble}")
 
 
@@ -86,7 +93,7 @@ async def _addresses(gate: EgressGate, resolve: Resolve, host: str, port: int) -
         return Refusal(403, f"{host}:{port} is not allowed in this phase: {why}")
 
     if (address := parse_address(host)) is not None:
-        why = refusal_of_address(address, gate, by_name=False)
+        why = _refusal_of_address(address, gate, by_name=False)
         return [address] if why is None else deny(why)
     if (name := parse_name(host)) is None:
         return deny("it is no name of a host")
@@ -98,7 +105,7 @@ async def _addresses(gate: EgressGate, resolve: Resolve, host: str, port: int) -
         trouble = getattr(error, "strerror", None) or "it has no address"
         return Refusal(502, f"{host} is allowed and cannot be resolved: {trouble}")
     addresses = [each for text in dict.fromkeys(found) if (each := _resolved(text)) is not None]
-    refusals = {each: refusal_of_address(each, gate, by_name=True) for each in addresses}
+    refusals = {each: _refusal_of_address(each, gate, by_name=True) for each in addresses}
     good = [each for each, why in refusals.items() if why is None]
     if refusals and not good:
         first, why = next(iter(refusals.items()))
@@ -112,3 +119,46 @@ def _resolved(text: str) -> Address | None:
         return parse_address(text.partition("%")[0]) or ipaddress.ip_address(text)
     except ValueError:
         return None
+
+
+def _refusal_of_address(address: Address, gate: EgressGate, *, by_name: bool) -> str | None:
+    """Return why no connection may go to an address, None where one may.
+
+    The host itself and what is next to it (its loopback, its own addresses, link-local ones and metadata services) has
+    to be listed as that very address. Other addresses that are not public have to be listed, too, be it by a range.
+
+    Args:
+        address: Where the connection would go.
+        gate: What the environment may reach.
+        by_name: Whether a name that may be reached led to it.
+    """
+    hosts = gate.hosts
+    if _is_near(address):
+        return None if hosts.has_address(address, by_itself=True) else "the address is the host's own or next to it"
+    if hosts.has_address(address):
+        return None
+    if not address.is_global:
+        return "the address is not public, and not listed"
+    return None if by_name or gate.is_open else "the address is not listed"
+
+
+def _is_near(address: Address) -> bool:
+    """Tell whether an address is one of this machine, or of what only its neighbours reach."""
+    if address in _TRANSLATED:
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        return _is_near(inner) or not inner.is_global
+    special = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
+    embedding = any(address in network for network in _EMBEDDING)
+    broadcast = address == ipaddress.ip_address("255.255.255.255") or address in ipaddress.ip_network("0.0.0.0/8")
+    return special or embedding or broadcast or address in _METADATA or _is_own(address)
+
+
+def _is_own(address: Address) -> bool:
+    """Tell whether this machine has the address: only to those can a socket be bound."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True

@@ -118,7 +118,7 @@ def create_by_compose(client: APIClient, name: str, model: Mapping[str, Any]) ->
 
 def copy_files(client: APIClient, container: str, copies: Sequence[CopiedFiles]) -> None:
     """Copy files of the task into a container that was not started yet."""
-    files = ContainerFiles(client, container, None)
+    files = ContainerFiles(client, container)
     for each in copies:
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:

@@ -47,7 +47,7 @@ class ComposeEnvironment(DockerEnvironment):
 
     def files_of(self, service: str) -> ServiceContainer:
         """See :class:`~pytest_evocode.environments.services.ServicesEnvironment`."""
-        return ServiceContainer(self._client, self._container_of(service), None)
+        return ServiceContainer(self._client, self._container_of(service))
 
     def service_states(self) -> Mapping[str, Mapping[str, Any]]:
         """See :class:`~pytest_evocode.environments.services.ServicesEnvironment`."""
