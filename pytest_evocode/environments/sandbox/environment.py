@@ -81,9 +81,8 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         try:
             if self._fill is not None:
                 self._fill(self.layers.top)
-            limits = self._settings.limits
             self._launcher = self._settings.launchers.acquire(
-                processes=limits.processes, memory=self._memory, cpus=self._cpus
+                processes=self._settings.limits.processes, memory=self._memory, cpus=self._cpus
             )
             self._notes.open(self._launcher.cgroup)
             self._pidfd = self._launch()
