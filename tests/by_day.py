@@ -4,8 +4,10 @@
 - ``matrix``: all parameter sets of a function but the first; with a parameter's name, as in ``matrix("attack")``, all
   but the first with each of its values.
 - ``guards("trial")``: where no change reaches this package, all tests of a module but the first.
+- ``turns(3)``: where neither the file nor the package that its folder is named for has changed, two of three functions.
+  Whose turn it is, the commit chooses.
 
-Of the last two, one more of each folder is run, which the commit chooses.
+Of ``matrix`` and ``guards`` one more of each folder is run, which the commit chooses, too.
 
 ``--night`` leaves nothing out, and neither does a session that names its tests, by ``::`` or ``--lf``. Before a commit
 ``--changed`` runs the tests of packages that have changed since the last one, and test files that have changed.
@@ -19,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -58,7 +61,7 @@ class Changes:
     def own(self, test: PurePath) -> bool:
         """Return whether the test file has changed, or the package that its folder is named for."""
         packages = {PurePath(PurePath(path).parts[1]).stem for path in self.files if path.startswith(f"{_PACKAGE}/")}
-        return str(test) in self.files or not packages.isdisjoint(test.parts[1:2])
+        return not self.since or str(test) in self.files or not packages.isdisjoint(test.parts[1:2])
 
     def __str__(self) -> str:
         by = f"by commit {self.commit[:10] or 'none'}"
@@ -130,14 +133,20 @@ def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path
     left: dict[pytest.Item, str] = {}
     seen: defaultdict[object, list[object]] = defaultdict(list)
     folders: defaultdict[Path, list[pytest.Item]] = defaultdict(list)
+    reach, own = cache(changes.reach), cache(changes.own)  # Files have many tests, and days many changes.
     for item in items:
         guards, matrix = item.get_closest_marker("guards"), item.get_closest_marker("matrix")
         callspec: Any = getattr(item, "callspec", None)
+        test = item.path.relative_to(root)
         group: object
         if item.get_closest_marker("nightly"):
             left[item] = "nightly tests"
             continue
-        if guards and not changes.reach(guards.args[0], item.path.relative_to(root)):
+        turns = item.get_closest_marker("turns")
+        if turns and not own(test) and not _has_its_turn(item, turns.args[0], changes.commit):
+            left[item] = "tests of other turns"
+            continue
+        if guards and not reach(guards.args[0], test):
             group, value, reason = item.path, None, "tests of what did not change"
         elif matrix and callspec:
             group, reason = item.nodeid.partition("[")[0], "parameter sets"
@@ -152,6 +161,11 @@ def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path
         digests = {sha256(f"{changes.commit} {item.nodeid}".encode()).digest(): item for item in folder}
         del left[digests[min(digests)]]
     return left
+
+
+def _has_its_turn(item: pytest.Item, number: int, commit: str) -> bool:
+    function = item.nodeid.partition("[")[0]
+    return int(sha256(f"{function} {commit}".encode()).hexdigest(), 16) % number == 0
 
 
 def changes(root: Path, since: str = "") -> Changes:

@@ -27,7 +27,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.pluginmanager.register(ByDay(config), "by-day")
 """
-INI = "[pytest]\nmarkers = nightly\n  matrix\n  guards\naddopts = -p no:cacheprovider\n"
+INI = "[pytest]\nmarkers = nightly\n  matrix\n  guards\n  turns\naddopts = -p no:cacheprovider\n"
 TESTS = """
 import pytest
 
@@ -128,6 +128,28 @@ def test_every_parameter_set_has_its_day(
         days.append(ran(pytester, "-k", "test_kinds"))
     assert {len(day) for day in days} == {2}
     assert {kind for day in days for kind in day} == {"test_kinds[a]", "test_kinds[b]", "test_kinds[c]"}
+
+
+TURNS = "import pytest\npytestmark = [pytest.mark.turns(3), pytest.mark.parametrize('n', range(2))]\n"
+TURNS += "".join(f"def test_{letter}(n): ...\n" for letter in "abcdefg")
+
+
+def test_of_functions_that_take_turns_each_has_its_day_with_all_its_parameter_sets(
+    repository: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(repository, "tests/trial/test_x.py", TURNS)
+    assert len(ran(pytester, "--night")) == 14
+    days = []
+    for commit in "4567":
+        monkeypatch.setattr(by_day, "changes", lambda root, since, commit=commit: Changes(commit, "since", [], []))
+        days.append(ran(pytester))
+    assert {name for day in days for name in day} == {f"test_{letter}[{n}]" for letter in "abcdefg" for n in (0, 1)}
+    assert 0.15 < sum(map(len, days)) / len(days) / 14 < 0.5
+    assert all(day == [f"{name.partition('[')[0]}[{n}]" for name in day[::2] for n in (0, 1)] for day in days)
+    for path in ("tests/trial/test_x.py", "pytest_evocode/trial/other.py"):
+        changed = Changes("1", "since", [path], [])
+        monkeypatch.setattr(by_day, "changes", lambda root, since, changed=changed: changed)
+        assert len(ran(pytester)) == len(ran(pytester, "--changed")) == 14
 
 
 def test_workers_choose_what_one_process_does(repository: Path, pytester: pytest.Pytester) -> None:

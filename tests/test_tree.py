@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import importlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -129,6 +130,12 @@ def test_functions_are_short() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     for name, module in modules().items():
         assert module.docstring.split("\n")[0].endswith((".", "?", ":")), name
+
+
+@pytest.mark.every_python
+def test_every_module_can_be_imported() -> None:
+    for name in modules():
+        importlib.import_module(name)
 
 
 def test_every_public_name_can_be_imported() -> None:

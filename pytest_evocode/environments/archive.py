@@ -55,7 +55,7 @@ def pack(
     stream: IO[bytes],
     *,
     writable: bool = False,
-    directories: Sequence[str] = (),
+    directories: Mapping[str, int] = MappingProxyType({}),
     files: Mapping[str, bytes] = MappingProxyType({}),
     present: Container[str] = (),
 ) -> None:
@@ -68,17 +68,17 @@ def pack(
         target: Absolute path of a directory.
         stream: The file to write to.
         writable: Let every user write the members and the target.
-        directories: Absolute paths of more directories, which every user may write.
+        directories: The modes of more directories, by absolute path.
         files: The contents of more files, by absolute path.
         present: Relative paths of directories that get no entry, ``.`` for the target. Unpacking an entry of a
             directory that exists would change its owner and mode.
     """
     prefix = PurePosixPath(target.lstrip("/"))
     with tarfile.open(fileobj=stream, mode="w|") as archive:
-        add_directories(archive, directories, mode=0o777)
+        add_directories(archive, directories)
         add_files(archive, files)
         if "." not in present and target not in directories:
-            add_directories(archive, [target], mode=0o777 if writable else 0o755)
+            add_directories(archive, {target: 0o777 if writable else 0o755})
         for relative in sorted(members):
             if relative in present:
                 continue
@@ -96,9 +96,9 @@ def pack(
                 archive.addfile(info)
 
 
-def add_directories(archive: tarfile.TarFile, paths: Sequence[str], *, mode: int) -> None:
-    """Add directory entries to a tar that is unpacked at ``/``."""
-    for path in paths:
+def add_directories(archive: tarfile.TarFile, modes: Mapping[str, int]) -> None:
+    """Add directories of some modes, by absolute path, to a tar that is unpacked at ``/``."""
+    for path, mode in modes.items():
         info = tarfile.TarInfo(path.lstrip("/"))
         info.type = tarfile.DIRTYPE
         info.mode = mode

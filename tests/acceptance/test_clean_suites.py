@@ -143,8 +143,18 @@ def test_a_suite_finds_what_its_reference_changes_and_nothing_else(
     (failed,) = session.record("whole", "same").rounds
     assert failed.verdict is not None
     assert any("the suite passes in all of the agent's system" in flag for flag in failed.verdict.flags)
-    strict = run_tasks("tasks/a", "--evocode-agent=same", "--evocode-strict", "--evocode-fail-under=0", env=env)
-    assert [(each.outcome, each.verdict and each.verdict.trusts) for each in strict.record("a", "same").rounds] == [
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.nightly  # By day tests/integrity/test_shadowing.py has a strict session.
+def test_in_a_strict_session_a_suite_finds_nothing_outside_of_the_workdir(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester, env: str
+) -> None:
+    pytester.makeconftest(AGENTS)
+    solve = "mkdir -p /var/lib/shop; echo row > /var/lib/shop/rows; echo own > mine"
+    write_task("a", 2, solve={1: solve}, test=dict.fromkeys((1, 2), f"({ALL_THERE}) || {FAIL}"))
+    session = run_tasks("tasks", "--evocode-agent=same", "--evocode-strict", "--evocode-fail-under=0", env=env)
+    assert [(each.outcome, each.verdict and each.verdict.trusts) for each in session.record("a", "same").rounds] == [
         ("failed", ()),
         ("failed", ()),
     ]
@@ -161,11 +171,9 @@ def test_in_place_every_verdict_trusts_the_agents_system(
     assert (round_.outcome, round_.verdict.rests_on, round_.verdict.trusts) == ("passed", "in-place", ("/",))
     session.has("evocode: verify in-place: every test.sh runs where the agent works, and trusts the agent's system")
     session.has("*100.0[*]*")
-    write_task("b", 1, solve={1: "true"}, test={1: f"[ -e /opt/own/x ] && {PASS} || {FAIL}"})
-    session = run_tasks("tasks/b", "--evocode-agent=own")
-    assert session.record("b", "own").rounds[0].outcome == "failed"
 
 
+@pytest.mark.nightly  # By day they work in a directory of their own.
 def test_agents_may_work_in_the_root_of_the_system(
     write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 
 EXPLOSIVE = "raise RuntimeError('imported on the host')"
 HOSTILE = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 NO_NETWORK = 'environment.network_mode = "no-network"'
 AGENT = """
@@ -166,6 +166,7 @@ def test_an_engine_that_goes_away_is_an_error_with_its_cause_and_loses_no_verdic
 
 
 @pytest.mark.docker
+@pytest.mark.nightly  # By day tests/environments/test_docker_hanging_calls.py has it, without a session.
 def test_a_container_that_the_engine_does_not_delete_is_named_and_stops_no_session(
     write_task: WriteTask, run_tasks: RunTasks, wire: FakeEngine
 ) -> None:

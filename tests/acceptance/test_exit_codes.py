@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 
 

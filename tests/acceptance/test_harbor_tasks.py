@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 
 def single(root: Path, name: str, toml: str = "", **files: str) -> Path:
     """Write a task without steps, whose suite passes."""
@@ -68,6 +70,7 @@ def test_a_name_with_spaces_is_played_recorded_and_reported(write_task: WriteTas
         (("-o", "evocode_reward_key=style"), {"failed": 1}),
     ],
 )
+@pytest.mark.matrix
 def test_the_session_names_the_reward_that_decides(
     write_task: WriteTask, run_tasks: RunTasks, arguments: tuple[str, ...], outcomes: dict[str, int]
 ) -> None:

@@ -14,7 +14,7 @@ from tests.acceptance.tasks import DOCKERFILE, WriteTask
 from tests.model_scripts import Run, Use
 from tests.model_server import ModelServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("model_sdks", "mcp_sdk")]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("model_sdks", "mcp_sdk")]
 
 GPT = "openai/gpt-5"
 SERVER = (Path(__file__).parent / "tool_server.py").read_text()
@@ -131,7 +131,7 @@ def test_a_server_that_was_never_there_is_an_error(write_task: WriteTask, run_ta
 
 
 @IN_BOTH
-@pytest.mark.matrix
+@pytest.mark.nightly  # By day test_servers_outside.py has one over HTTP.
 def test_a_server_over_http_is_reached_from_the_container_with_its_headers(
     write_task: WriteTask, run_tasks: RunTasks, env: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 #: What the two attempts at each task fail. The suites of a want the lines of all rounds so far, those of b their own.
 FAILS = {"a": [{2}, {3}], "b": [{3}, {1, 2}]}
 WORKERS = pytest.mark.parametrize("workers", ["", pytest.param("-n2", marks=pytest.mark.slow)])

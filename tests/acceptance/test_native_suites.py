@@ -167,6 +167,7 @@ def test_wrong_markers_are_errors_of_the_collection(write_task: WriteTask, run_t
     assert not (session.results / "a").exists()
 
 
+@pytest.mark.nightly  # By day tests/verifier/test_native_faults.py and test_toolbox.py have the messages.
 def test_a_broken_suite_is_nobodys_failure_and_an_image_without_python_an_error_before_any_turn(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

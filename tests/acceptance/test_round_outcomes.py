@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 #: A solution of round 2 that does its own work and undoes that of round 1.
 BREAKS_ROUND_1 = "sed -i /line-1/d log.txt; echo line-2 >> log.txt"

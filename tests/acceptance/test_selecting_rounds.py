@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.every_python
+pytestmark = pytest.mark.turns(2)
 
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 
@@ -65,6 +65,7 @@ def test_a_deselected_round_comes_back_only_when_a_later_one_needs_it(
     assert collected(session) == ["a 1", "a 2", "a 3", "b 1", "b 2"]
 
 
+@pytest.mark.every_python  # It depends on a plugin of pytest's own.
 def test_last_failed_brings_predecessors_along_and_failed_first_keeps_rounds_in_order(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -77,6 +78,7 @@ def test_last_failed_brings_predecessors_along_and_failed_first_keeps_rounds_in_
     assert session.outcomes["failed"] == 1
 
 
+@pytest.mark.every_python  # It depends on a plugin of pytest's own.
 def test_stepwise_goes_on_from_the_start_of_the_failed_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     task = write_task("b", 3, test={2: FAILS})
@@ -115,6 +117,7 @@ def test_a_name_that_no_round_has_is_answered_with_those_there_are(write_task: W
     assert "tasks/a/task.toml has the rounds round-1, round-2, each for oracle" in session.text
 
 
+@pytest.mark.every_python
 def test_the_order_of_another_plugin_cannot_split_an_attempt(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

@@ -133,7 +133,15 @@ def run_all_kinds(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
     verdicts = [round_.verdict for round_ in session.record("mixed").rounds]
     assert [verdict and verdict.rests_on for verdict in verdicts] == ["clean"] * 3
     assert (session.attempt("separate") / "steps/round-1/artifacts/pub").read_text() == "pub\n"
-    write_named_image(write_task)
+
+
+@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.nightly  # By day tests/tasks/test_suite_environments.py has what an image of the verifier's brings.
+def test_an_agent_that_does_nothing_fails_and_an_image_without_tests_is_told(
+    write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    for write in (write_separate, write_mixed, write_own_image, write_collecting, write_named_image):
+        write(write_task)
     nothing = run_tasks("tasks", agent="nop", env=env)
     assert nothing.outcomes == {"failed": 6, "errors": 1}
     (told,) = nothing.record("named-image", "nop").rounds
@@ -196,6 +204,7 @@ NO_HARM = """
 """
 
 
+@pytest.mark.nightly  # By day tests/environments/test_artifact_archives.py has what could do harm.
 def test_hostile_artifacts_bring_nothing_but_files(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

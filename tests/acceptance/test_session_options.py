@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 PASS = "echo 1 > /logs/verifier/reward.txt"
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 SPENDING_AGENT = """
     from pytest_evocode.agents import RoundTranscript
     from pytest_evocode.trajectories.atif import AgentInfo, Step, StepMetrics, ToolCall, Trajectory

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteNative, WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 ROUND_2 = "tasks/a/task.toml::oracle::round-2"
 TESTS = """import pytest
 

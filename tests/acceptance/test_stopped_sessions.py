@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 Process = tuple[int, str]
 """A process id and when the process started, which together name it for good."""
@@ -95,13 +96,17 @@ class Running:
             )
         self.seen: set[Process] = set()
 
-    def wait_for_sleep(self, seconds: int) -> None:
-        """Wait until a script of the task sleeps for that many seconds, and remember all processes."""
+    def wait_for_sleep(self, seconds: int, *, anywhere: bool = False) -> None:
+        """Wait until a script of the task sleeps for that many seconds, and remember all processes.
+
+        With ``anywhere`` it may be a process of an engine's.
+        """
 
         def sleeps() -> bool:
             assert self.process.poll() is None, self.output.read_text()
             self.seen = descendants(self.process.pid)
-            return any(command_of(process) == f"sleep {seconds}" for process in self.seen)
+            found = descendants(1) if anywhere else self.seen
+            return any(command_of(process) == f"sleep {seconds}" for process in found)
 
         wait_until(sleeps, f"sleep {seconds}")
 
@@ -191,6 +196,81 @@ def test_a_signal_ends_a_session_which_keeps_what_it_recorded_and_leaves_nothing
     assert not list(results.glob("a/**/result.json"))
     said = "stopped by SIGTERM" if number == signal.SIGTERM else "continue with --evocode-resume="
     assert said in session.text()
+
+
+_SECONDS = 43210000 + os.getpid()
+#: What a task and a conftest.py have for a session to be in a phase while a process sleeps for that long, or while the
+#: session itself does, which then says "now".
+PHASES: dict[str, tuple[dict[str, Any], str]] = {
+    "collection": ({}, "def pytest_collection_modifyitems(): now()"),
+    "image": ({"dockerfile": f"{DOCKERFILE}RUN sleep {_SECONDS}\n"}, ""),
+    "turn": ({"solve": {2: f"sleep {_SECONDS}"}}, ""),
+    "suite": ({"test": {2: f"sleep {_SECONDS}"}}, ""),
+    "writing": ({}, "@pytest.hookimpl(tryfirst=True)\ndef pytest_sessionfinish(): now()"),
+    "clean-up": ({}, "def pytest_unconfigure(): now()"),
+}
+NOW = """
+import sys, time, pytest
+
+def now():
+    sys.__stderr__.write("now\\n")
+    sys.__stderr__.flush()
+    begun = time.monotonic()
+    while time.monotonic() < begun + {seconds}:  # A signal ends no sleep, only the session.
+        time.sleep(0.1)
+"""
+ORDERS = {
+    "as GitHub does, and sooner": (signal.SIGINT, signal.SIGTERM),
+    "three of one kind": (signal.SIGTERM, signal.SIGTERM, signal.SIGTERM),
+    "impatient": (signal.SIGINT, signal.SIGINT, signal.SIGINT),
+    "termination, then control-C": (signal.SIGTERM, signal.SIGINT),
+}
+
+
+@pytest.mark.parametrize("engine", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.matrix
+def test_more_signals_change_nothing_of_how_a_session_ends(
+    pytester: pytest.Pytester,
+    write_task: WriteTask,
+    cache: Path,
+    start: Callable[..., Running],
+    phase: str,
+    order: str,
+    engine: str,
+) -> None:
+    task, hook = PHASES[phase]
+    write_task("a", 3, **task)
+    ends_by_itself = phase in ("writing", "clean-up")
+    pytester.makeconftest(NOW.format(seconds=3 if ends_by_itself else HANGS) + hook)
+    session = start(f"--evocode-env={engine}", "-v", "--junit-xml=junit.xml", "tasks")
+    if hook:
+        wait_until(lambda: "now\n" in session.text(), phase)
+    else:
+        session.wait_for_sleep(_SECONDS, anywhere=engine == "docker")
+        wait_until(lambda: phase == "image" or "round-1 PASSED" in session.text(), "the first report")
+    first, *others = ORDERS[order]
+    session.process.send_signal(first)
+    for number in others:
+        time.sleep(0.3)
+        session.process.send_signal(number)
+    expected = pytest.ExitCode.INTERRUPTED if first == signal.SIGINT else 128 + first
+    assert session.process.wait(HANGS) == (pytest.ExitCode.OK if ends_by_itself else expected)
+    assert "Traceback" not in session.text()
+    if engine == "sandbox":
+        assert session.left() == {}
+        assert sandboxes_left(cache) == []
+    tests = ElementTree.parse(pytester.path / "junit.xml").findall(".//testcase")
+    if phase == "collection":
+        return  # No run has begun.
+    (path,) = (pytester.path / "evocode-results/runs").iterdir()
+    run = RunRecord.model_validate_json(path.read_text())
+    if ends_by_itself:
+        assert (len(tests), run.exit_status) == (3, 0)
+    elif phase in ("turn", "suite"):
+        assert (len(tests), run.exit_status) == (1, expected)
+        assert "continue with --evocode-resume=" in session.text()
 
 
 @pytest.mark.parametrize(("number", "place"), [(signal.SIGTERM, "solve"), (signal.SIGINT, "test")])

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 REWARD = """echo '{"reward": 1, "style": 0.5}' > /logs/verifier/reward.json"""
 SUITES = {
     1: f"""{REWARD}; mkdir /logs/verifier/judge; echo said > /logs/verifier/judge/transcript.txt

@@ -52,7 +52,7 @@ def warm(run_tasks: RunTasks, *arguments: str) -> Session:
 def test_what_is_selected_and_not_there_is_made_once_and_later_runs_find_all_of_it(
     write_task: WriteTask, write_native: WriteNative, run_tasks: RunTasks, played: list[str]
 ) -> None:
-    task = write_task("a", 2)
+    write_task("a", 2)
     write_native("b", 1)
     images = warm(run_tasks, "-k", "image")
     assert images.outcomes == {"passed": 2, "deselected": 2}
@@ -69,6 +69,15 @@ def test_what_is_selected_and_not_there_is_made_once_and_later_runs_find_all_of_
     again.has("tasks/a/task.toml::warm::image PASSED (was there)*", "evocode: all is there, *")
     session = run_tasks("tasks/a/task.toml::oracle::round-2", replay=False)
     assert (session.outcomes, played) == ({"passed": 1, "skipped": 1}, ["a round-2"])
+
+
+@pytest.mark.nightly  # By day tests/tasks has what is a change of a suite.
+def test_what_is_there_is_made_again_for_another_suite_and_where_that_is_asked_for(
+    write_task: WriteTask, write_native: WriteNative, run_tasks: RunTasks, played: list[str]
+) -> None:
+    task = write_task("a", 2)
+    write_native("b", 1)
+    assert warm(run_tasks).outcomes == {"passed": 4}
     played.clear()
     with (task / "steps/round-2/tests/test.sh").open("a") as file:
         file.write("# Another suite may need other packages.\n")

@@ -14,6 +14,8 @@ from tests.inner_sessions import UNUSED
 if TYPE_CHECKING:
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 
 API = Path(__file__).parents[2] / "docs/api.md"
 HEAVY = ("pydantic", "docker", "click", "filelock", "platformdirs", "requests", "tomli", "dockerfile_parse", "xdist")

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.every_python
-
 
 def outcomes_by_node_id(session: Session) -> dict[str, str]:
     """The outcome of every test that ``--json-report`` has."""
@@ -39,7 +37,7 @@ def test_a_session_with_workers_is_what_it_is_without(
     write_task("c", 1)
     write_task("broken", 1, toml="no toml")
     pytester.makepyfile(test_plain="def test_good(): pass\ndef test_bad(): assert 0\ndef test_other(): pass")
-    arguments = ("-v", "--json-report", "--evocode-attempts=2", ".")
+    arguments = ("-v", "--json-report", ".")
     alone = run_tasks(*arguments)
     outcomes, run = outcomes_by_node_id(alone), alone.run
     shutil.rmtree(alone.results)
@@ -51,7 +49,7 @@ def test_a_session_with_workers_is_what_it_is_without(
     assert {**shared.run.scores["oracle"], "seconds": 0} == {**run.scores["oracle"], "seconds": 0}
     # All write into one run.
     assert len(list((shared.results / "runs").iterdir())) == 1
-    assert len(shared.run.attempts) == len(run.attempts) == 6
+    assert len(shared.run.attempts) == len(run.attempts) == 3
     assert shared.record("c").rounds[0].passed
     # Attempts are shared out, each to one.
     workers = workers_by_attempt(shared)
@@ -87,6 +85,7 @@ def test_an_attempt_stays_on_one_worker_whatever_dist_says(
 
 
 @pytest.mark.slow
+@pytest.mark.every_python
 def test_workers_play_the_rounds_before_a_selected_one_and_a_wanted_score_decides_the_status(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

@@ -13,6 +13,8 @@ import pytest
 from pytest_evocode.checks.attacks import ATTACKS
 from pytest_evocode.checks.generic_cheats import GENERIC, Visible, examples_in, stub_of
 
+pytestmark = pytest.mark.turns(2)
+
 INSTRUCTION = """Write `/app/ledger.py`. `python3 /app/ledger.py balance sample.journal` must print exactly
 
 ```

@@ -10,7 +10,7 @@ from pytest_evocode.checks.attacks import ATTACKS
 from tests.acceptance.tasks import task_writer
 from tests.cli.conftest import Evocode
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 #: Looks at nothing that was asked for, and believes each of these commands.
 CARELESS = """
@@ -38,16 +38,18 @@ def test_attacks_that_pass_a_careless_suite_are_named(evocode: Evocode, tmp_path
     assert passes == {"shadowed-pytest", "shadowed-modules", "fake-programs", "local-bin-env", "customized-python"}
 
 
-def test_a_sound_suite_is_passed_by_none_and_a_task_that_cannot_be_played_is_told(
-    evocode: Evocode, tmp_path: Path
-) -> None:
+@pytest.mark.nightly  # By day tests/integrity has suites that no attack passes.
+def test_a_sound_suite_is_passed_by_none(evocode: Evocode, tmp_path: Path) -> None:
     write = task_writer(tmp_path)
     write("sound", 2, workdir={2: {"setup.sh": "grep -x line-1 log.txt"}})  # What the solution of round-1 leaves.
-    write("broken", 1, solve={1: "exit 3"})
     sound = evocode("harden", "tasks/sound/task.toml", "--env=sandbox", "--json")
     assert sound.status == 0, sound.err
     (task,) = sound.json["tasks"]
     assert {attack["name"]: attack["passes"] for attack in task["attacks"]} == {name: [] for name in ATTACKS}
+
+
+def test_a_task_that_cannot_be_played_is_told(evocode: Evocode, tmp_path: Path) -> None:
+    task_writer(tmp_path)("broken", 1, solve={1: "exit 3"})
     broken = evocode("harden", "tasks/broken", "--env=sandbox")
     assert broken.status == 1
     assert "the reference solution ended with exit code 3" in broken.err

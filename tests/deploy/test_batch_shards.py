@@ -20,8 +20,6 @@ pytestmark = pytest.mark.slow
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SHARDS = 3
-#: A second round that takes a while.
-WAITING = "sleep 1\necho line-2 >> log.txt"
 
 
 @pytest.fixture
@@ -115,6 +113,7 @@ def made(cluster: Path) -> list[tuple[str, int]]:
     return sorted((each.record.task, each.record.attempt) for each in found)
 
 
+@pytest.mark.nightly  # By day a shard ends, below, and tests/acceptance/test_shards.py resumes one.
 def test_a_killed_shard_is_submitted_again_and_goes_on_where_it_was(cluster: Path) -> None:
     shutil.rmtree(cluster / "tasks/c")
     killed_and_submitted_again(cluster, shards=2, attempts=1)
@@ -130,13 +129,19 @@ def test_the_merge_of_shards_one_of_which_was_killed_is_that_of_one_run(cluster:
     assert made(cluster) == [(task, number) for task in "abc" for number in (1, 2)]
 
 
-@pytest.mark.nightly
-def test_a_shard_that_ended_is_not_made_again(cluster: Path) -> None:
-    first = run(cluster, "shard.sh", JOB_COMPLETION_INDEX="0")
+def test_a_shard_that_ended_is_not_made_again_and_can_be_merged(cluster: Path) -> None:
+    for name in ("b", "c"):
+        shutil.rmtree(cluster / "tasks" / name)
+    only = {"EVOCODE_SHARDS": "1", "JOB_COMPLETION_INDEX": "0", "attempts": "1"}
+    first = run(cluster, "shard.sh", **only)
     assert first.returncode == 0, first.stdout
-    again = run(cluster, "shard.sh", JOB_COMPLETION_INDEX="0")
+    again = run(cluster, "shard.sh", **only)
     assert again.returncode == 0, again.stdout
     assert "nothing to go" in again.stdout
+    merged = run(cluster, "merge.sh", **only)
+    assert merged.returncode == 0, merged.stderr
+    assert "nothing is missing" in merged.stdout
+    assert made(cluster) == [("a", 1)]
 
 
 def test_a_shard_without_a_number_says_what_it_needs(cluster: Path) -> None:

@@ -14,7 +14,7 @@ from pytest_evocode.environments.docker.agent_images import AgentImage, agent_im
 from pytest_evocode.environments.docker.engine import DockerEngine, connect
 from pytest_evocode.tasks import Task
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.turns(2), pytest.mark.docker]
 
 
 def test_an_agents_image_is_listed_with_its_size_and_removed_once_nothing_uses_it(plain_task: Task) -> None:

@@ -21,6 +21,8 @@ from pytest_evocode.environments.sandbox.leftovers import claim, state_parents
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
 
+pytestmark = pytest.mark.turns(2)
+
 TOOL = Installation("tool@1.0", "head -c 3000000 /dev/zero >/opt/tool")
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.environments.conftest import MakeTask
 
-pytestmark = pytest.mark.docker  # For its command line.
+pytestmark = [pytest.mark.turns(2), pytest.mark.docker]  # For its command line.
 
 REFUSED = [
     ("volumes: ['/:/host']", "is outside of"),

@@ -131,6 +131,7 @@ def running(docker: DockerEngine, task: Task) -> Iterator[ComposeEnvironment]:
     environment.stop()
 
 
+@pytest.mark.nightly  # By day tests/acceptance/test_compose_tasks.py has a service that suites and agents reach.
 def test_services_are_reached_by_their_names_and_tell_how_they_are(running: ComposeEnvironment) -> None:
     assert call(running, "PUT", "http://db/data/a", "1") == "stored"
     assert call(running, "GET", "http://db/data/a") == "1"

@@ -13,7 +13,7 @@ from pytest_evocode.environments import Environment
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 #: Files, directories and a link in /srv.
 WITH_FILES = """\
 FROM python:3.11-slim-bookworm
@@ -294,6 +294,7 @@ def test_links_above_exact_paths_lead_nowhere(with_files: Environment) -> None:
         assert fork.exec("find /srv/dir | sort").output.split() == ["/srv/dir", "/srv/dir/sub"]
 
 
+@pytest.mark.nightly  # By day single ones come along, above.
 def test_thousands_of_exact_paths_come_along(with_files: Environment) -> None:
     made = with_files.exec(
         "mkdir /opt/new; cd /opt/new; mkdir $(printf 'd%d ' $(seq 1000)); for i in d*; do echo ${i#d} > $i/f; done;"

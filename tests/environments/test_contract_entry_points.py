@@ -12,6 +12,7 @@ from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, MakeTask
 
 pytestmark = [
+    pytest.mark.turns(2),
     pytest.mark.parametrize("engine", ENGINES, indirect=True),
     pytest.mark.matrix,
 ]

@@ -17,7 +17,7 @@ from pytest_evocode.errors import UnreadableFile
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 ODD_NAME = "Übung mit 'Anführung' & $dollar\n日本.txt"
 

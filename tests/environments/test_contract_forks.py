@@ -19,7 +19,7 @@ from pytest_evocode.tasks import Network, Task
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
 from tests.environments.test_contract_programs import WAIT, bash, opened, processes
 
-pytestmark = [pytest.mark.slow, pytest.mark.matrix]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.matrix]
 
 BOMB = "bomb() { bomb | bomb & }; bomb; "
 FULL = """
@@ -67,6 +67,7 @@ def works(environment: ProgramEnvironment) -> bool:
     return processes(environment) == [] and (result.exit_code, result.stdout) == (0, b"as ever\n")
 
 
+@pytest.mark.nightly  # By day test_contract_limits.py has a fork bomb.
 def test_a_fork_bomb_ends_with_the_run_that_waits_for_it(small: ProgramEnvironment) -> None:
     result = small.run_program(bash(f"{BOMB} sleep 300"), timeout=2, limit=2**16)
     assert result.exit_code != 0

@@ -17,7 +17,7 @@ from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import MakeTask
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 USER = "FROM python:3.11-slim-bookworm\nWORKDIR /app\nUSER nobody\n"
 

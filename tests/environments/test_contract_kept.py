@@ -21,7 +21,7 @@ from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, start_engine
 from tests.terminals import HANGS, Person
 
-pytestmark = [pytest.mark.slow, pytest.mark.matrix]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.matrix]
 
 ROOT = Path(__file__).parents[2]
 SESSION = """
@@ -31,14 +31,14 @@ from pytest_evocode.environments import Command
 from pytest_evocode.tasks import load_task
 from tests.environments.conftest import start_engine
 
-kind, task, name, network = sys.argv[1:]
+kind, task, name, network, only = sys.argv[1:]
 engine = start_engine(kind)
 environment = engine.create(load_task(Path(task)), env={"WHO": "task"}, network=network)
 environment.start()
 environment.exec("echo by the agent > /app/work; rm /app/from-image; touch /usr/bin/changed")
 snapshot = environment.snapshot()
 environment.exec("echo later > /app/work")
-fork = environment.fork(snapshot, network=network)
+fork = environment.fork(snapshot, network=network, only=only.split() or None)
 fork.start()
 fork.make_directories(["/tests"])
 fork.exec("echo by the suite > /tests/note; sleep 300 >/dev/null 2>&1 &")
@@ -99,9 +99,9 @@ def keep(kind: str, plain_task: Task) -> Iterator[Keep]:
     """Has a session keep a fork."""
     made: list[Kept] = []
 
-    def session(network: str = "no-network") -> Kept:
+    def session(network: str = "no-network", only: str = "") -> Kept:
         name = f"kept-by-{os.getpid()}-{len(made)}"
-        argv = [sys.executable, "-c", SESSION, kind, str(plain_task.directory), name, network]
+        argv = [sys.executable, "-c", SESSION, kind, str(plain_task.directory), name, network, only]
         done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=HANGS, check=False)
         assert done.returncode == 0, done.stderr
         made.append(Kept(name, done.stdout.strip()))
@@ -117,6 +117,11 @@ def test_a_kept_fork_is_entered_as_the_suite_left_it(keep: Keep) -> None:
     assert keep().shell(script) == "by the agent\nby the suite\ndeleted\n/usr/bin/changed\n"
 
 
+def test_a_kept_fork_with_only_some_paths_has_them_and_else_the_image(keep: Keep) -> None:
+    script = "cat /app/work /tests/note; test -e /app/from-image || test -e /usr/bin/changed || echo neither"
+    assert keep(only="/app").shell(script) == "by the agent\nby the suite\nneither\n"
+
+
 def test_it_has_the_commands_user_directory_and_variables_without_secrets(keep: Keep) -> None:
     kept = keep()
     assert "a secret" not in kept.line
@@ -130,6 +135,7 @@ def test_nothing_runs_there_any_more(keep: Keep) -> None:
     assert keep().shell("cat /proc/[0-9]*/comm | grep -c sleep") == "0\n"
 
 
+@pytest.mark.nightly  # By day forks are entered once, above.
 def test_what_is_changed_there_is_found_again(keep: Keep) -> None:
     kept = keep()
     kept.shell("echo mine > /tests/added")

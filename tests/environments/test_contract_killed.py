@@ -19,7 +19,7 @@ from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 KILLED = "killed from outside"
 LONG = "sleep 600"

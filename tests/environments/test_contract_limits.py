@@ -19,7 +19,7 @@ from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import MakeTask
 
-pytestmark = [pytest.mark.slow, pytest.mark.matrix]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.matrix]
 
 LIMITS = ResourceLimits(processes=60)
 #: More processes than the limit, but a fixed number: a bomb would be quicker than who counts on a busy machine.

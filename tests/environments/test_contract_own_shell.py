@@ -13,7 +13,7 @@ from pytest_evocode.environments.own_shell import SHELL, mendable
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 BASH = "rm -f /usr/bin/bash /bin/bash"
 # All of `rm -rf /` that matters here: each other file of /usr would take a sandbox a millisecond.
@@ -121,6 +121,7 @@ def test_users_other_than_root_get_the_shell_as_well(make_task: MakeTask, make_e
 
 
 @pytest.mark.parametrize("breaking", [BASH, BROKEN["loader"][0], ALL_FILES], ids=["bash", "loader", "all-files"])
+@pytest.mark.nightly  # By day test_contract_processes.py has deadlines.
 def test_a_turn_without_a_shell_can_run_out_of_time(environment: Environment, breaking: str) -> None:
     with mendable(environment):
         environment.exec(breaking)

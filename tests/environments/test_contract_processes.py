@@ -10,7 +10,7 @@ import pytest
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 PROCESSES = "cd /proc; for p in [0-9]*; do [ $p = 1 ] || [ $p = $$ ] || cat $p/comm 2>/dev/null; done; true"
 # Between its fork and its exec a background process has its shell's name.
@@ -64,6 +64,7 @@ def test_a_deadline_kills_what_earlier_commands_left_running_too(environment: En
     assert processes(environment) == []
 
 
+@pytest.mark.nightly  # By day deadlines come later.
 def test_a_deadline_may_come_while_the_command_is_only_being_started(environment: Environment) -> None:
     for milliseconds in range(8):
         assert environment.exec(["sleep", "300"], timeout=milliseconds / 4000).timed_out
@@ -79,11 +80,13 @@ def test_a_command_that_fights_its_kill_loses(environment: Environment) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # By day a deadline kills a tree of processes, above.
 def test_hundreds_of_processes_are_gone_after_a_deadline(environment: Environment) -> None:
     assert environment.exec("for i in {1..300}; do (sleep 300 &); done; sleep 300", timeout=3).timed_out
     assert processes(environment) == []
 
 
+@pytest.mark.nightly  # By day commands of several threads run, and deadlines are kept one by one.
 def test_four_deadlines_at_once(environment: Environment) -> None:
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: environment.exec(["sleep", "300"], timeout=0.5), range(4)))
@@ -171,6 +174,7 @@ def test_a_commands_process_group_is_its_own(environment: Environment) -> None:
     assert processes(environment) == ["sleep"]
 
 
+@pytest.mark.nightly  # By day one that fights its kill loses, above.
 def test_a_command_that_stops_whoever_comes_to_kill_it_loses(environment: Environment) -> None:
     # It begins when the shell that starts it has gone, which would be stopped, too, and be waited for.
     stop = "while kill -0 $shell; do :; done; while :; do kill -STOP -1; done"

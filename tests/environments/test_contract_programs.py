@@ -12,7 +12,7 @@ import pytest
 
 from pytest_evocode.environments import Command, Environment, Program, ProgramEnvironment
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 WAIT = 60.0  # seconds after which something that should have happened at once has not
 

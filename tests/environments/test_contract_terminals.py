@@ -13,7 +13,7 @@ from pytest_evocode.environments import Command, Environment, InteractiveEnviron
 from tests.environments.test_contract_processes import processes
 from tests.terminals import HANGS, Person
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 SHELL = Command(("bash", "--norc"), env={"PS1": "ready> "})
 PROMPT = "ready> "

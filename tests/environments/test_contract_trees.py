@@ -14,7 +14,7 @@ from pytest_evocode.environments.tree_archives import DirectoryAbove, TreeKeepin
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment
 
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
 ABOVE = (DirectoryAbove("/srv/home", 0, 0, 0o700), DirectoryAbove("/srv/home/.cache", 0, 0, 0o750))
 PLACE = "/srv/home/.cache/tool"

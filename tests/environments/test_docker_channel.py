@@ -15,7 +15,7 @@ from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from tests.environments.conftest import BASE, MakeTask
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.turns(2), pytest.mark.docker]
 
 
 @pytest.fixture

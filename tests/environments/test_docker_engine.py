@@ -23,6 +23,8 @@ from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.content_hash import hash_directory
 from tests.environments.conftest import BASE, MakeTask
 
+pytestmark = pytest.mark.turns(2)
+
 FROM = "FROM python:3.11-slim-bookworm\n"
 
 

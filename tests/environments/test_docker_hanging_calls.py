@@ -26,7 +26,7 @@ from tests.environments.fake_engine import FakeEngine, fake_engine
 from tests.terminals import HANGS
 
 # The SDK does not close a socket that could not be connected.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [pytest.mark.turns(2), pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
 
 STUCK = "0123456789ab" * 5 + "cdef"
 DEAD = replace(Owner.this(), started=1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments.docker.engine import DockerEngine
     from tests.environments.conftest import MakeTask
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.turns(2), pytest.mark.docker]
 
 LISTING = (
     "cd / && find app srv -printf '%p %y %m %U:%G %s %l\\n' | sort;"

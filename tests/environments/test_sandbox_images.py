@@ -18,7 +18,7 @@ from pytest_evocode.errors import BuildError
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeTask
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 FROM = "FROM python:3.11-slim-bookworm\n"
 Build = Callable[..., Environment]

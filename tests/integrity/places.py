@@ -109,8 +109,8 @@ def in_all_places(
     """Parametrise a test with ``attack`` and ``place``: each attack in every place that it is about.
 
     What defeats most attacks is the same code in both environments, with root and without, and wherever the suite runs:
-    by day the first ``by_day`` are played, each in its first place. In the modes ``also`` only the first attack is
-    played without root.
+    by day the first ``by_day`` are played, each in its first place; none where other tests of the day have the same. In
+    the modes ``also`` only the first attack is played without root.
     """
     modes, also = tuple(modes), tuple(also)
     cases = []

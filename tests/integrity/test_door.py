@@ -247,7 +247,8 @@ def test_a_program_gains_nothing_by_the_door(attack: Attack, place: Place, play:
     assert played.secrets == []
 
 
-@in_all_places(BREAKING, SEPARATE)
+# By day tests/verifier/test_door_protocol.py has requests that break it.
+@in_all_places(BREAKING, SEPARATE, by_day=0)
 def test_a_program_that_breaks_its_workspace_gains_nothing(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:

@@ -124,6 +124,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.matrix
 def test_the_devices_of_the_host_stay_as_they_are(place: Place, play: Play, honest: Honest) -> None:
     attack = Attack("devices", DEVICES)
     before = _devices()
@@ -191,6 +192,7 @@ END
     [("127.0.0.1", ""), ("0.0.0.0", 'environment.network_mode = "no-network"')],
     ids=["loopback", "no-network"],
 )
+@pytest.mark.matrix("address")
 def test_no_service_of_the_host_is_reached(place: Place, address: str, toml: str, play: Play, honest: Honest) -> None:
     with _service(address) as (port, got):
         attack = Attack("service", KNOCK.replace("PORT", str(port)), toml=toml)

@@ -67,7 +67,8 @@ def test_what_an_agent_leaves_for_pytest_is_not_found(attack: Attack, place: Pla
     assert played.secrets == []
 
 
-@in_all_places([Attack("planted", PYTEST_FILES + PLANTED, suite="native")], also=SEPARATE)
+# By day test_planting.py has what is planted.
+@in_all_places([Attack("planted", PYTEST_FILES + PLANTED, suite="native")], also=SEPARATE, by_day=0)
 def test_what_an_agent_leaves_where_the_suite_will_be_is_gone(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:
@@ -199,7 +200,8 @@ def test_a_program_under_test_gains_nothing(attack: Attack, place: Place, play: 
     assert played.secrets == []
 
 
-@in_all_places(BREAKING, also=SEPARATE)
+# By day tests/verifier/test_native_faults.py has suites that break.
+@in_all_places(BREAKING, also=SEPARATE, by_day=0)
 def test_a_program_that_breaks_the_suite_gains_nothing(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:

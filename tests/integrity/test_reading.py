@@ -94,6 +94,7 @@ def test_nothing_of_the_suite_is_seen(attack: Attack, place: Place, play: Play, 
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.matrix
 def test_an_agent_that_were_shown_a_secret_would_be_noticed(place: Place, play: Play) -> None:
     """The other tests are worth nothing without this one."""
     shown = Attack("shown", f'echo "{SECRET}word-$ROUND" | tee /var/tmp/kept')

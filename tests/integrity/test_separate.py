@@ -106,7 +106,8 @@ def test_what_got_through_gains_nothing(attack: Attack, place: Place, play: Play
     assert sum(path.stat().st_size for path in played.attempt.rglob("*") if path.is_file()) < 4 * 2**20
 
 
-@in_all_places(CHANGED_TOOLS, also=SEPARATE, modes=())
+# By day what got through is played here, and nothing of the system is there for either.
+@in_all_places(CHANGED_TOOLS, also=SEPARATE, modes=(), by_day=0)
 def test_a_changed_tool_steers_no_suite(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     """It may keep the agent's own program from being run."""
     played, best = play(attack, place), honest(attack, place)

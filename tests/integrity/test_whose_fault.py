@@ -55,6 +55,7 @@ def play_round_2(play: Play, script: str, place: Place, suite: SuiteName) -> str
         pytest.param(SPOILS_REWARDS, "sandbox", "clean", "careless", id="unreadable-reward"),
     ],
 )
+@pytest.mark.matrix("mode")  # By day tests/trial/test_control_runs.py has what decides whose fault it is.
 def test_a_suite_without_a_verdict_that_has_one_without_the_agent_is_a_failed_round(
     play: Play, script: str, env: str, mode: Mode, suite: SuiteName
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_suite_without_a_verdict_that_has_one_without_the_agent_is_a_failed_ro
         pytest.param("touch /app/.wh.", "docker", id="whiteout", marks=pytest.mark.docker),
     ],
 )
+@pytest.mark.matrix
 def test_what_no_snapshot_can_be_taken_of_is_a_failed_round(play: Play, script: str, env: str) -> None:
     cause = play_round_2(play, script, Place(env, "clean"), "careful")
     assert cause.startswith("no snapshot can be taken of what the agent left, and one can of an untouched environment")

@@ -17,7 +17,7 @@ from pytest_evocode.trajectories.file_changes import apply_changes
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
 from tests.trajectories.conftest import Act, sha256
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 Tree = dict[str, tuple[int, bytes] | str]
 """Mode and content of files, targets of symlinks."""

@@ -12,6 +12,8 @@ from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.trajectories.workspace_changes import ChangeLimits, WorkspaceChanges
 from tests.trajectories.conftest import Act, sha256
 
+pytestmark = pytest.mark.turns(2)
+
 
 def names(changes: list[dict[str, Any]]) -> dict[str, str]:
     return {change["path"]: change["kind"] for change in changes}

@@ -21,6 +21,7 @@ ALL_FILES = "rm -rf /etc /home /lib /lib64 /bin /usr/lib/*/lib*.so* /usr/lib64/*
 
 
 @pytest.mark.parametrize("breaking", ["rm -f /usr/bin/bash", "rm -rf /app", ALL_FILES])
+@pytest.mark.matrix
 def test_an_agent_mends_in_round_three_what_it_broke_in_round_two(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], breaking: str
 ) -> None:

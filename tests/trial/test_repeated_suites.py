@@ -49,6 +49,7 @@ def test_the_run_with_the_lowest_reward_counts_with_its_fork_and_its_artifacts(
 
 
 @pytest.mark.parametrize("control_breaks", [True, False])
+@pytest.mark.matrix
 def test_a_suite_that_gives_a_verdict_only_now_and_then_is_as_one_that_gives_none(
     engine: Engine,
     make_task: MakeTask,

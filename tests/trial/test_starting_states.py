@@ -21,6 +21,8 @@ from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
 
+pytestmark = pytest.mark.turns(2)
+
 PASS = "echo 1 > /logs/verifier/reward.txt"
 PLACE = '[metadata.evocode]\nverify_in = "in-place"\n'
 KEPT = TrialOptions(references=True)
@@ -301,6 +303,7 @@ def test_a_secret_that_the_agent_declares_is_in_its_container_and_in_no_state(
 # What agents bring, and endings.
 
 
+@pytest.mark.nightly  # By day tests/environments/test_contract_installations.py has images with what an agent needs.
 def test_what_an_agent_needs_in_its_image_is_there_and_its_states_are_its_own(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted]
 ) -> None:

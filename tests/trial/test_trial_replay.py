@@ -27,7 +27,7 @@ from tests import atif
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 # Its reward is what the workspace has, to the last digit.
 BY_CHANCE = "echo 0.$(cat chance) > /logs/verifier/reward.txt"
@@ -162,6 +162,7 @@ def test_a_turn_that_was_out_of_time_is_so_again(make_task: MakeTask, scripted: 
     assert changes_of(played) == changes_of(recorded)
 
 
+@pytest.mark.nightly  # By day the other replays have what a command left.
 def test_a_command_that_was_killed_is_killed_again_and_services_live_on(
     make_task: MakeTask, scripted: type[Scripted], play: Play
 ) -> None:

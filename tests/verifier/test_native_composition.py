@@ -8,6 +8,8 @@ from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.verifier import SuiteRun
 from tests.verifier.conftest import RunNative
 
+pytestmark = pytest.mark.turns(2)
+
 ROUNDS = ("round-1", "round-2", "round-3")
 FILES = {
     "tests/test_always.py": "def test_shared():\n    pass\n",

@@ -11,7 +11,7 @@ from pytest_evocode.results.records import Verdict
 from pytest_evocode.verifier import SuiteRun
 from tests.verifier.conftest import RunNative
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 GOOD = {"round-1/test_good.py": "def test_good():\n    pass\n"}
 EXIT = "the suite ended with exit code {} and no report of its own in round-1/test_a.py::test_x; its last lines:\n"

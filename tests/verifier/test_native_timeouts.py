@@ -8,7 +8,7 @@ from pytest_evocode.results.records import Verdict
 from pytest_evocode.verifier import SuiteRun
 from tests.verifier.conftest import RunNative
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 TEST_A = "steps/round-1/tests/test_a.py"
 CATCHES_ALL = """

@@ -19,6 +19,8 @@ from pytest_evocode.results.records import Usage
 from tests.result_trees import write_attempt
 from tests.workflows.github_server import GitHub, github
 
+pytestmark = pytest.mark.turns(2)
+
 SCRIPTS = Path(__file__).parents[2] / ".github" / "scripts"
 
 

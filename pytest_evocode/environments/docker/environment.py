@@ -97,12 +97,8 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._start()
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
-        forked = self._part is not None or isinstance(self._image, DockerSnapshot)
-        logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
-        if forked and logs:
-            self.make_directories(logs)  # At once: something may stand in their way.
-        else:
-            self._files.pending = logs
+        is_fork = self._part is not None or isinstance(self._image, DockerSnapshot)
+        self.make_directories([path for path in _LOGS if not (is_fork and self._files.is_directory(path))])
         if not self._network.has_hosts:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 
@@ -216,7 +212,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def _may_be_long(self, command: EngineCommand) -> bool:
         """Tell whether a command may take long where an agent works: PID 1 has to be free to see the session's end."""
         deadline = command.deadline
-        return deadline is not None and deadline - time.monotonic() > _LONG
+        return self._part is None and deadline is not None and deadline - time.monotonic() > _LONG
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -233,6 +229,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
 
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        self._files.forget_pending(paths)
         if len(paths) <= _LOOKED_AT:
             paths = [path for path in paths if self._files.look_up(path) is not None]
         for batch in batches(paths):

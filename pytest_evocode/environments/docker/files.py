@@ -19,6 +19,7 @@ from pytest_evocode.environments.archive import Source, add_directories, add_fil
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.channel import Channel
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.environments.protocol import FileContents
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 
@@ -49,8 +50,8 @@ class ContainerFiles:
         self._client = client
         self.container = container
         self.channel = channel
-        self.pending: list[str] = []
-        """Directories to make, for every user to write."""
+        self.pending: dict[str, int] = {}
+        """Modes of directories to make, by path; anything else that stands there is replaced."""
         self.pending_files: dict[str, bytes] = {}
         """Files to write, by path."""
 
@@ -102,7 +103,7 @@ class ContainerFiles:
                 stream.seek(0)
                 stream.truncate()
             present = set() if writable else self._present_directories(target, members)
-            directories, self.pending = self.pending, []
+            directories, self.pending = self.pending, {}
             files, self.pending_files = self.pending_files, {}
             pack(members, target, stream, writable=writable, directories=directories, files=files, present=present)
             stream.seek(0)
@@ -189,28 +190,28 @@ class ContainerFiles:
                     return contents.read(limit)
 
     def make_directories(self, paths: Sequence[str]) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`; they are made with the next transfer."""
         above = sorted({parent.as_posix() for path in paths for parent in PurePosixPath(path).parents[:-1]})
-        in_the_way = [path for path in above if not self.is_directory(path)]
-        self.make_pending()
-        self._put_directories([(path, 0o755) for path in in_the_way] + [(path, 0o777) for path in paths])
+        for path in above:
+            if path not in self.pending and not self.is_directory(path):
+                self.pending[path] = 0o755
+        self.pending |= dict.fromkeys(paths, 0o777)
+
+    def forget_pending(self, removed: Sequence[str]) -> None:
+        """Do not make directories at paths that are being removed, or below them."""
+        self.pending = {path: mode for path, mode in self.pending.items() if not is_below(path, removed)}
 
     def make_pending(self) -> None:
         """Make the directories and files that wait for a transfer."""
         if self.pending or self.pending_files:
-            directories, self.pending = self.pending, []
-            self._put_directories([(path, 0o777) for path in directories])
-
-    def _put_directories(self, directories: Sequence[tuple[str, int]]) -> None:
-        """Make directories of given modes; anything else at their paths is replaced."""
-        stream = io.BytesIO()
-        files, self.pending_files = self.pending_files, {}
-        with tarfile.open(fileobj=stream, mode="w") as archive:
-            for path, mode in directories:
-                add_directories(archive, [path], mode=mode)
-            add_files(archive, files)
-        with faults("making directories"):
-            self.put(stream.getvalue())
+            directories, self.pending = self.pending, {}
+            files, self.pending_files = self.pending_files, {}
+            stream = io.BytesIO()
+            with tarfile.open(fileobj=stream, mode="w") as archive:
+                add_directories(archive, directories)
+                add_files(archive, files)
+            with faults("making directories"):
+                self.put(stream.getvalue())
 
     def require_gone(self, paths: Sequence[str]) -> None:
         """Raise :class:`~pytest_evocode.errors.EnvironmentFault` when one of the paths exists."""

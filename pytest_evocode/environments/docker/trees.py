@@ -55,6 +55,7 @@ class ContainerTrees(ABC):
 
     def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        self._files.make_pending()
         links = [each.path for each in above if self._files.is_link(each.path)]
         self.remove(links)
         # A mount cannot be removed, and a fork has those of its image, such as a VOLUME. What is there stays beside.

@@ -48,6 +48,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         env: Mapping[str, str],
         network: Network | None,
         fill: Callable[[Path], object] | None = None,
+        carry: Callable[[Path], object] | None = None,
         cpus: float | None = None,
         memory_mb: int | None = None,
         top: Path | None = None,
@@ -62,6 +63,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             env: The variables of image and task.
             network: As in ``task.toml``; None for none.
             fill: Puts files into the top layer, which is empty, before it starts.
+            carry: Makes one more layer below the top.
             cpus: How many CPUs it may use, None for all.
             memory_mb: MiB of memory that it may use, None for the session's default.
             top: The top layer of an earlier sandbox, to continue with and to leave behind again.
@@ -72,6 +74,9 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         self._user = user
         self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
         self._fill = fill
+        self._carry = carry
+        self._carried: tuple[Path, ...] = ()
+        """A layer of its own that has what was carried over."""
         self._stays = top is not None
 
     def start(self) -> None:
@@ -79,6 +84,10 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         for name in ("root", "root-work", "usr", "usr-work"):
             (self.layers.top / name).mkdir(parents=True, mode=0o755, exist_ok=self._stays)
         try:
+            if self._carry is not None:
+                self._carried = (self._settings.state / f"carried-{uuid.uuid4().hex[:12]}",)
+                self.layers = Layers((*self.layers.below, *self._carried), self.layers.top)
+                self._carry(*self._carried)
             if self._fill is not None:
                 self._fill(self.layers.top)
             self._launcher = self._settings.launchers.acquire(
@@ -90,7 +99,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         except EnvironmentFault:
             self._release_launcher()
             if not self._stays:
-                remove_tree(self._settings.launcher, self.layers.top)
+                self._remove_files()
             raise
         self._serve_proxy()
         self.make_directories(["/logs/agent", "/logs/artifacts"])
@@ -243,7 +252,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             user=self._user,
             env=self._env,
             network=network,
-            fill=None if only is None else partial(snapshot.carry_into, image, list(only), list(exact)),
+            carry=None if only is None else partial(snapshot.carry_into, image, list(only), list(exact)),
             cpus=self._cpus,
             memory_mb=self._memory_mb,
         )
@@ -273,10 +282,15 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             cwd=command.cwd or self.workdir,
             argv=command.argv,
         )
-        return enter_line(keep_files(self._settings, self.layers, name, sandbox))
+        line = enter_line(keep_files(self._settings, self.layers, name, sandbox))
+        self._remove_files()
+        return line
 
     def end(self, *, keep_files: bool) -> None:
         """Stop, and leave the top layer behind if ``keep_files``, for an image to be made of it."""
         if self._end() and not keep_files:
-            with contextlib.suppress(EnvironmentFault):  # It goes with the session's directory.
-                remove_tree(self._settings.launcher, self.layers.top)
+            self._remove_files()
+
+    def _remove_files(self) -> None:
+        with contextlib.suppress(EnvironmentFault):  # They go with the session's directory.
+            remove_tree(self._settings.launcher, self.layers.top, *self._carried)

@@ -70,10 +70,10 @@ def _files_of(request: dict[str, Any]) -> tuple[LayeredFiles, LayeredFiles]:
 
 
 def _carry_over(request: dict[str, Any]) -> dict[str, Any]:
-    """Carry paths of a snapshot over into an empty top layer, as the root of the layers' files."""
+    """Carry paths of a snapshot over into an empty layer below the top, as the root of the layers' files."""
     own_user_namespace()
     image, snapshot = _files_of(request)
-    NewLayer(snapshot, image, request["top"]).carry(request["only"], request["exact"])
+    NewLayer(snapshot, image, request["layer"], is_lower=True).carry(request["only"], request["exact"])
     return {}
 
 

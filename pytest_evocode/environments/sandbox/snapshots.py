@@ -72,19 +72,21 @@ class SandboxSnapshot:
         """Copy the files into the empty top layer of another sandbox."""
         self.launcher.host_command(_copy_command(self.layer, top))
 
-    def carry_into(self, image: Sequence[Path], only: Sequence[str], exact: Sequence[str], top: Path) -> None:
-        """Copy what there is at some paths into the empty top layer of another sandbox, without what gives rights.
+    def carry_into(self, image: Sequence[Path], only: Sequence[str], exact: Sequence[str], layer: Path) -> None:
+        """Put what there is at some paths into a new layer that nobody will write to, without what gives rights.
 
         Args:
-            image: The layers of the image that the snapshot and the other sandbox lie over, the lowest first.
+            image: The layers of the image that the snapshot lies over, the lowest first.
             only: As for :meth:`~pytest_evocode.environments.protocol.Environment.fork`.
             exact: The same.
-            top: The layer.
+            layer: The directory of the layer.
         """
+        for name in ("root", "usr"):
+            (layer / name).mkdir(parents=True, mode=0o755)
         request = {
             "operation": "carry_over",
             **self.describe(image),
-            "top": {"": f"{top}/root", "/usr": f"{top}/usr"},
+            "layer": {"": f"{layer}/root", "/usr": f"{layer}/usr"},
             "only": only,
             "exact": exact,
         }

@@ -43,6 +43,8 @@ class Changes:
     """Python modules and packages at the top of the workspace, which is where Python may look first."""
     entry: tuple[str, ...] = ()
     """Files in the workspace that the image's ENTRYPOINT is started from."""
+    workspace: bool = False
+    """Whether the workspace itself, or what it is in, was deleted, replaced or given another mode or owner."""
 
     @property
     def noted(self) -> tuple[str, ...]:
@@ -149,7 +151,8 @@ def changes_of(task: Task, snapshot: Snapshot, environment: Environment) -> Chan
     inside = [path for path in found if is_below(path, [environment.workdir])]
     modules = dict.fromkeys(module for path in inside if (module := _module(path, environment.workdir)))
     outside = tuple(path for path in found if not is_below(path, [environment.workdir]))
-    return Changes(outside, tuple(modules), tuple(path for path in entry_files(environment) if path in inside))
+    entry = tuple(path for path in entry_files(environment) if path in inside)
+    return Changes(outside, tuple(modules), entry, is_below(environment.workdir, found))
 
 
 def _module(path: str, workdir: str) -> str:

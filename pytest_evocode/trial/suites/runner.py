@@ -152,7 +152,8 @@ class SuiteRunner:
             settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
             left = LeftFork(self._context, self._fork(environment, snapshot, round_, carried, carry), round_, settings)
             with self._started(left):
-                self._make_ready(left, change)
+                self._make_ready(left, carried)
+                change(left.environment)
                 missing = (*self._enter(left), *self._bring_apart(left))
                 until_ready.close()
                 with self._verifier_of(round_) as verifier:
@@ -180,16 +181,15 @@ class SuiteRunner:
         left.stop()
         return suite.noting((_OTHERWISE,)) if whole.verdict is not None and whole.verdict.passed else suite
 
-    def _make_ready(self, left: LeftFork, change: Callable[[Environment], None]) -> None:
-        """Do in a fork what is to be done there before its suite."""
+    def _make_ready(self, left: LeftFork, carried: Carried) -> None:
+        """Make what a suite finds as its own in a clean environment."""
         fork = left.environment
         if left.round.verify_in == "clean" and left.round.suite_environment is None:
             # An image may bring some of them, as TaskEnvironment.make_ready knows.
             fork.remove([*HIDDEN_FROM_AGENT, *self.state.paths])
+            if carried.changes.workspace:  # It may be gone, or a link, which is not carried over.
+                fork.exec(["mkdir", "-p", "--", fork.workdir], user="0", cwd="/", timeout=60)
             fork.make_directories([*VERIFIER_DIRECTORIES, *self.state.paths])
-            # The agent may have removed it, or put a link in its place, which is not carried over.
-            fork.exec(["mkdir", "-p", "--", fork.workdir], user="0", cwd="/", timeout=60)
-        change(fork)
 
     def _enter(self, left: LeftFork) -> tuple[str, ...]:
         """Run the image's ENTRYPOINT where the program under test runs, and return what is to be said of it."""

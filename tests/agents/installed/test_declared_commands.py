@@ -19,6 +19,8 @@ from pytest_evocode.results.directory import AttemptDirectory
 from tests import atif
 from tests.agents.installed.conftest import PASS, Attempt, MakeTask
 
+pytestmark = pytest.mark.turns(2)
+
 OUT = "/logs/artifacts"
 
 

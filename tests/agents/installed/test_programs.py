@@ -19,6 +19,8 @@ from pytest_evocode.trial.trial import Trial, TrialOptions
 from tests import atif
 from tests.agents.installed.conftest import KEY, PASS, Attempt, FakeClaude, MakeTask
 
+pytestmark = pytest.mark.turns(2)
+
 LOOK = "run: cat ~/.claude/projects/* >/logs/artifacts/log.jsonl"
 
 

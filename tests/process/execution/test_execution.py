@@ -22,7 +22,7 @@ from pytest_evocode.process.trajectory.reader import TaskContext
 from pytest_evocode.tasks import Task, load_task
 from tests.process.trajectories import LEDGER, Recording, read
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 TEST = (
     "import unittest\nfrom ledger import total\n\n\nclass T(unittest.TestCase):\n"

@@ -27,6 +27,8 @@ from pytest_evocode.results.loading import load_results
 from tests.report.html.reports import files_in, unpacked, value_in
 from tests.result_trees import write_attempt
 
+pytestmark = pytest.mark.turns(2)
+
 _MAIN = "from pytest_evocode.cli import main; main()"
 
 

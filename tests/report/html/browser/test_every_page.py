@@ -15,6 +15,8 @@ from tests.report.html.browser.viewing import HEIGHT, PLACES, WIDTH, Place, View
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.turns(3)
+
 Opened = tuple[Viewer, Place]
 
 

@@ -15,6 +15,8 @@ from tests.report.html.browser.viewing import PLACES, Place, Viewer, file_base
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.turns(3)
+
 #: What the viewer makes none of, but for the scripts that bring its data.
 _STRANGE = """() => [...document.querySelectorAll("body script, body style, body link, body meta, "
         + "img, iframe, object, embed, base, math, video, audio, [srcdoc], [action], [style*=url]")]

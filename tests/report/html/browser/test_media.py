@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
+
+pytestmark = pytest.mark.turns(3)
 
 #: The height of what is on the page, and of the lists and grids in it that would scroll.
 _CUT = """() => [...document.querySelectorAll(".cells, .virtual, .table-long")]
@@ -31,6 +34,7 @@ def test_paper_has_the_content_in_dark_ink_and_nothing_to_click(view: Open) -> N
     assert page.evaluate(_CUT) == []
 
 
+@pytest.mark.nightly  # By day axe looks at light and dark.
 def test_forced_colours_leave_borders_letters_and_charts(view: Open) -> None:
     viewer = view(forced_colors="active")
     page = viewer.open("#/task/t0-ledger")

@@ -16,15 +16,17 @@ from tests.report.html.browser.viewing import Viewer, file_base
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+pytestmark = pytest.mark.turns(3)
+
 ROUND = "#/round/t0-ledger-0-1/8"
 TRAJECTORY = "#/trajectory/t0-ledger-0-1/2"
 
 
-def anew(viewer: Viewer, view: Open) -> Viewer:
-    """The address that is shown, opened by somebody else."""
-    other = view()
-    other.open(viewer.place())
-    return other
+def anew(viewer: Viewer) -> Page:
+    """The address that is shown, opened by somebody in whose browser there is nothing of the report."""
+    place = viewer.place()
+    viewer.problems = viewer.leave()
+    return viewer.open(place)
 
 
 def test_clicks_lead_from_the_overview_to_a_step_and_the_back_button_back(view: Open) -> None:
@@ -67,7 +69,7 @@ def test_a_tab_is_a_part_of_the_address(view: Open) -> None:
     viewer = view()
     viewer.open(ROUND).get_by_role("tab", name="Output").click()
     assert "tab=output" in viewer.place()
-    other = anew(viewer, view).page
+    other = anew(viewer)
     assert other.get_by_role("tab", selected=True).inner_text() == "Output"
     other.get_by_text("test session starts").first.wait_for()
 
@@ -83,7 +85,7 @@ def test_the_orders_of_tables_are_their_own_and_a_part_of_the_address(view: Open
     assert viewer.place().count("sort-") == 2
     orders = [table.locator("tbody tr").all_inner_texts() for table in (first, second)]
     directions = [table.locator("th[aria-sort]").get_attribute("aria-sort") for table in (first, second)]
-    other = anew(viewer, view).page
+    other = anew(viewer)
     tables = [other.locator("table.sorted:visible").nth(place) for place in (0, 1)]
     assert tables[0].locator("th[aria-sort]").inner_text().startswith("Cost")
     assert [table.locator("tbody tr").all_inner_texts() for table in tables] == orders
@@ -104,7 +106,7 @@ def test_a_search_goes_through_a_whole_trajectory_and_is_a_part_of_the_address(v
     page.keyboard.press("Escape")
     page.keyboard.press("n")
     page.get_by_text(re.compile(r"2 of \d+ hits$")).wait_for()
-    other = anew(viewer, view).page
+    other = anew(viewer)
     other.get_by_text(re.compile(r"\d+ hits$")).wait_for()
 
 
@@ -120,6 +122,7 @@ def test_an_address_of_a_step_shows_it(view: Open, step: int) -> None:
     )
 
 
+@pytest.mark.nightly  # By day tabs and orders are, above.
 def test_the_rows_that_are_compared_are_a_part_of_the_address(view: Open) -> None:
     viewer = view()
     page = viewer.open("#/compare")
@@ -130,7 +133,7 @@ def test_the_rows_that_are_compared_are_a_part_of_the_address(view: Open) -> Non
     swapped = _differences(page).first.inner_text()
     assert _numbers(swapped)[:2] == _numbers(before)[:2][::-1]
     assert _numbers(swapped)[2] == -_numbers(before)[2]
-    other = anew(viewer, view).page
+    other = anew(viewer)
     assert other.locator(".compare-rows select").first.input_value() == "row-1"
     assert _differences(other).first.inner_text() == swapped
 

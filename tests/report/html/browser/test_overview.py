@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
+
+pytestmark = pytest.mark.turns(3)
 
 
 def test_rows_are_ranked_and_charted_only_with_rows_of_their_ranking(view: Open) -> None:

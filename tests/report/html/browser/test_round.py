@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
@@ -14,6 +15,8 @@ from tests.report.html.sample import sample_report, write_sample
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+pytestmark = pytest.mark.turns(3)
 
 FAILED = {"status": "failed", "failure": "new miss"}
 #: A round of the sample with a new miss, regressions and carried cases.
@@ -131,9 +134,9 @@ def test_a_round_without_a_record_says_where_to_go(view: Open) -> None:
 
 
 def test_a_round_without_recordings_says_so(view: Open) -> None:
-    page = view().open("#/round/t0-ledger-2-1/1?tab=changes")
-    page.get_by_text("was not recorded").wait_for()
-    page = view().open("#/trajectory/t0-ledger-2-1/1")
+    viewer = view()
+    viewer.open("#/round/t0-ledger-2-1/1?tab=changes").get_by_text("was not recorded").wait_for()
+    page = viewer.go("#/trajectory/t0-ledger-2-1/1")
     page.get_by_text("No trajectory of this round").wait_for()
 
 

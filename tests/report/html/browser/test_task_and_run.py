@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
+
+pytestmark = pytest.mark.turns(3)
 
 
 def test_the_heatmap_leads_to_rounds(view: Open) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.report.html.browser.conftest import Open
 from tests.report.html.browser.viewing import file_base
 from tests.report.html.sample import sample_report, write_sample
+
+pytestmark = pytest.mark.turns(3)
 
 #: 40 steps in two parts; the second begins with step 26.
 PLACE = "#/trajectory/t0-ledger-0-1/2"
@@ -147,9 +150,10 @@ def test_copied_context_is_folded_until_it_is_asked_for(view: Open) -> None:
 
 
 def test_remarks_exit_codes_and_costs_are_shown(view: Open) -> None:
-    page = view().open(f"{PLACE}?step=15")
+    viewer = view()
+    page = viewer.open(f"{PLACE}?step=15")
     page.get_by_text("the request was repeated twice after status 529").first.wait_for()
-    step = view().open(f"{PLACE}?step=14").locator(".step.selected")
+    step = viewer.go(f"{PLACE}?step=14").locator(".step.selected")
     for text in ("exit 1", "tokens in", "$0.01", "09:00:14"):
         expect(step).to_contain_text(text)
 
