@@ -80,7 +80,6 @@ class SandboxEngine:
         self._tree: CgroupTree | None = None
         self._proxy: EgressProxy | None = None
         self._removals = Removals()
-        self._limits = limits
         private = {*(path.resolve() for path in hidden), self._cache}
         below_usr = tuple(path for path in private if path.is_dir() and Path("/usr") in path.parents)
         self.memory = machine = memory_of_session()
@@ -138,11 +137,11 @@ class SandboxEngine:
         """Return the settings with cgroups for sandboxes, where this process may make some and move processes there."""
         if not wanted:
             return settings
-        memory = self._limits.memory(None, settings.machine)
+        memory = settings.limits.memory(None, settings.machine)
         try:
             self._tree = CgroupTree(settings.state.name, settings.state / leftovers.CGROUPS, memory)
             launchers = LauncherPool(self._launcher, self._tree)
-            launchers.release(launchers.acquire(processes=self._limits.processes, memory=memory, cpus=None))
+            launchers.release(launchers.acquire(processes=settings.limits.processes, memory=memory, cpus=None))
         except (OSError, EnvironmentFault) as error:
             logger.info("sandboxes are not in cgroups: %s", error)
             if self._tree is not None:

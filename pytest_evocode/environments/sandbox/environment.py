@@ -63,7 +63,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             env: The variables of image and task.
             network: As in ``task.toml``; None for none.
             fill: Puts files into the top layer, which is empty, before it starts.
-            carry: Makes a layer of the sandbox's own below the top one, before it starts.
+            carry: Makes one more layer below the top.
             cpus: How many CPUs it may use, None for all.
             memory_mb: MiB of memory that it may use, None for the session's default.
             top: The top layer of an earlier sandbox, to continue with and to leave behind again.
@@ -74,24 +74,24 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         self._user = user
         self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
         self._fill = fill
-        self._stays = top is not None
         self._carry = carry
         self._carried: tuple[Path, ...] = ()
+        """A layer of its own that has what was carried over."""
+        self._stays = top is not None
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         for name in ("root", "root-work", "usr", "usr-work"):
             (self.layers.top / name).mkdir(parents=True, mode=0o755, exist_ok=self._stays)
         try:
-            if self._fill is not None:
-                self._fill(self.layers.top)
             if self._carry is not None:
                 self._carried = (self._settings.state / f"carried-{uuid.uuid4().hex[:12]}",)
                 self.layers = Layers((*self.layers.below, *self._carried), self.layers.top)
                 self._carry(*self._carried)
-            limits = self._settings.limits
+            if self._fill is not None:
+                self._fill(self.layers.top)
             self._launcher = self._settings.launchers.acquire(
-                processes=limits.processes, memory=self._memory, cpus=self._cpus
+                processes=self._settings.limits.processes, memory=self._memory, cpus=self._cpus
             )
             self._notes.open(self._launcher.cgroup)
             self._pidfd = self._launch()

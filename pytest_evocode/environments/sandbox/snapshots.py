@@ -69,7 +69,7 @@ class SandboxSnapshot:
         """Put what there is at some paths into a new layer that nobody will write to, without what gives rights.
 
         Args:
-            image: The layers of the image that the snapshot and the other sandbox lie over, the lowest first.
+            image: The layers of the image that the snapshot lies over, the lowest first.
             only: As for :meth:`~pytest_evocode.environments.protocol.Environment.fork`.
             exact: The same.
             layer: The directory of the layer.
