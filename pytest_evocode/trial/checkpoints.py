@@ -18,8 +18,8 @@ from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
 from pytest_evocode.results.states import AttemptState, Spent, TurnRecord
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.attempt_storage import AttemptSaver, WrittenState
 from pytest_evocode.trial.clearing import Clearing
+from pytest_evocode.trial.saving import AttemptSaver, WrittenState
 
 #: The version of records that first says which harness drove an agent.
 _WITH_HARNESS = 3

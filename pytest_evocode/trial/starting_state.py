@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pytest_evocode.agents import Agent, installation_of
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError
-from pytest_evocode.results.records import Verdict
+from pytest_evocode.results.records import RoundRecord, Verdict
 from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks.task import RoundSelection
@@ -25,13 +25,29 @@ from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.suites.runner import SuiteRunner
 
-if TYPE_CHECKING:
-    from pytest_evocode.trial.trial import Trial  # It begins here.
-
 logger = logging.getLogger(__name__)
 
 _KEPT = TurnRecord(index=0, snapshot="", timed_out=False, tool_calls=None, agent_seconds=None)
 """The turn of a round whose state is kept. Without a reference of its own no later session goes on from there."""
+
+
+class OracleAttempt(AbstractContextManager["OracleAttempt"], Protocol):
+    """An attempt in which the oracle plays the reference solutions up to some round; it lasts as long as its context.
+
+    :class:`~pytest_evocode.trial.Trial` is one; this module cannot import it, because a trial begins here.
+    """
+
+    def first_played(self) -> int:
+        """Wait until it is known which round is played first."""
+
+    def wait(self, index: int) -> RoundRecord:
+        """Wait for the record of a round that is played."""
+
+    def last_state(self) -> Snapshot:
+        """Return the state after the last round, once its record is there."""
+
+    def close(self) -> None:
+        """End the attempt now."""
 
 
 class StartingState:
@@ -47,7 +63,7 @@ class StartingState:
         context: TrialContext,
         agent: Agent,
         rounds: RoundSelection,
-        play: Callable[[RoundSelection, TrialOptions], Trial],
+        play: Callable[[RoundSelection, TrialOptions], OracleAttempt],
     ) -> None:
         self._task = context.task
         self._rounds = rounds
@@ -67,7 +83,7 @@ class StartingState:
             self._states = ReferenceStates(
                 context.engine, self._task, options.environ, withheld=withheld, installation=self.installation
             )
-        self._attempt: Trial | None = None
+        self._attempt: OracleAttempt | None = None
         self._until_closed = ExitStack()
 
     @property

@@ -35,7 +35,6 @@ from pytest_evocode.results.states import AttemptState, SnapshotFile, TurnRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
-from pytest_evocode.trial.attempt_storage import AttemptSaver
 from pytest_evocode.trial.chain import Chain
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
 from pytest_evocode.trial.context import StopEvent, TrialContext, writing_results
@@ -43,6 +42,7 @@ from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.reference_states import ReferenceChanges
 from pytest_evocode.trial.round_records import RoundRecords
+from pytest_evocode.trial.saving import AttemptSaver
 from pytest_evocode.trial.starting_state import StartingState
 from pytest_evocode.trial.suites.left_forks import HeldFork
 from pytest_evocode.trial.suites.runner import SuiteRunner

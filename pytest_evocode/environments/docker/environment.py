@@ -13,7 +13,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from signal import SIGKILL
 from typing import IO, Any, BinaryIO
@@ -140,6 +139,8 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
                 # Less than the memory: for files the kernel finds no process to blame, and would kill PID 1 in the end.
                 shm_size=None if settings.memory is None else settings.memory // 2,
                 mounts=mounts,
+                # The engine would open a device in place of one of its files, with the rights of the host's root.
+                cap_drop=["MKNOD"],
                 device_requests=gpu_requests(settings.gpus),
                 log_config=LogConfig(type="none"),
                 **self._network.host_options,
@@ -164,6 +165,8 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
             self._network.join(container)
             files.channel.attach()
             is_laid = self._part is None or self._part.lay(container)
+            if self._part is None and self._image != settings.image:  # It has all that an agent made.
+                files.mend_user_files()
             self._client.start(container)
             logger.debug("started container %.12s from %s", container, self._image)
             if self._part is not None and not is_laid:
@@ -195,13 +198,18 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
                 ended = self._by_channel(
                     whole, lambda _, chunk: output.add(chunk), merge=True, kill=self.kill_processes
                 )
-            exit_code, timed_out = ended or run_by_engine(self._client, self._id, whole, output, self.kill_processes)
+            exit_code, timed_out = ended or self._exec(whole, output)
         if self._running is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         if exit_code == KILLED and not timed_out:
             with self._killing:  # Not while another command's deadline starts the container anew, which kills it, too.
                 self._refuse_if_killed()
         return None if timed_out else exit_code
+
+    def _exec(self, command: EngineCommand, output: CappedOutput) -> tuple[int | None, bool]:
+        self._files.mend_user_files()
+        control = self._files.channel.control
+        return run_by_engine(self._client, self._id, command, output, self.kill_processes, control)
 
     def _filled_in(self, command: Command, deadline: float | None = None) -> EngineCommand:
         user = self._settings.user if command.user is None else str(command.user)
@@ -210,8 +218,9 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
 
     def interact(self, command: Command, terminal: int) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        self._files.make_pending()
-        return run_on_terminal(self._client, self._id, self._filled_in(command), terminal, self.kill_processes)
+        self._files.mend_user_files()
+        whole, control = self._filled_in(command), self._files.channel.control
+        return run_on_terminal(self._client, self._id, whole, terminal, self.kill_processes, control)
 
     def _by_channel(self, command: EngineCommand, take: TakeOutput, **options: Any) -> tuple[int, bool] | None:
         """Run a program of root as the channel does; None, and nothing has run, when the engine has to run it."""
@@ -314,9 +323,16 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
 
     def _start_program(self, command: EngineCommand, take: TakeOutput) -> DockerProgram:
         here = self._ready()
+        here.mend_user_files()
         with naming_kills(self._client, here):
             program = DockerProgram(
-                self._client, here.container, command, take, self._send_signal, self._refuse_if_killed
+                self._client,
+                here.container,
+                command,
+                take,
+                self._send_signal,
+                self._refuse_if_killed,
+                here.channel.control,
             )
         if not program.wait_for_start(_STARTING):
             self.kill_processes()  # Something inside stops whatever starts.
@@ -481,7 +497,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
             logger.info("PID 1 of a container has ended under a command; starting the container again")
             self._refuse_if_killed()
             with faults("starting a container again after it stopped under a command"):
-                self._start_anew(here, self._client.start)
+                self._start_anew(here)
 
     def _refuse_if_killed(self) -> None:
         refuse_if_killed(self._client, self._running)
@@ -491,14 +507,16 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         if here.channel.closed:
             self._refuse_if_killed()
         logger.info("restarting container %.12s to kill its processes", here.container)
-        self._start_anew(here, partial(self._client.restart, timeout=0))
+        self._client.stop(here.container, timeout=0)
+        self._start_anew(here)
 
-    def _start_anew(self, here: ContainerFiles, start: Callable[[str], object]) -> None:
+    def _start_anew(self, here: ContainerFiles) -> None:
         """Start PID 1 anew, in an agent's turn with the image's own shell where the agent has left none for it."""
         from docker.errors import APIError
 
+        here.mend_user_files()
         with contextlib.suppress(*([APIError] if self._mending else [])):
-            start(here.container)
+            self._client.start(here.container)
             here.channel.attach()
             if not self._mending or here.channel.ask(":", CappedOutput()):
                 return

@@ -16,7 +16,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,6 +42,13 @@ _POLLS = (0.005, 1.0)  # seconds between two looks whether a program has ended: 
 _BLOCKED = 0.2  # seconds without progress of a write after which to look whether the program has ended
 
 
+# The engine opens these to start something as a user, and where one is a FIFO it waits for somebody who writes to it.
+USER_FILES = {"/etc/passwd": b"root:x:0:0:root:/root:/bin/bash\n", "/etc/group": b"root:x:0:\n"}
+_READING = 1.0  # seconds for the engine to read them
+#: For PID 1: opening a FIFO for both directions never waits, and lets go who waits at it.
+_LET_GO = f'for file in {" ".join(USER_FILES)}; do [[ -p $file ]] && : <> "$file"; done; true'
+
+
 @dataclass(frozen=True, slots=True)
 class EngineCommand:
     """A command with user, directory and deadline filled in."""
@@ -56,8 +63,34 @@ class EngineCommand:
     """Its stdin, where it is run by :func:`run_by_engine`."""
 
 
+Control = Callable[[str], object]
+"""Has a container's PID 1 run a script."""
+
+
+@contextlib.contextmanager
+def _let_go(client: APIClient, command: str, control: Control) -> Iterator[None]:
+    """Have the engine start a command whatever an agent makes, and makes again, of the files that it reads for that."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        with contextlib.suppress(Exception):  # Of a container that has just ended.
+            while not ended.wait(_READING) and not client.exec_inspect(command)["Pid"]:
+                control(_LET_GO)
+
+    threading.Thread(target=watch, name="command-start", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
 def run_by_engine(
-    client: APIClient, container: str, command: EngineCommand, output: CappedOutput, kill: Callable[[], None]
+    client: APIClient,
+    container: str,
+    command: EngineCommand,
+    output: CappedOutput,
+    kill: Callable[[], None],
+    control: Control = lambda script: None,
 ) -> tuple[int | None, bool]:
     """Run a command, and call ``kill`` when its deadline comes.
 
@@ -73,7 +106,10 @@ def run_by_engine(
             workdir=command.cwd,
             stdin=bool(command.input),
         )
-        with FramedStream(client.exec_start(created["Id"], socket=True), lambda _, chunk: output.add(chunk)) as stream:
+        with (
+            _let_go(client, created["Id"], control),
+            FramedStream(client.exec_start(created["Id"], socket=True), lambda _, chunk: output.add(chunk)) as stream,
+        ):
             if command.input:
                 threading.Thread(target=stream.feed, args=[command.input], name="command-input", daemon=True).start()
             timed_out = not stream.collect(command.deadline)
@@ -87,7 +123,12 @@ def run_by_engine(
 
 
 def run_on_terminal(
-    client: APIClient, container: str, command: EngineCommand, terminal: int, kill: Callable[[], None]
+    client: APIClient,
+    container: str,
+    command: EngineCommand,
+    terminal: int,
+    kill: Callable[[], None],
+    control: Control,
 ) -> int:
     """Run a command on a terminal and return its exit code; call ``kill`` if the terminal is closed before."""
     from docker.errors import APIError
@@ -109,7 +150,10 @@ def run_on_terminal(
             stdin=True,
             tty=True,
         )
-        with EngineConnection(client.exec_start(created["Id"], tty=True, socket=True)) as stream:
+        with (
+            _let_go(client, created["Id"], control),
+            EngineConnection(client.exec_start(created["Id"], tty=True, socket=True)) as stream,
+        ):
             write_all(terminal, stream.early)
             if not relay(terminal, stream.connection, resize):
                 kill()
@@ -261,6 +305,7 @@ class DockerProgram:
         take: TakeOutput,
         send_signal: Callable[[int, int], None],
         refuse_if_killed: Callable[[], None],
+        control: Control,
     ) -> None:
         """Start a program; :meth:`wait_for_start` has to follow.
 
@@ -271,8 +316,10 @@ class DockerProgram:
             take: Gets what the program prints.
             send_signal: Sends a process group, given as its number, a signal.
             refuse_if_killed: Raises KilledFromOutside where somebody has killed the container.
+            control: Has PID 1 run a script.
         """
         self._client = client
+        self._control = control
         self._take = take
         self._send_signal = send_signal
         self._refuse_if_killed = refuse_if_killed
@@ -302,7 +349,8 @@ class DockerProgram:
 
     def wait_for_start(self, timeout: float) -> bool:
         """Wait until the program's number is known, or it has ended; False at the timeout."""
-        return self._started.wait(timeout)
+        with _let_go(self._client, self._exec, self._control):
+            return self._started.wait(timeout)
 
     def _read(self) -> None:
         try:

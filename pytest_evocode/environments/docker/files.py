@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pytest_evocode.environments.archive import Source, add_directories, add_files, lay_over, pack, unpack
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.channel import Channel
+from pytest_evocode.environments.docker.execs import USER_FILES
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.environments.protocol import FileContents
@@ -36,6 +37,7 @@ SPECIAL = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
 _LOOP: Mapping[str, Any] = {"mode": SYMLINK, "size": 0, "mtime": "", "linkTarget": ""}
 _UNTOUCHED = "1970-01-01T00:00:00Z"
 _SMALL = 2**14  # bytes that go over the channel
+_USERS = 2**20  # bytes; of 300 MB the engine makes objects that fill 24 GB of memory
 _BATCH = 2**14  # bytes of arguments that no kernel refuses; more than a path has
 
 
@@ -229,6 +231,16 @@ class ContainerFiles:
                 add_files(archive, files)
             with faults("making directories"):
                 self.put(stream.getvalue())
+
+    def mend_user_files(self) -> None:
+        """Replace files that say who users are where the engine, which reads them, would wait or need all memory."""
+        for path, contents in USER_FILES.items():
+            found = self.look_up(path)
+            if found is not None and int(found["mode"]) & SYMLINK:
+                found = self.look_up(found["linkTarget"]) if found["linkTarget"] else None
+            if found is not None and (int(found["mode"]) & SPECIAL or int(found["size"]) > _USERS):
+                self.pending_files[path] = contents
+        self.make_pending()
 
     def require_gone(self, paths: Sequence[str]) -> None:
         """Raise :class:`~pytest_evocode.errors.EnvironmentFault` when one of the paths exists."""

@@ -117,9 +117,7 @@ class SandboxEngine:
                 one_user = "; without root all users are one" if without_root else ""
                 self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
                 self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds))
-                logger.info(
-                    "sandboxes by %s in %s, rootless=%s, cgroups=%s", bwrap, state, without_root, bool(self._tree)
-                )
+                logger.info("sandboxes in %s, rootless=%s, cgroups=%s", state, without_root, bool(self._tree))
                 return
         self._launcher.close()
         raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
