@@ -165,6 +165,7 @@ GUARDS = "import pytest\npytestmark = pytest.mark.guards('trial')\n"
 GUARDS += "".join(f"def test_{letter}(): ...\n" for letter in "abcdef")
 
 
+@pytest.mark.matrix("count")
 @pytest.mark.parametrize(
     ("changed", "count"),
     [
