@@ -95,7 +95,10 @@ PLANTING = [
     _planted(
         "long-names",
         "n=$(printf 'n%.0s' $(seq 250)); mkdir -p /tests; cd /tests; for i in $(seq 24); do mkdir $n; cd $n; done",
-        unsolved=dict.fromkeys(("sandbox-separate", "sandbox-clean"), "cp copies no path longer than PATH_MAX, so the snapshot is an error instead of a verdict"),
+        unsolved=dict.fromkeys(
+            ("sandbox-separate", "sandbox-clean", "docker-clean-rootless"),
+            "cp and the engine's diff take no path longer than PATH_MAX, so the round fails without a snapshot, and ends the chain",
+        ),
     ),
 ]  # fmt: skip
 
