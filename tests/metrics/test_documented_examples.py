@@ -14,7 +14,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 def test_the_examples_give_what_they_say() -> None:
     names = {"chain": CHAIN, "single": SINGLE}
     found = doctest.testfile(str(DOCUMENT), module_relative=False, optionflags=doctest.REPORT_NDIFF, globs=names)
-    assert found.attempted > 10
+    assert found.attempted >= 8
     assert found.failed == 0
 
 
