@@ -1,0 +1,38 @@
+"""The pages of the documentation are short, begin with what they answer, and name only what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.cli import _SUMMARIES
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+MOST_WORDS, MOST_OF_README = 35_000, 900
+
+
+def words(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").split())
+
+
+def test_the_documentation_stays_short() -> None:
+    assert words(ROOT / "README.md") < MOST_OF_README
+    assert sum(map(words, (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES))) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_a_page_begins_with_a_title_and_a_sentence(page: Path) -> None:
+    title, blank, first = page.read_text(encoding="utf-8").splitlines()[:3]
+    assert title.startswith("# ")
+    assert (blank, first[:1].isalpha()) == ("", True)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+def test_a_page_names_options_and_commands_that_there_are(page: Path, pytestconfig: pytest.Config) -> None:
+    options = {f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option)}
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"(?<![\w-])--evocode-[a-z-]*[a-z]", text)) - options == set()
+    assert set(re.findall(r"^ {4}evocode ([a-z-]+)", text, re.MULTILINE)) - set(_SUMMARIES) == set()
