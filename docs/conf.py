@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+import generate
+
+generate.write(Path(__file__).parent / "generated")
 project = "pytest-evocode"
 author = "The pytest-evocode developers"
 copyright = "2026, the pytest-evocode developers"
@@ -14,6 +20,6 @@ myst_heading_anchors = 3
 html_theme = "alabaster"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "generated"]
 # `tox -e demo` sets html_extra_path to what has the demo.
 nitpicky = False

@@ -1,22 +1,16 @@
-"""What goes wrong at a model's provider, and what comes of it: a table for tests and for docs/models.md.
-
-After a change of the table run ``python -m tests.model_faults``.
-"""
+"""What goes wrong at a model's provider, and what comes of it: a table for tests and for docs/models.md."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from tests.model_scripts import Answer, CutOff, Delay, Fail, HangUp, Run, Say, Script, Step, Think, Trickle, Use
 
 Api = Literal["chat", "responses", "messages", "gemini"]
 Outcome = Literal["passed", "failed", "error of the infrastructure", "error of the agent"]
-PAGE = Path(__file__).parents[1] / "docs/models.md"
-BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 _NAMES = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages", "gemini": "generateContent"}
 
 RUN, DONE = Run("echo line-1 >> log.txt"), Say("Done.")
@@ -274,14 +268,3 @@ def table() -> Iterator[str]:
         paid = "none" if fault.paid is None else str(fault.paid)
         cells = (fault.name, _NAMES[fault.api], fault.outcome, "; ".join(filter(None, says)), str(fault.retries), paid)
         yield f"| {' | '.join(cells)} |"
-
-
-def page() -> str:
-    """Return the page with the table as it is now."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return "\n".join([before + BEGIN, "", *table(), "", END + after])
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -39,7 +39,7 @@ class ReplayAgent:
     mcp_transports = ALL_TRANSPORTS
 
     def __init__(self, path: Path) -> None:
-        """Replay from ``path``: an attempt, a run, a results directory or recordings, see docs/replays.md."""
+        """Replay from ``path``: an attempt, a run, a results directory or recordings, see docs/agents.md."""
         self.path = Path(path)
         self._recordings: RecordedAttempt | None = None
         self._workspace: WorkspaceChanges | None = None

@@ -1,7 +1,7 @@
 """What becomes of each field of Harbor's format: the one table that the loader, the schema and docs/harbor.md follow.
 
 A field that is not refused here has an effect, or its row says which one it has not. Whoever makes a refused field work
-takes the refusal out of its row, and ``python -m pytest_evocode.tasks.compatibility_page`` brings the page up to date.
+takes the refusal out of its row.
 """
 
 from __future__ import annotations
@@ -127,11 +127,11 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "build_timeout_sec": SAME,
         "docker_image": Support("needs Docker"),
         "os": _unless(lambda system: system.lower() != "linux", "all but `linux`", WINDOWS, good=True),
-        "cpus": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
-        "memory_mb": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
+        "cpus": Support("also says how many [slots](evaluate.md#in-parallel) a suite takes"),
+        "memory_mb": Support("also says how many [slots](evaluate.md#in-parallel) a suite takes"),
         "storage_mb": Support(
             "no limit is set, and the session says so after the collection; on a cluster it decides "
-            "[where attempts go](scale.md#where-attempts-go)"
+            "[where attempts go](ci.md#where-attempts-go)"
         ),
         "gpus": Support(
             "needs Docker whose engine has NVIDIA's runtime, else one error says so. The forks of suites have as many"
@@ -140,7 +140,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
         "env": Support(
             "in `[environment]`, `${VAR}` is filled in from a secret only if the agent declares that "
-            "([secrets](running.md#secrets))"
+            "([secrets](evaluate.md#secrets))"
         ),
         "healthcheck": Support("that of `[verifier.environment]` is not waited for"),
         "workdir": _NO_DRIVES,

@@ -1,12 +1,8 @@
-"""The tables of docs/harbor.md, made from the table of what becomes of Harbor's fields.
-
-``python -m pytest_evocode.tasks.compatibility_page`` writes them into the page of a source tree.
-"""
+"""The tables of docs/harbor.md, which are made when the documentation is built."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -27,9 +23,6 @@ from pytest_evocode.tasks.model import (
     VerifierConfig,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "harbor.md"
-BEGIN = "<!-- The tables are made by python -m pytest_evocode.tasks.compatibility_page. -->\n"
-END = "<!-- End of the tables. -->\n"
 SECTIONS: Mapping[type[BaseModel], str] = {
     TaskConfig: "The top of task.toml",
     TaskInfo: "`[task]`",
@@ -57,12 +50,6 @@ def tables() -> str:
     return "\n".join([*lines, *_table("Files", "file", files)])
 
 
-def written_into(page: str) -> str:
-    """Return the text of the page with the tables as they are now."""
-    head, _, rest = page.partition(BEGIN)
-    return f"{head}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
-
-
 def _table(title: str, what: str, rows: dict[str, Support]) -> Iterator[str]:
     yield from (f"### {title}", "", f"| {what} | here | how |", "|---|---|---|")
     for name, support in rows.items():
@@ -77,7 +64,3 @@ def _how(support: Support) -> str:
     if support.for_good:
         refusal += ", for good"
     return "; ".join(part for part in (support.how, refusal) if part)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(written_into(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -142,7 +142,7 @@ class Trajectory(_Record):
 def actions_of(step: Step) -> list[dict[str, Any]]:
     """Return what a step's tool calls did, one table per call in order, as far as our recorder noted it.
 
-    docs/results.md describes the tables.
+    docs/read-results.md describes the tables.
     """
     ours = (step.extra or {}).get("evocode")
     actions = ours.get("actions") if isinstance(ours, dict) else None

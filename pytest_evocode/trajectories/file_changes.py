@@ -18,7 +18,7 @@ from pytest_evocode.trajectories.diffs import apply_diff, unified_diff
 
 Change = dict[str, Any]
 """The change of one file, as trajectories have it: ``path`` relative to the working directory, ``kind`` (added,
-modified or deleted), ``mode``, ``diff``, ``sha256``, ``content`` and ``symlink``; see docs/results.md."""
+modified or deleted), ``mode``, ``diff``, ``sha256``, ``content`` and ``symlink``; see docs/read-results.md."""
 
 _READABLE = 64 * 2**20  # bytes of a file up to which it is read to be patched
 _SETTLING = 60.0  # seconds, after which all processes of the container are killed

@@ -1,4 +1,4 @@
-"""The examples of docs/authoring.md, run as the suite that they are."""
+"""The examples of docs/write-tasks.md, run as the suite that they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "authoring.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "write-tasks.md"
 #: What the examples are about: the program of the task that the page begins with, had it learned a little more.
 POSTAGE = """
 import argparse

@@ -1,7 +1,7 @@
 """The numbers of ``evocode results`` and ``leaderboard`` once more, by plain loops over JSON files.
 
 Nothing here comes from the package: neither how records are read, nor which attempts count, nor the formulas. It is
-written from docs/results.md and docs/metrics.md, for sessions of one agent per name at unchanged tasks.
+written from docs/read-results.md and docs/metrics.md, for sessions of one agent per name at unchanged tasks.
 """
 
 from __future__ import annotations

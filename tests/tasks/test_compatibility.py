@@ -1,15 +1,14 @@
-"""The table of what becomes of Harbor's fields is whole, and is what the page, the schema and the loader say."""
+"""The table of what becomes of Harbor's fields is whole, and is what the schema and the loader say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
 from pytest_evocode.tasks.compatibility import FIELDS, FILES
-from pytest_evocode.tasks.compatibility_page import SECTIONS, written_into
+from pytest_evocode.tasks.compatibility_page import SECTIONS, tables
 from pytest_evocode.tasks.model import TaskConfig
 from pytest_evocode.tasks.sections import FreeSection
 
@@ -41,7 +40,9 @@ def test_a_row_that_differs_says_how() -> None:
         assert not support.values or support.refusal
 
 
-def test_the_page_has_the_tables_as_they_are() -> None:
+def test_the_page_has_a_table_of_each_section() -> None:
     assert set(SECTIONS) == set(FIELDS)
-    page = (Path(__file__).parents[2] / "docs" / "harbor.md").read_text(encoding="utf-8")
-    assert written_into(page) == page, "run: python -m pytest_evocode.tasks.compatibility_page"
+    assert [line for line in tables().splitlines() if line.startswith("### ")] == [
+        *(f"### {title}" for title in SECTIONS.values()),
+        "### Files",
+    ]

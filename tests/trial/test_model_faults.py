@@ -15,7 +15,7 @@ from pytest_evocode.llm.connection import ProviderConnection
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.trial.trial import Trial, TrialOptions
 from tests.acceptance.models import import_sdks
-from tests.model_faults import FAULTS, PAGE, ModelFault, page
+from tests.model_faults import FAULTS, ModelFault
 from tests.model_server import ModelServer
 from tests.trial.test_trial_rounds import has_lines
 
@@ -67,8 +67,3 @@ def test_a_fault_of_the_provider_has_the_outcome_that_the_table_says(
     assert (waits.retries if waits is not None else 0) == fault.retries
     trajectory = tmp_path / "attempt/steps/round-1/agent/trajectory.json"
     assert fault.told in trajectory.read_text()
-
-
-def test_the_table_of_the_documentation_is_up_to_date() -> None:
-    assert len(FAULTS) >= 40
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.model_faults"

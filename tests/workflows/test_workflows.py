@@ -117,7 +117,7 @@ def test_the_benchmark_takes_the_keys_of_all_providers_and_passes_them_on() -> N
 
 
 def secrets_in_docs() -> str:
-    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
     return page.partition("| provider | secrets |")[2].partition("\n\n")[0]
 
 

@@ -90,7 +90,7 @@ class StateChange:
     at: int
     """The position of the call in the round; see :attr:`Event.at`."""
     table: Mapping[str, Any]
-    """The change as trajectories record it; see docs/results.md."""
+    """The change as trajectories record it; see docs/read-results.md."""
     of_product: bool
     """Whether it changed the product or its tests."""
 

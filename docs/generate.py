@@ -1,0 +1,139 @@
+"""Writes what the reference says of options, commands, keys and faults from the code that has it: into docs/generated/.
+
+``conf.py`` calls it at every build of the documentation; the pages include the files.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # For the tests, which have the table of faults.
+
+from pytest_evocode.cli import main as evocode  # noqa: E402
+from pytest_evocode.plugin.options import add_options  # noqa: E402
+from pytest_evocode.tasks.compatibility_page import tables  # noqa: E402
+from tests.model_faults import table  # noqa: E402
+
+SCHEMA = ROOT / "pytest_evocode" / "tasks" / "task.schema.json"
+#: Tables of task.toml that have the keys of another one, which is not shown again.
+SAME_AS = {
+    "verifier.environment": "environment",
+    "steps.agent": "agent",
+    "steps.verifier": "verifier",
+    "steps.healthcheck": "environment.healthcheck",
+    "steps.artifacts": "artifacts",
+}
+
+
+def write(folder: Path) -> None:
+    """Write all files; one that is as it should be is left alone, so that Sphinx builds no page anew for it."""
+    folder.mkdir(exist_ok=True)
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    texts = {
+        "options.md": options(),
+        "settings.md": settings(),
+        "commands.md": commands(),
+        "task-keys.md": keys("", schema),
+        "harbor.md": tables().splitlines(),
+        "faults.md": table(),
+    }
+    for name, lines in texts.items():
+        text, path = "\n".join(lines) + "\n", folder / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+class Declared:
+    """What the plugin declares, in place of pytest's parser."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, Mapping[str, Any]] = {}
+        self.settings: dict[str, Mapping[str, Any]] = {}
+        add_options(self)  # type: ignore[arg-type]
+
+    def getgroup(self, *_: str) -> Declared:
+        return self
+
+    def addoption(self, name: str, **more: Any) -> None:
+        self.options[name] = more
+
+    def addini(self, name: str, **more: Any) -> None:
+        self.settings[name] = more
+
+
+def options() -> Iterator[str]:
+    """Yield the table of pytest's options."""
+    yield from ("| option | what it is for |", "|---|---|")
+    for name, more in Declared().options.items():
+        value = more.get("metavar", "")
+        if value:
+            value = f"[={value}]" if more.get("nargs") == "?" else f"={value}"
+        yield f"| `{name}{value}` | {more['help'] % {'default': more.get('default')}} |"
+
+
+def settings() -> Iterator[str]:
+    """Yield the table of pytest's ini settings."""
+    yield from ("| setting | what it is for |", "|---|---|")
+    for name, more in Declared().settings.items():
+        yield f"| `{name}` | {more['help']} |"
+
+
+def commands() -> Iterator[str]:
+    """Yield a section for each command of ``evocode``, with what ``--help`` prints of it."""
+    context = click.Context(evocode, info_name="evocode", max_content_width=100)
+    yield from command_help("evocode", evocode, None)
+    for name in evocode.list_commands(context):
+        command = evocode.get_command(context, name)
+        assert command is not None
+        yield from command_help(name, command, context)
+
+
+def command_help(name: str, command: click.Command, parent: click.Context | None) -> Iterator[str]:
+    """Yield the section of a command."""
+    context = click.Context(command, info_name=name, parent=parent, max_content_width=100, terminal_width=100)
+    yield from (f"## `{context.command_path}`", "", "```text", *context.get_help().splitlines(), "```", "")
+
+
+def keys(path: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a section for a table of task.toml with its keys, and then those of the tables in it."""
+    inner = []
+    properties: Mapping[str, Any] = table["properties"]
+    yield from (f"## {f'`[{path}]`' if path else 'The top of task.toml'}", "")
+    yield from (str(table.get("description", "")), "", "| key | what it is | default |", "|---|---|---|")
+    for name, key in properties.items():
+        here = f"{path}.{name}".strip(".")
+        below = next(tables_in(key), None)
+        what = str(key.get("description", "")).replace("|", "\\|")
+        if "enum" in key:
+            what += f" One of {', '.join(f'`{each}`' for each in key['enum'])}."
+        if here in SAME_AS:
+            what += f" Its keys are those of `[{SAME_AS[here]}]`."
+        elif below is not None:
+            inner.append((here, below))
+        default = key.get("default", "")
+        yield f"| `{name}` | {what} | {'' if default in ('', [], {}) else f'`{json.dumps(default)}`'} |"
+    yield ""
+    for here, below in inner:
+        yield from keys(here, below)
+
+
+def tables_in(key: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the tables that a key may have as its value, in a list, or by names of the author's."""
+    if "properties" in key:
+        yield key
+    for each in (*key.get("anyOf", ()), key.get("items"), key.get("additionalProperties")):
+        if isinstance(each, dict):
+            yield from tables_in(each)
+    for each in key.get("patternProperties", {}).values():
+        yield from tables_in(each)
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parent / "generated")
