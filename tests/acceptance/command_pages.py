@@ -43,7 +43,9 @@ def blocks(page: Path) -> dict[str, Block]:
     found = {}
     for section in page.read_text().split("\n## ")[1:]:
         heading, _, text = section.partition("\n")
-        toml = "".join(re.findall(r"```toml\n(.*?)```", text, re.DOTALL))
+        declared = re.findall(r"```\{literalinclude\} (\S+\.toml)$", text, re.MULTILINE)
+        toml = "".join((page.parent / name).read_text() for name in declared)
+        toml += "".join(re.findall(r"```toml\n(.*?)```", text, re.DOTALL))
         block = Block(toml=toml)
         lines = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    ")).replace("\\\n", "")
         for line in lines.splitlines():

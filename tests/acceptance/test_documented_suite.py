@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "write-tasks.md"
+SUITE = Path(__file__).parents[2] / "docs" / "examples" / "test_postage.py"
 #: What the examples are about: the program of the task that the page begins with, had it learned a little more.
 POSTAGE = """
 import argparse
@@ -56,10 +56,8 @@ if __name__ == "__main__":
 
 
 def examples() -> str:
-    """All Python blocks of the section about `workspace`, in one module."""
-    section = DOCUMENT.read_text(encoding="utf-8").split("\n## Reach the program")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```python\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
-    return "\n\n".join(["import urllib.error\nimport urllib.request\n\nimport pytest", *blocks])
+    """The module that the page shows in parts."""
+    return SUITE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("what", [Workspace, Process, RemoteError])
