@@ -12,11 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import BaseModel
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # For the tests, which have the table of faults.
 
+from pytest_evocode.agents.acp.options import AcpOptions  # noqa: E402
+from pytest_evocode.agents.harness import HarnessOptions  # noqa: E402
+from pytest_evocode.agents.installed.base import CliOptions  # noqa: E402
+from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions  # noqa: E402
+from pytest_evocode.agents.installed.codex import CodexOptions  # noqa: E402
+from pytest_evocode.agents.installed.declared_command import CommandDeclaration, CommandOptions  # noqa: E402
+from pytest_evocode.agents.installed.gemini_cli import GeminiCliOptions  # noqa: E402
+from pytest_evocode.agents.installed.opencode import OpenCodeOptions  # noqa: E402
+from pytest_evocode.agents.shell.agent import ShellOptions  # noqa: E402
+from pytest_evocode.checks.attacks import ATTACKS  # noqa: E402
 from pytest_evocode.cli import main as evocode  # noqa: E402
+from pytest_evocode.llm.model_options import ModelOptions  # noqa: E402
 from pytest_evocode.plugin.options import add_options  # noqa: E402
 from pytest_evocode.tasks.compatibility_page import tables  # noqa: E402
 from tests.model_faults import table  # noqa: E402
@@ -30,6 +42,20 @@ SAME_AS = {
     "steps.healthcheck": "environment.healthcheck",
     "steps.artifacts": "artifacts",
 }
+#: Options of agents by the heading of their section: the model that has them, and those that were shown before.
+AGENTS: Mapping[str, tuple[type[BaseModel], tuple[type[BaseModel], ...]]] = {
+    "Every agent with a model": (HarnessOptions, ()),
+    "Models": (ModelOptions, ()),
+    "The shell agent": (ShellOptions, (ModelOptions, HarnessOptions)),
+    "Installed CLIs": (CliOptions, (HarnessOptions,)),
+    "`claude-code`": (ClaudeCodeOptions, (CliOptions,)),
+    "`codex`": (CodexOptions, (CliOptions,)),
+    "`gemini-cli`": (GeminiCliOptions, (CliOptions,)),
+    "`opencode`": (OpenCodeOptions, (CliOptions,)),
+    "`acp:COMMAND`": (AcpOptions, (HarnessOptions,)),
+    "`cmd:NAME`": (CommandOptions, ()),
+    "Declared commands": (CommandDeclaration, ()),
+}
 
 
 def write(folder: Path) -> None:
@@ -40,6 +66,8 @@ def write(folder: Path) -> None:
         "options.md": options(),
         "settings.md": settings(),
         "commands.md": commands(),
+        "agent-options.md": agent_options(),
+        "attacks.md": attacks(),
         "task-keys.md": keys("", schema),
         "harbor.md": tables().splitlines(),
         "faults.md": table(),
@@ -83,6 +111,27 @@ def settings() -> Iterator[str]:
     yield from ("| setting | what it is for |", "|---|---|")
     for name, more in Declared().settings.items():
         yield f"| `{name}` | {more['help']} |"
+
+
+def agent_options() -> Iterator[str]:
+    """Yield a section for each kind of agent with its options."""
+    for heading, (model, shown) in AGENTS.items():
+        yield from (f"## {heading}", "", "| option | what it is for | default |", "|---|---|---|")
+        for name, field in model.model_fields.items():
+            before = next((each.model_fields[name] for each in shown if name in each.model_fields), None)
+            if before is not None and before.default == field.default:
+                continue
+            description = field.description or (before and before.description) or ""
+            default = "" if field.default in (None, "", (), {}) or field.is_required() else f"`{field.default}`"
+            yield f"| `{field.alias or name}` | {' '.join(description.split()).replace('``', '`')} | {default} |"
+        yield ""
+
+
+def attacks() -> Iterator[str]:
+    """Yield the table of what every task is tried with."""
+    yield from ("| attack | tries to | in |", "|---|---|---|")
+    for attack in ATTACKS.values():
+        yield f"| `{attack.name}` | {attack.tries} | {'checks, harden' if attack.in_checks else 'harden'} |"
 
 
 def commands() -> Iterator[str]:

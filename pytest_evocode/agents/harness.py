@@ -13,14 +13,16 @@ from pytest_evocode.errors import UsageError
 class HarnessOptions(BaseModel):
     """Options of every agent that has a model."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     rules: Path | None = None
-    """File that the agent reads as its rules, such as AGENTS.md."""
+    """File that the agent reads as its rules: part of the shell agent's system prompt, and where an installed CLI looks
+    for its user's own. It is no file of the workspace, and in no recorded diff."""
     prompt: Path | None = None
-    """File with what the agent is told before the first instruction."""
+    """File with what the agent is told before the first instruction; it replaces the shell agent's system prompt."""
     skills: Path | None = None
-    """Directory with one directory per skill, each with a SKILL.md."""
+    """Directory with one directory per skill, each with a SKILL.md that begins with its ``name`` and ``description``
+    between two lines ``---``."""
     mcp: Path | None = None
     """JSON file of MCP servers, in the form of Claude Code's .mcp.json, beside those of the task."""
 

@@ -100,7 +100,8 @@ class ModelOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     api: Literal["chat", "responses"] | None = None
-    """API of ``openai``: Chat Completions or Responses. Default: Responses at OpenAI itself, else Chat Completions."""
+    """API of ``openai`` and ``azure``: Chat Completions or Responses. Default: Responses at OpenAI itself, else Chat
+    Completions."""
     base_url: Address | None = Field(default=None, examples=["http://localhost:8000/v1"])
     """Address of a compatible server, which needs no key; the address itself may hold none. Default: the SDK's variable
     (OPENAI_BASE_URL, ANTHROPIC_BASE_URL), else the provider itself."""
@@ -109,8 +110,8 @@ class ModelOptions(BaseModel):
     effort: str | None = Field(default=None, min_length=1, examples=["high"])
     """Reasoning effort, such as low, medium or high."""
     thinking: Literal["adaptive"] | Annotated[int, Field(ge=0)] | None = None
-    """Extended thinking of ``anthropic``: ``adaptive``, or a budget in tokens per reply for models that take one; 0
-    disables it."""
+    """Extended thinking of Anthropic's and Google's models: ``adaptive``, or a budget in tokens per reply for models
+    that take one; 0 disables it."""
     region: str | None = Field(default=None, min_length=1, examples=["us-east-1"])
     """Region of ``bedrock`` or ``vertex``. Default: AWS_REGION or that of the AWS profile; CLOUD_ML_REGION."""
     project: str | None = Field(default=None, min_length=1, examples=["my-project"])
@@ -131,7 +132,8 @@ class ModelOptions(BaseModel):
     """Further headers of each request. ``${NAME}`` in a value stands for an environment variable, which is how a secret
     is given."""
     max_tokens: int | None = Field(default=None, gt=0, examples=[16000])
-    """Limit of one reply in tokens, reasoning included."""
+    """Limit of one reply in tokens, reasoning included. Default: the provider's; of ``anthropic`` 32,000 and the budget
+    of thinking on top, or what the model has, 8,192 for one that is in no table."""
     context_tokens: int | None = Field(default=None, gt=0, examples=[131072])
     """Limit of a conversation in tokens. Default: the price table's for the model."""
     prices: Path | None = None

@@ -104,7 +104,8 @@ def test_the_provider_of_the_page_works_as_a_package(
     run_tasks: RunTasks, write_task: WriteTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     section = PROVIDERS.read_text().partition("## A provider of your own")[2]
-    program, entry_points = re.findall(r"```(?:python|toml)\n(.*?)```", section, re.DOTALL)
+    program = (PROVIDERS.parent / "examples" / "my_provider.py").read_text()
+    [entry_points] = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     [(name, value)] = tomllib.loads(entry_points)["project"]["entry-points"]["pytest_evocode.providers"].items()
     info = tmp_path / "site" / "my_provider-1.0.dist-info"
     info.mkdir(parents=True)

@@ -33,6 +33,7 @@ class ClaudeCodeOptions(CliOptions):
 
     version: Version = "2.1.330"
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    """How hard the model is to think."""
     thinking: int | None = Field(default=None, ge=0)
     """Tokens that the model may think before a reply."""
     max_turns: int | None = Field(default=None, gt=0)

@@ -35,6 +35,7 @@ class CodexOptions(CliOptions):
 
     version: Version = "0.169.0"
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    """How hard the model is to think."""
 
 
 class CodexReader(LoggedEventReader):

@@ -55,7 +55,7 @@ def below_home(path: str | None) -> str | None:
 class CommandDeclaration(BaseModel):
     """``[tool.pytest-evocode.commands.NAME]``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     start: str
     """Script that ``bash -c`` runs from the working directory as the round's agent user, in the first round.
@@ -87,7 +87,7 @@ class CommandDeclaration(BaseModel):
 class CommandOptions(BaseModel):
     """Options of an agent that is a command."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: str | None = None
     """Value of ``$EVOCODE_MODEL``."""

@@ -64,7 +64,8 @@ class ShellOptions(ModelOptions, HarnessOptions):
     calls: Literal["tools", "text"] = "tools"
     """How the model calls its tool: by the API's tool calls, or, ``text``, by one fenced block in each reply."""
     view_image: bool = False
-    """Whether the model may look at image files, by a tool of its own, and sees the images of MCP servers' tools."""
+    """Whether the model may look at PNG, JPEG, GIF and WebP files of up to 3.75 MB, by a tool of its own, and sees the
+    images of MCP servers' tools; the trajectory has them in ``images/`` beside it."""
 
 
 class ShellAgent:
