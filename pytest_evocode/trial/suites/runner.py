@@ -46,8 +46,8 @@ _OTHERWISE = (
 )
 _IN_PLACE = (
     "with this solution the suite passes in place, and not in a clean environment: processes, ACLs and set-id bits are "
-    "not carried. Have test.sh or the image's ENTRYPOINT start the servers that it needs, or, to judge as Harbor does, "
-    "give --evocode-verify=in-place"
+    "not carried, and with --evocode-strict no path that is not declared. Declare paths as state, have test.sh or the "
+    "image's ENTRYPOINT start servers, or, to judge as Harbor does, give --evocode-verify=in-place"
 )
 
 
