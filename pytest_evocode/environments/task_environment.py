@@ -66,10 +66,7 @@ class TaskEnvironment:
         self.make_ready(environment)
 
     def make_ready(self, environment: Environment) -> None:
-        """Remove what the image must not bring, run its ENTRYPOINT, and wait until it is healthy.
-
-        That is for the healthcheck of the task, or else for the image's HEALTHCHECK.
-        """
+        """Remove what the image must not bring, run its ENTRYPOINT, and wait until the task's or its check passes."""
         environment.remove(HIDDEN_FROM_AGENT)
         allow_network(environment, self.task.rounds[0].setup_network)
         self._wait_until_ready(environment, enter(environment))

@@ -25,12 +25,7 @@ _SHOWN = 1000  # characters of what the last try printed
 
 
 def health_of(said: Mapping[str, Any] | None, image: Mapping[str, Any]) -> Healthcheck | None:
-    """Return the health check of a container; None where there is none.
-
-    Args:
-        said: ``healthcheck`` of the compose file, which goes before that of the image.
-        image: The engine's description of the image.
-    """
+    """Return the health check of an image, as the engine describes it, with what a compose file says; None for none."""
     built = (image.get("Config") or {}).get("Healthcheck") or {}
     said = said or {}
     if said.get("disable"):
@@ -49,10 +44,7 @@ def health_of(said: Mapping[str, Any] | None, image: Mapping[str, Any]) -> Healt
 
 
 def wait_until_healthy(client: APIClient, container: str, check: Healthcheck, ended: Callable[[], bool]) -> str:
-    """Try until a service is ready, and return why it never will be; empty where it is.
-
-    ``ended`` tells whether the container has stopped.
-    """
+    """Try until a service is ready, or its container has ``ended``; return why it never will be, empty where it is."""
     begun = time.monotonic()
     # After so long, one that never answered has failed as often as it may.
     patience = check.start_period_sec + check.retries * (check.interval_sec + check.timeout_sec)

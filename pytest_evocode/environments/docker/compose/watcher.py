@@ -1,16 +1,13 @@
-"""A process that removes what a session with services has in Docker once the session is dead, however it died.
-
-Our own containers end when nobody talks to them any more. Services are programs of the task's, and know of no session.
-"""
+"""Removing what a session with services has in Docker once it is dead: they end with no session by themselves."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
 import sys
 
-_STARTING = 60.0  # seconds on a busy machine
 # In a session of its own, out of reach for what kills a whole process group, and a child of nobody.
 _PROGRAM = """
 import os, sys
@@ -25,18 +22,11 @@ remove_docker_leftovers(connect(), sys.argv[1])
 
 @functools.cache
 def watch_over(engine: str) -> int:
-    """Have what an engine of this process leaves removed as soon as the process has ended, whatever ends it.
-
-    Returns:
-        The end of a pipe that the watcher waits for. It is closed by the process's end and by nothing else.
-    """
+    """Have what an engine of this process leaves removed when the process has ended, and return what that closes."""
     awaited, held = os.pipe()
     argv = [sys.executable, "-c", _PROGRAM, engine, *map(os.path.abspath, sys.path)]
     silent = subprocess.DEVNULL
-    try:
-        subprocess.run(
-            argv, stdin=awaited, stdout=silent, stderr=silent, cwd="/", start_new_session=True, timeout=_STARTING
-        )  # fmt: skip
-    finally:
-        os.close(awaited)
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # The next session removes it.
+        subprocess.run(argv, stdin=awaited, stdout=silent, stderr=silent, cwd="/", start_new_session=True, timeout=60)
+    os.close(awaited)
     return held
