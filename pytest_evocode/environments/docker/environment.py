@@ -97,6 +97,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         self._settings = settings
         self._client = settings.client
         self.entry_point = settings.entry_point
+        self.healthcheck = settings.healthcheck
         self._image = image
         self._network = own_network or ContainerNetwork(settings.networks, network)
         self._running: ContainerFiles | None = None
@@ -154,6 +155,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
                 environment=dict(settings.env),
                 labels=dict(settings.labels),
                 host_config=host_config,
+                healthcheck={"test": ["NONE"]},
                 stdin_open=True,
                 # The runtime then makes an empty network, in less than half the time of the engine's "none".
                 network_disabled=self._network.is_none,
