@@ -22,8 +22,9 @@ from pytest_evocode.environments.docker.compose.creation import (
 from pytest_evocode.environments.docker.compose.project import ComposeProject, Service, VolumeMount, plain
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.layers import COMMENT
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshots import COMMENT, REPOSITORY, copy_volume, paused
+from pytest_evocode.environments.docker.snapshots import REPOSITORY, copy_volume, paused
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks.compose_file import parse_seconds
 
