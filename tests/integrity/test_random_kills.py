@@ -86,7 +86,7 @@ class Lane:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 running.wait(_ASKED if seconds is None else seconds)
             killed = running.poll() is None
-            with contextlib.suppress(ProcessLookupError):
+            if killed:  # Of one that has ended nothing is killed, so that what it left is found.
                 os.killpg(running.pid, signal.SIGKILL)
             status = running.wait()
             output.seek(0)
