@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 
 from benchmarks.tables import Table
-from pytest_evocode.process.scores.outcome_correlation import Point, within_tasks
+from pytest_evocode.process.scores.summary import Point, within_tasks
 
 SIMULATIONS = 200
 DESIGNS = [(tasks, agents) for tasks in (7, 26) for agents in (2, 3, 5)]

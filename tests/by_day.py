@@ -4,7 +4,7 @@
 - ``matrix``: all parameter sets of a function but the first; with a parameter's name, as in ``matrix("attack")``, all
   but the first with each of its values.
 - ``guards("trial")``: where no change reaches this package, all tests of a module but the first.
-- ``turns(3)``: where neither the file nor the package that its folder is named for has changed, two of three functions.
+- ``turns(3)``: two of three functions whose own lines and the package that their folder is named for have not changed.
   Whose turn it is, the commit chooses.
 
 Of ``matrix`` and ``guards`` one more of each folder is run, which the commit chooses, too.
@@ -15,11 +15,14 @@ Of ``matrix`` and ``guards`` one more of each folder is run, which the commit ch
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import subprocess
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -48,6 +51,8 @@ class Changes:
     """Paths from the root."""
     reached: Sequence[str]
     """Packages in which some module imports a changed one, or one that does."""
+    lines: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
+    """Of each test file, first and last numbers of lines that are new, or after which there are fewer."""
 
     def reach(self, package: str, test: PurePath) -> bool:
         """Return whether a change reaches a package, a test's file, or what lies beside it and is no test."""
@@ -58,10 +63,25 @@ class Changes:
             or any(path == test or (path.suffix == ".py" and not path.match("test_*.py")) for path in near)
         )
 
-    def own(self, test: PurePath) -> bool:
+    def own(self, test: PurePath, root: Path) -> bool:
         """Return whether the test file has changed, or the package that its folder is named for."""
-        packages = {PurePath(PurePath(path).parts[1]).stem for path in self.files if path.startswith(f"{_PACKAGE}/")}
-        return not self.since or str(test) in self.files or not packages.isdisjoint(test.parts[1:2])
+        return str(test) in self.files or self.package(test, root)
+
+    def package(self, test: PurePath, root: Path) -> bool:
+        """Return whether a file has changed in the package that the test's folder is named for, or lies in."""
+        named = test.parent.parts[1:]
+        while named and not root.joinpath(_PACKAGE, *named).is_dir():
+            named = named[:-1]
+        folder = (_PACKAGE, *named)
+        below = (PurePath(file).parts[: len(folder)] == folder for file in self.files)
+        return not self.since or (bool(named) and any(below))
+
+    def touch(self, function: Callable[..., object], test: PurePath) -> bool:
+        """Return whether lines of a test's function have changed."""
+        if not (changed := self.lines.get(str(test))):
+            return False
+        text, first = inspect.getsourcelines(inspect.unwrap(function))
+        return any(begin < first + len(text) and first <= end for begin, end in changed)
 
     def __str__(self) -> str:
         by = f"by commit {self.commit[:10] or 'none'}"
@@ -97,7 +117,7 @@ class ByDay:
         """With ``--changed`` import nothing of what did not change, but for the tests of the tree itself."""
         test = collection_path.relative_to(self._config.rootpath)
         if self._config.option.changed and test.suffix == ".py" and len(test.parts) > 2:
-            return not self._changes.own(test) or None
+            return not self._changes.own(test, self._config.rootpath) or None
         return None
 
     @pytest.hookimpl(trylast=True)
@@ -133,17 +153,21 @@ def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path
     left: dict[pytest.Item, str] = {}
     seen: defaultdict[object, list[object]] = defaultdict(list)
     folders: defaultdict[Path, list[pytest.Item]] = defaultdict(list)
-    reach, own = cache(changes.reach), cache(changes.own)  # Files have many tests, and days many changes.
+    # Files have many tests, functions many parameter sets, and days many changes.
+    reach, package, touch = cache(changes.reach), cache(changes.package), cache(changes.touch)
     for item in items:
         guards, matrix = item.get_closest_marker("guards"), item.get_closest_marker("matrix")
         callspec: Any = getattr(item, "callspec", None)
+        function: Any = getattr(item, "function", None)  # A doctest has none, and no mark.
         test = item.path.relative_to(root)
         group: object
         if item.get_closest_marker("nightly"):
             left[item] = "nightly tests"
             continue
         turns = item.get_closest_marker("turns")
-        if turns and not own(test) and not _has_its_turn(item, turns.args[0], changes.commit):
+        if turns and not (
+            _has_its_turn(item, turns.args[0], changes.commit) or package(test, root) or touch(function, test)
+        ):
             left[item] = "tests of other turns"
             continue
         if guards and not reach(guards.args[0], test):
@@ -185,8 +209,21 @@ def changes(root: Path, since: str = "") -> Changes:
         since = git("rev-list", "-1", f"--before={_last_night(datetime.now(UTC)).isoformat()}", "HEAD")
     if not since:
         return Changes(commit, "", (), ())
-    files = f"{git('diff', '--name-only', since)}\n{git('ls-files', '--others', '--exclude-standard')}".split("\n")
-    return Changes(commit, since, [path for path in files if path], sorted(_reached(files)))
+    others = git("ls-files", "--others", "--exclude-standard").split("\n")
+    files = [path for path in (*git("diff", "--name-only", "--no-renames", since).split("\n"), *others) if path]
+    lines = _lines(git("diff", "--unified=0", "--no-renames", since, "--", "tests"))
+    lines |= {path: [(1, sys.maxsize)] for path in others}
+    return Changes(commit, since, files, sorted(_reached(files)), lines)
+
+
+def _lines(diff: str) -> dict[str, list[tuple[int, int]]]:
+    lines: dict[str, list[tuple[int, int]]] = {}
+    for name, begin, count in re.findall(r"^\+\+\+ (?:b/)?(.+)$|^@@ .*\+(\d+)(?:,(\d+))? @@", diff, re.MULTILINE):
+        if name:
+            lines[name] = hunks = []
+        else:
+            hunks.append((int(begin), int(begin) + max(int(count or 1) - 1, 0)))
+    return lines
 
 
 def _last_night(now: datetime) -> datetime:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import docker  # noqa: F401 - before a pytester session imports a part of it and forgets that again
@@ -24,6 +26,20 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Have reports say why a test is slow."""
     for mark in item.iter_markers("slow"):
         item.user_properties += [("slow", reason) for reason in mark.args]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what tests make in ``TMPDIR`` in one directory, which the next session removes where this one is killed."""
+    from pytest_evocode.environments.scratch import remove_all_dead, scratch_directory
+
+    tmp_path_factory.getbasetemp()  # This stays, to be looked into when a test has failed.
+    remove_all_dead()
+    with scratch_directory("tests") as directory, pytest.MonkeyPatch.context() as patch:
+        directory.chmod(0o711)  # Some tests become another user.
+        patch.setenv("TMPDIR", str(directory))
+        patch.setattr(tempfile, "tempdir", None)
+        yield
 
 
 class ElsewhereFirst:

@@ -146,10 +146,34 @@ def test_of_functions_that_take_turns_each_has_its_day_with_all_its_parameter_se
     assert {name for day in days for name in day} == {f"test_{letter}[{n}]" for letter in "abcdefg" for n in (0, 1)}
     assert 0.15 < sum(map(len, days)) / len(days) / 14 < 0.5
     assert all(day == [f"{name.partition('[')[0]}[{n}]" for name in day[::2] for n in (0, 1)] for day in days)
-    for path in ("tests/trial/test_x.py", "pytest_evocode/trial/other.py"):
-        changed = Changes("1", "since", [path], [])
-        monkeypatch.setattr(by_day, "changes", lambda root, since, changed=changed: changed)
-        assert len(ran(pytester)) == len(ran(pytester, "--changed")) == 14
+    write(repository, "pytest_evocode/trial/other.py", "")
+    changed = Changes("1", "since", ["pytest_evocode/trial/other.py"], [])
+    monkeypatch.setattr(by_day, "changes", lambda root, since: changed)
+    assert len(ran(pytester)) == len(ran(pytester, "--changed")) == 14
+
+
+def test_functions_whose_lines_have_changed_do_not_wait_for_their_turn(
+    repository: Path, pytester: pytest.Pytester
+) -> None:
+    text = "import pytest\npytestmark = pytest.mark.turns(1000)\n"
+    function = "@pytest.mark.skipif(False, reason='')\ndef test_{}():\n    assert True\n    assert 1\n"
+    text += "".join(map(function.format, "abcdef"))
+    for name in ("tests/trial/html/test_x.py", "tests/gone.py", "pytest_evocode/trial/other.py"):
+        write(repository, name, text)
+    (repository / "pytest_evocode/trial/html").mkdir()
+    commit(repository)
+    git(repository, "update-ref", "refs/remotes/origin/HEAD", "HEAD")
+    lines = text.splitlines(keepends=True)
+    lines[5] = "    assert 2\n"  # Of a.
+    lines[10] = "@pytest.mark.skipif(not True, reason='')\n"  # Of c.
+    del lines[16]  # Of d.
+    write(repository, "tests/trial/html/test_x.py", "import sys\n" + "".join(lines).replace("test_f", "test_g"))
+    write(repository, "tests/trial/html/test_new.py", text)
+    write(repository, "pytest_evocode/trial/other.py", "")  # Beside the package that the folder is named for.
+    (repository / "tests/gone.py").unlink()
+    commit(repository)
+    assert ran(pytester, "tests/trial/html/test_x.py") == ["test_a", "test_c", "test_d", "test_g"]
+    assert len(ran(pytester, "tests/trial/html/test_new.py")) == 6
 
 
 def test_workers_choose_what_one_process_does(repository: Path, pytester: pytest.Pytester) -> None:

@@ -85,7 +85,8 @@ class PlayedAttempt:
         self._with_files = with_files
         self._until_failure = until_failure
         self._turns = AgentTurns(context, agent)
-        self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=type(agent) is OracleAgent)
+        self._is_oracle = type(agent) is OracleAgent
+        self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=self._is_oracle)
         self._environment: Environment | None = None
         self._branches: set[Environment] = set()
         self._snapshots: list[Snapshot] = []
@@ -148,7 +149,12 @@ class PlayedAttempt:
                 round_.directory / "solution/solve.sh",
             )
         after, files_after = self._snapshot(), self._files()
-        suite = SharedRun(lambda: self.run_suite(after, round_, until_failure=self._until_failure))
+
+        def run() -> SuiteRun:
+            suite = self.run_suite(after, round_, until_failure=self._until_failure)
+            return self._suites.compared(environment, after, round_, suite, is_live=True) if self._is_oracle else suite
+
+        suite = SharedRun(run)
         if self._suites.in_place:
             suite.result()
         return PlayedRound(round_, before, after, files_before, files_after, suite)

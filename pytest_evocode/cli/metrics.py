@@ -28,9 +28,9 @@ from pytest_evocode.report.tables import join_first
 from pytest_evocode.tasks import load_task
 
 if TYPE_CHECKING:
+    from pytest_evocode.cli.scb_check import ScbCheck
     from pytest_evocode.environments import Engine
     from pytest_evocode.process.attempts import TaskFinder
-    from pytest_evocode.process.execution.scb_check import ScbCheck
     from pytest_evocode.trial.round_workspaces import MakeEngine
 
 
@@ -104,9 +104,9 @@ def _grid_of(table: ScoreTable, like: ScoreRow, agent: str) -> Grid:
 def _with_code(found: dict[str, AgentMetrics], rows: Sequence[ScoreRow], tasks: Path | None) -> dict[str, AgentMetrics]:
     """Return the metrics with what became of the code, and tell on standard error where that cannot be had."""
     # Engines take longer to load than all else that this command does.
+    from pytest_evocode.cli.scb_check import RELEASE, ScbCheck
     from pytest_evocode.environments import choose_engine
     from pytest_evocode.process.attempts import TaskFinder
-    from pytest_evocode.process.execution.scb_check import RELEASE, ScbCheck
 
     checker = ScbCheck()
     echo(f"note: scb-check {checker.version}; SlopCodeBench has {RELEASE}", err=True)

@@ -16,9 +16,8 @@ from pytest_evocode.process.attempts import FoundAttempt, TaskFinder, find_attem
 from pytest_evocode.process.execution import Execution, choose_engine
 from pytest_evocode.process.judge import make_judge
 from pytest_evocode.process.protocols import Judge
-from pytest_evocode.process.scores.records import AttemptProcess
 from pytest_evocode.process.scores.released_scorer import read_released, summarise_released
-from pytest_evocode.process.scores.rigor_score import read_weights
+from pytest_evocode.process.scores.rigor_score import AttemptProcess, read_weights
 from pytest_evocode.process.scores.summary import ProcessSummary, as_json, by_task, summarise_agent
 from pytest_evocode.report.identities import identity_notes
 from pytest_evocode.report.process import agent_lines, explain_lines, process_lines

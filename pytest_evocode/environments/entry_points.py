@@ -14,6 +14,7 @@ from typing import BinaryIO
 from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
 from pytest_evocode.environments.programs import Program, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, Environment, ExecResult, User
+from pytest_evocode.tasks import Healthcheck
 
 _KEPT = 2**18  # bytes of the beginning of its output, and as many of its end
 _SHOWN_LINES = 20
@@ -133,6 +134,8 @@ class EntryPointEnvironment(CommandEnvironment, Environment):
 
     entry_point: EntryPoint | None = None
     """None where the image has none."""
+    healthcheck: Healthcheck | None = None
+    """The HEALTHCHECK of the image, which no engine runs by itself; None where it has none."""
     _entered: EnteredProgram | None = None
 
     @abstractmethod

@@ -25,6 +25,7 @@ HIDDEN_FROM_AGENT = (*VERIFIER_DIRECTORIES, SOLUTION)
 STOPPED = "the session was stopped"
 
 _SETUP_TIMEOUT = 600.0  # seconds for a round's setup.sh
+_BUILT_IN = "the image's HEALTHCHECK"
 _SHOWN_LINES = 3  # of the output of a collect command that failed
 
 logger = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ class TaskEnvironment:
         self.make_ready(environment)
 
     def make_ready(self, environment: Environment) -> None:
-        """Remove what the image must not bring, run its ENTRYPOINT, and wait until the task's healthcheck passes."""
+        """Remove what the image must not bring, run its ENTRYPOINT, and wait until the task's or its check passes."""
         environment.remove(HIDDEN_FROM_AGENT)
         allow_network(environment, self.task.rounds[0].setup_network)
         self._wait_until_ready(environment, enter(environment))
@@ -91,9 +92,11 @@ class TaskEnvironment:
                 self._wait_until_ready(environment, entered)
 
     def _wait_until_ready(self, environment: Environment, entered: EnteredProgram | None) -> None:
-        check = self.task.config.environment.healthcheck
+        check, what = self.task.config.environment.healthcheck, "the healthcheck of the environment"
+        if check is None and isinstance(environment, EntryPointEnvironment):
+            check, what = environment.healthcheck, _BUILT_IN
         if check is not None:
-            self._wait_until_healthy(environment, check, "the environment", entered)
+            self._wait_until_healthy(environment, check, what, entered)
         elif entered is not None:
             entered.wait_until_settled()
             self._refuse_failed(entered)
@@ -123,7 +126,7 @@ class TaskEnvironment:
                     why = f"{ending}; correct it. Its last lines:\n{result.tail()}"
                     raise TaskError(why, round_.workdir / "setup.sh")
         if round_.healthcheck is not None and wait_until_healthy:
-            self._wait_until_healthy(environment, round_.healthcheck, round_.name)
+            self._wait_until_healthy(environment, round_.healthcheck, f"the healthcheck of {round_.name}")
 
     def collect(self, environment: Environment, round_: Round) -> tuple[str, ...]:
         """Run a round's collect commands after the agent's turn, and return what is to be said of those that failed."""
@@ -160,11 +163,10 @@ class TaskEnvironment:
             self._refuse_failed(entered)
             starting = time.monotonic() - started < check.start_period_sec
             failures += not starting
-            logger.debug("%s: the healthcheck of %s failed, counted %d times", self.task.name, what, failures)
+            logger.debug("%s: %s failed, counted %d times", self.task.name, what, failures)
             if failures >= check.retries:
                 raise TaskError(
-                    f"the healthcheck of {what} failed {failures} times in a row: {check.command}\n"
-                    f"{result.output[-2000:]}",
-                    self.task.file,
+                    f"{what} failed {failures} times in a row: {check.command}\n{result.output[-2000:]}",
+                    (self.task.dockerfile if what is _BUILT_IN else None) or self.task.file,
                 )
             self.cancelled.wait(check.start_interval_sec if starting else check.interval_sec)

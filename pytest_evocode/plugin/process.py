@@ -18,7 +18,7 @@ from pytest_evocode.tasks.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from pytest_evocode.process.protocols import Judge
-    from pytest_evocode.process.scores.records import AttemptProcess
+    from pytest_evocode.process.scores.rigor_score import AttemptProcess
 
 PROCESS_FILE = "process.json"
 
@@ -87,7 +87,7 @@ class ProcessPlugin:
         terminalreporter.write_line("evidence: evocode process DIR --explain TASK, of the results directory")
 
     def _found(self) -> Generator[AttemptProcess]:
-        from pytest_evocode.process.scores.records import AttemptProcess
+        from pytest_evocode.process.scores.rigor_score import AttemptProcess
 
         for task, agent, number in self._session.begun:
             with contextlib.suppress(FileNotFoundError):

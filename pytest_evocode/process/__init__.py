@@ -5,6 +5,7 @@ The way from a recording to a score, and the package for each stretch of it:
 - ``attempts`` finds recorded attempts on disk and scores one: :func:`~pytest_evocode.process.attempts.score_attempt`.
 - ``trajectory`` reads what happened: ``reader`` goes through a recorded trajectory and returns the round's events
   (``events``): files read and edited, commands run, plans, questions, commits. ``trajectory.shell`` parses shell lines.
+- ``rules`` has what all these look for: phrases, tools, and what programs print, as TOML with tested examples.
 - ``tests_written`` reads the tests that the agent wrote: their assertions, and what of the product they call.
 - ``pillars`` computes the sub-metrics, one module for each pillar; ``evidence`` is what a measured value consists of.
 - ``scores`` weighs the pillars into the RigorScore, keeps them as records (``process.json``), and compares agents.

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from pytest_evocode.errors import RecordFault, TaskError, UsageError, describe_validation
 from pytest_evocode.names import natural_key
 from pytest_evocode.process.protocols import Executor, Judge
-from pytest_evocode.process.scores.records import AttemptProcess
+from pytest_evocode.process.scores.rigor_score import AttemptProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_rounds
-from pytest_evocode.process.trajectory.foreign import unseen_edits
-from pytest_evocode.process.trajectory.project_kinds import purposes_of, recognise_project, roles_of
-from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, is_watched
-from pytest_evocode.process.trajectory.workspace_texts import TaskTexts, workdir_of
+from pytest_evocode.process.trajectory.file_roles import roles_of
+from pytest_evocode.process.trajectory.file_texts import TaskTexts, workdir_of
+from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, is_watched, unseen_edits
+from pytest_evocode.process.trajectory.shell.purposes import purposes_of, recognise_project
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import PASS_REWARD, RoundRecord
 from pytest_evocode.tasks import ProcessConfig, Task, find_tasks, load_task

@@ -6,9 +6,11 @@ It is off unless asked for. What agents wrote is marked as material in the promp
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import logging
+import tomllib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +105,7 @@ class ModelJudge:
         Raises:
             AgentFault: The model cannot be asked.
         """
-        aspect = _ASPECTS[name]
+        aspect = _aspects()[name]
         text = aspect.material(material)
         if text is None or (by_rule.value is None and name != "SC" and by_rule.reason != UNSURE):
             return None
@@ -241,40 +243,13 @@ def _listed(material: JudgeMaterial) -> str:
     return f"{_request(material.activity)}\n\n# Its requirements\n{listed}"
 
 
-_ASPECTS: Mapping[str, _Aspect] = {
-    "DQ": _Aspect(
-        "How well does the plan take the work apart?\n"
-        "0: it does not say what is to be done for this request.\n"
-        "1: one block, without separate steps.\n"
-        "2: separate steps, some of which are several things at once or say nothing that could be checked.\n"
-        "3: separate steps, each of which is one thing to do at one place, and could be checked when it is done.",
-        _plan,
-        levels=3,
-    ),
-    "RT": _Aspect(
-        "Which requirements are verified by at least one of the tests? A test verifies a requirement when it would "
-        "fail in a program that does not meet it. That a test mentions a requirement, or runs the code, is not enough.",
-        _tests,
-    ),
-    "AQ": _Aspect(
-        "The request cannot be met as it is: it is impossible, or can be meant in two ways. What did the programmer "
-        "make of that?\n"
-        "0: did not notice, or claims to have met the request.\n"
-        "1: stopped, and neither says why it cannot be met nor asks what is meant.\n"
-        "2: says why it cannot be met, in terms of the request, or asks what is meant.",
-        _conversation,
-        levels=2,
-    ),
-    "SC": _Aspect(
-        "Which requirements does the product meet, as far as the files show? One that is met in part is not met.",
-        _changes,
-    ),
-    "CBS": _Aspect(
-        "The request can be meant in two ways. How did the programmer deal with that?\n"
-        "0: took one meaning for granted, or did not notice.\n"
-        "1: noticed and said so, and went on all the same, or stopped without asking what is meant.\n"
-        "2: asked which is meant, before changing anything.",
-        _conversation,
-        levels=2,
-    ),
-}
+#: What is shown of a round, by sub-metric.
+_MATERIALS: Mapping[str, Callable[[JudgeMaterial], str | None]] = {
+    "DQ": _plan, "RT": _tests, "AQ": _conversation, "SC": _changes, "CBS": _conversation,
+}  # fmt: skip
+
+
+@functools.cache
+def _aspects() -> Mapping[str, _Aspect]:
+    rubrics = tomllib.loads(Path(__file__).with_name("rules").joinpath("judge.toml").read_text(encoding="utf-8"))
+    return {name: _Aspect(material=_MATERIALS[name], **rubric) for name, rubric in rubrics.items()}

@@ -7,17 +7,26 @@ from statistics import fmean
 
 from pytest_evocode.process.evidence import Measure
 from pytest_evocode.process.pillars.extended import EXTENDED
-from pytest_evocode.process.scores.outcome_correlation import Correlation, Pairs, within_agent, within_tasks
-from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
-from pytest_evocode.process.scores.rigor_score import OF_CATEGORY, PILLARS, WEIGHTS, RigorScore
-from pytest_evocode.process.scores.sensitivity import sensitivity
+from pytest_evocode.process.scores.rigor_score import (
+    OF_CATEGORY,
+    PILLARS,
+    WEIGHTS,
+    AttemptProcess,
+    RigorScore,
+    RoundProcess,
+)
 from pytest_evocode.process.scores.summary import (
+    Correlation,
+    Pairs,
     ProcessSummary,
     Values,
     by_task,
     judged,
+    sensitivity,
     summarise_agent,
     summarise_task,
+    within_agent,
+    within_tasks,
 )
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number
 

@@ -98,8 +98,11 @@ class _Loader:
         if self._load_own(directory):
             return
         # Strings, because there are tens of thousands, and Path objects are slow.
-        with os.scandir(directory) as entries:
-            found = {entry.name: entry for entry in entries}
+        try:
+            with os.scandir(directory) as entries:
+                found = {entry.name: entry for entry in entries}
+        except FileNotFoundError:  # Somebody removes what is there.
+            return
         if TASK_FILE in found:  # A task: its steps/ is not that of an attempt.
             found = {name: entry for name, entry in found.items() if name == "harbor_jobs"}
         elif os.path.basename(directory) == "runs" and any(name.endswith(".json") for name in found):

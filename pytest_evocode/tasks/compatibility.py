@@ -193,7 +193,7 @@ SUITE_COMPOSE = "tests/docker-compose.yaml"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
         "the sandbox replays it on this machine's system. As with Harbor, `CMD` is not run and `ENTRYPOINT` is, here "
-        "beside the environment's own PID 1, and anew for suites "
+        "beside the environment's own PID 1, and anew for suites; `HEALTHCHECK` is waited for "
         "([entry points](environments.md#entry-points))"
     ),
     COMPOSE: Support(

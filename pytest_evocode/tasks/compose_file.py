@@ -6,7 +6,6 @@ What the values mean is for ``docker compose`` to say, where the environment is 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +20,7 @@ MAIN = "main"
 """The service in which the agent works; a compose file need not mention it."""
 
 _BUILD_KEYS = ("context", "dockerfile", "target", "args")
-_TIMES = {
-    "interval": "interval_sec",
-    "timeout": "timeout_sec",
-    "start_period": "start_period_sec",
-    "start_interval": "start_interval_sec",
-}
-_ENGINES_TIMES = {"interval_sec": 30.0, "timeout_sec": 30.0}
+_TIMES = ("interval", "timeout", "start_period")
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TEXTS = ("env_file", "label_file")
 
@@ -73,16 +66,13 @@ class ComposeFile:
         if not isinstance(said, dict) or "test" not in said or said.get("disable") == "true":
             return None
         test = said["test"]
-        words = [test] if isinstance(test, str) else [str(word) for word in test]
-        if words[:1] == ["NONE"]:
-            return None
-        line = words[-1] if isinstance(test, str) or words[0] == "CMD-SHELL" else shlex.join(words[1:])
-        if "${" in line.replace("$$", ""):
+        words = ["CMD-SHELL", test] if isinstance(test, str) else [str(word) for word in test]
+        if any("${" in word.replace("$$", "") for word in words):
             message = "write the values out, or the check into [environment.healthcheck] of task.toml"
             raise self.error(message, "services", MAIN, "healthcheck", "test")
-        found = {name: parse_seconds(str(said[key])) for key, name in _TIMES.items() if key in said}
-        retries = {"retries": int(said["retries"])} if "retries" in said else {}
-        return Healthcheck.model_validate({"command": line.replace("$$", "$"), **_ENGINES_TIMES, **found, **retries})
+        times = {name: parse_seconds(str(said[name])) for name in _TIMES if name in said}
+        words = [word.replace("$$", "$") for word in words]
+        return Healthcheck.of_engine(words, **times, retries=int(said.get("retries", 0)))
 
     def main_build(self) -> MainBuild:
         """Return how the image of ``main`` is built; raises TaskError where it says what cannot be."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
@@ -86,6 +88,31 @@ class Healthcheck(Section):
     """Seconds between two tries during the start period."""
     retries: PositiveCount = 3
     """How many tries in a row have to fail before the environment counts as broken."""
+
+    @classmethod
+    def of_engine(
+        cls, test: Sequence[str], *, interval: float = 0, timeout: float = 0, start_period: float = 0, retries: int = 0
+    ) -> Healthcheck | None:
+        """Return a check as container engines describe it, whose values of 0 are the engines' own; None for no check.
+
+        The command is the words of the test for a shell, so that they can be had again.
+
+        >>> check = Healthcheck.of_engine(["CMD", "curl", "a b"], interval=2)
+        >>> check.command, check.interval_sec, check.start_period_sec
+        ("curl 'a b'", 2.0, 2.0)
+        """
+        if not test or test[0] == "NONE":
+            return None
+        interval = interval or 30.0
+        return cls(
+            command=shlex.join(("sh", "-c", *test[1:]) if test[0] == "CMD-SHELL" else test[1:]),
+            interval_sec=interval,
+            timeout_sec=timeout or 30.0,
+            # Engines try it for the first time after an interval. What is tried before that must not count.
+            start_period_sec=start_period + interval,
+            start_interval_sec=min(1.0, interval),
+            retries=retries or 3,
+        )
 
 
 class Artifact(Section):

@@ -112,7 +112,8 @@ class VerdictPipeline:
             with self._suites.in_turn(round_.index):
                 self._context.task_environment.refuse_when_cancelled()
                 snapshot = self._checkpoints.snapshot_of(round_.index)
-                suite, left = self._controlled.run(environment, snapshot, round_, times)
+                is_live = turn.agent_seconds is not None  # Otherwise it has no environment of its own.
+                suite, left = self._controlled.run(environment, snapshot, round_, times, is_live=is_live)
             if left is None:
                 if self._counts(round_):
                     self.conclude(round_, turn, suite)

@@ -100,6 +100,10 @@ def test_a_check_says_what_to_declare(write_task: WriteTask, check_tasks: CheckT
     ]
 
 
+#: A server that goes on after the turn, and whether it does.
+SERVE = "setsid sleep 4321 > /dev/null 2>&1 &"
+SERVES = 'grep -qs "[4]321" /proc/[0-9]*/cmdline'
+
 #: Does as the reference, and something of its own; or only the latter.
 AGENTS = """
 from pytest_evocode.agents import RoundTranscript
@@ -143,6 +147,39 @@ def test_a_suite_finds_what_its_reference_changes_and_nothing_else(
     (failed,) = session.record("whole", "same").rounds
     assert failed.verdict is not None
     assert any("the suite passes in all of the agent's system" in flag for flag in failed.verdict.flags)
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
+def test_who_plays_a_solution_whose_suite_passes_in_place_only_is_told_what_to_do(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester, env: str
+) -> None:
+    pytester.makeconftest(AGENTS.replace('"less": "echo own > mine"', f'"less": "{SERVE}"'))
+    write_task("lives", 2, solve={1: SERVE, 2: "true"}, test=dict.fromkeys((1, 2), f"{SERVES} && {PASS} || {FAIL}"))
+    write_task("wrong", 1, solve={1: SERVE}, test={1: FAIL})
+    session = run_tasks("tasks", "--evocode-agent=less", "--evocode-fail-under=0", env=env)
+    told = "with this solution the suite passes in place, and not in a clean environment"
+    flags = {
+        (task, agent): [each.verdict and [flag.partition(":")[0] for flag in each.verdict.flags] for each in rounds]
+        for task in ("lives", "wrong")
+        for agent in ("oracle", "less")
+        for rounds in [session.record(task, agent).rounds]
+    }
+    # In place suites run beside an agent's processes, and where a turn follows it would find what they leave.
+    assert flags == {
+        ("lives", "oracle"): [[], [told]],
+        ("lives", "less"): [[], []],
+        ("wrong", "oracle"): [[]],
+        ("wrong", "less"): [[]],
+    }
+    session.has(f"*{told}: processes, ACLs and set-id bits are*")
+
+
+@pytest.mark.slow
+def test_a_check_says_that_a_suite_passes_in_place_only(write_task: WriteTask, check_tasks: CheckTasks) -> None:
+    write_task("a", 1, solve={1: SERVE}, test={1: f"{SERVES} && {PASS} || {FAIL}"})
+    said = check_tasks("-koracle").messages["oracle"]
+    assert "with this solution the suite passes in place, and not in a clean environment: " in said
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_evocode.process.scores.records import AttemptProcess
+from pytest_evocode.process.scores.rigor_score import AttemptProcess
 from tests.acceptance.models import at, in_rounds
 from tests.acceptance.sessions import RunTasks, Session
 from tests.acceptance.tasks import WriteTask

@@ -322,6 +322,24 @@ services:
     assert everything_of(docker) == before
 
 
+@pytest.mark.parametrize(
+    ("said", "command", "interval"),
+    [
+        ("interval: 2s", "sh -c 'test -e /ready'", 2.0),
+        ("disable: true", None, None),
+        ("test: [CMD, 'true']", "true", 30.0),
+    ],
+)
+@pytest.mark.matrix
+def test_what_the_file_says_of_health_goes_before_the_images_healthcheck(
+    docker: DockerEngine, make_task: MakeTask, said: str, command: str | None, interval: float | None
+) -> None:
+    compose = f"services:\n  main:\n    healthcheck: {{{said}}}\n"
+    task = make_task(f"FROM {BASE}\nHEALTHCHECK CMD test -e /ready\n", files={"docker-compose.yaml": compose})
+    check = task.config.environment.healthcheck or docker.create(task, env={}, network=None).healthcheck
+    assert (check and check.command, check and check.interval_sec) == (command, interval)
+
+
 def everything_of(engine: DockerEngine) -> dict[str, int]:
     """How much there is of an engine of this kind."""
     client, label = engine._client, {"label": f"evocode.engine={engine._own['evocode.engine']}"}

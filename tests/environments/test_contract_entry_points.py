@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.environments import Command, Environment, ProgramEnvironment
+from pytest_evocode.environments import Command, Engine, Environment, ProgramEnvironment
 from pytest_evocode.environments.entry_points import EntryPointEnvironment, enter, entered_program
+from pytest_evocode.environments.task_environment import TaskEnvironment
+from pytest_evocode.errors import BuildError, TaskError
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, MakeTask
 
@@ -112,3 +114,63 @@ def test_how_it_ended_is_known_with_its_last_lines(make_environment: MakeEnviron
 
 def test_an_image_without_one_runs_nothing(make_environment: MakeEnvironment, tmp_path: Path) -> None:
     assert enter(make_environment()) is None
+
+
+TIMES = ("interval_sec", "timeout_sec", "start_period_sec", "start_interval_sec", "retries")
+OPTIONS = "--interval=500ms --timeout=3s \\\n  --start-period=1m30s --retries=7"
+CHECKS = {
+    "HEALTHCHECK CMD curl -f localhost || exit 1": ("sh -c 'curl -f localhost || exit 1'", 30, 30, 30, 1, 3),
+    f'HEALTHCHECK {OPTIONS} CMD ["test", "-e", "/a b"]': ("test -e '/a b'", 0.5, 3, 90.5, 0.5, 7),
+    "HEALTHCHECK CMD true\nHEALTHCHECK NONE": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("lines", CHECKS, ids=["default", "options", "none", "without"])
+def test_the_check_of_an_image_is_known_with_its_times(
+    make_environment: MakeEnvironment, make_task: MakeTask, lines: str
+) -> None:
+    environment = make_environment(make_task(f"FROM python:3.11-slim-bookworm\n{lines}\n"))
+    assert isinstance(environment, EntryPointEnvironment)
+    found = environment.healthcheck
+    assert (found and (found.command, *(getattr(found, name) for name in TIMES))) == CHECKS[lines]
+
+
+def test_an_image_is_waited_for_until_its_check_passes(
+    engine: Engine, make_environment: MakeEnvironment, make_task: MakeTask
+) -> None:
+    check = "HEALTHCHECK --interval=100ms --retries=9 CMD echo . >> /tmp/tries; [ $(wc -l < /tmp/tries) -ge 4 ]"
+    task = make_task(f"FROM python:3.11-slim-bookworm\n{check}\n")
+    environment = make_environment(task)
+    TaskEnvironment(task, engine, {}, lambda name: False).make_ready(environment)
+    assert environment.exec("wc -l < /tmp/tries").output == "4\n"
+
+
+def test_an_image_that_stays_unhealthy_is_the_authors_to_correct(
+    engine: Engine, make_environment: MakeEnvironment, make_task: MakeTask
+) -> None:
+    check = "HEALTHCHECK --interval=10ms --retries=2 CMD echo no database; exit 1"
+    task = make_task(f"FROM python:3.11-slim-bookworm\n{check}\n")
+    environment = make_environment(task)
+    with pytest.raises(TaskError) as caught:
+        TaskEnvironment(task, engine, {}, lambda name: False).make_ready(environment)
+    assert caught.value.path == task.dockerfile
+    assert "the image's HEALTHCHECK failed 2 times in a row" in str(caught.value)
+    assert str(caught.value).endswith("no database\n")
+
+
+def test_a_healthcheck_in_task_toml_goes_before_the_images(
+    engine: Engine, make_environment: MakeEnvironment, make_task: MakeTask
+) -> None:
+    toml = "[environment]\nhealthcheck = { command = 'true' }\n"
+    task = make_task("FROM python:3.11-slim-bookworm\nHEALTHCHECK CMD touch /tmp/tried; exit 1\n", toml=toml)
+    environment = make_environment(task)
+    TaskEnvironment(task, engine, {}, lambda name: False).make_ready(environment)
+    assert not environment.exec(["test", "-e", "/tmp/tried"]).ok
+
+
+@pytest.mark.parametrize("said", ["", "true", "CMD", "CMD []", "--interval=soon CMD true", "--tries=3 CMD true"])
+def test_a_check_that_is_none_is_refused_with_its_line(engine: Engine, make_task: MakeTask, said: str) -> None:
+    task = make_task(f"FROM python:3.11-slim-bookworm\nHEALTHCHECK {said}\n")
+    with pytest.raises(BuildError, match=r"(?i)HEALTHCHECK|Dockerfile"):
+        engine.create(task, env={}, network=None)

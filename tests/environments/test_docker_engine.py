@@ -260,3 +260,13 @@ def test_a_frame_that_is_cut_by_a_deadline_goes_on_after_it() -> None:
         assert collected.collect(None)
     assert b"".join(piece for number, piece in output if number == 1) == b"one"
     assert b"".join(piece for number, piece in output if number == 2) == b"two"
+
+
+@pytest.mark.docker
+def test_the_engine_runs_no_healthcheck_of_an_image_by_itself(docker: DockerEngine, make_task: MakeTask) -> None:
+    environment = docker.create(make_task(f"{FROM}HEALTHCHECK --interval=1s CMD false\n"), env={}, network=None)
+    try:
+        environment.start()
+        assert "Health" not in docker._client.inspect_container(environment._id)["State"]
+    finally:
+        environment.stop()

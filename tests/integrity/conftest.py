@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,16 +11,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from pytest_evocode.environments.docker.engine import connect
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import AttemptRecord, RunRecord
 from pytest_evocode.tasks.lockfile import Lock, content_hash, write_lock
 from tests.inner_sessions import UNUSED
 from tests.integrity import table
 from tests.integrity.door_suite import DOOR_CASES, DOOR_PASSED, DOOR_SUITE
+from tests.integrity.host_state import unchanged_host
 from tests.integrity.places import Attack, Place
 from tests.integrity.rootless import UID, Rootless
 from tests.integrity.suites import (
@@ -34,6 +37,9 @@ from tests.integrity.suites import (
     native_suite,
     workspace_suite,
 )
+
+if TYPE_CHECKING:
+    from docker import APIClient
 
 # What an agent looks for at the start and at the end of every turn, by programs that no PATH has a say in.
 LOOK = r"""
@@ -340,6 +346,23 @@ def honest(play: Play, honest_outcomes: dict[tuple[Place, str, str], Outcome]) -
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for all tests, so that the image is built once."""
     return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def client(why_no_docker: str | None) -> Iterator[APIClient | None]:
+    """The Docker engine, None where none answers."""
+    if why_no_docker is not None:
+        yield None
+        return
+    with contextlib.closing(connect()) as connected:
+        yield connected
+
+
+@pytest.fixture(autouse=True)
+def _unchanged_host(tmp_path_factory: pytest.TempPathFactory, client: APIClient | None) -> Iterator[None]:
+    """See that no attack leaves anything on the machine, or has done something to its devices."""
+    with unchanged_host([tmp_path_factory.getbasetemp(), Path(tempfile.gettempdir())], client):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -147,6 +147,11 @@ def test_nothing_is_left_of_the_services_of_a_session_that_is_killed(with_servic
     labelled, mounted = set(had["labelled volumes"]), set(had["mounted volumes"])
     assert labelled
     assert mounted - labelled  # These go with their containers alone.
+    deadline = time.monotonic() + _NOTICING
+    while left := {kind: found for kind, found in _everything(owner).items() if found and kind != "image"}:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+    assert not (labelled | mounted) & _volumes()
     again = session(with_services, "docker", "", "--evocode-resume")
     assert "2 passed" in again.stdout, again.stdout
     assert not any(_everything(owner).values())

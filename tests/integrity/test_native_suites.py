@@ -195,8 +195,10 @@ BREAKING = [
 
 @in_all_places(HARMLESS, also=SEPARATE)
 def test_a_program_under_test_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
-    played = play(attack, place)
-    assert played.outcome == honest(attack, place)
+    played, best = play(attack, place), honest(attack, place)
+    # Where nobody is the suite's own user, a program may break the suite.
+    may_break = place.has_one_user and place.mode == "clean"
+    assert played.outcome == best or (may_break and played.outcome.gains_nothing_over(best))
     assert played.secrets == []
 
 

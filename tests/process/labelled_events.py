@@ -19,10 +19,10 @@ from pytest_evocode.process.pillars.planning import find_plan
 from pytest_evocode.process.pillars.recovery import cause_of, find_cycles
 from pytest_evocode.process.tests_written import used_files, written_tests
 from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.project_kinds import purposes_of, recognise_project, roles_of
+from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
+from pytest_evocode.process.trajectory.file_texts import TaskTexts, workdir_of
 from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, read_rounds
-from pytest_evocode.process.trajectory.workspace_texts import TaskTexts, workdir_of
+from pytest_evocode.process.trajectory.shell.purposes import purposes_of, recognise_project
 from pytest_evocode.tasks import load_task
 from pytest_evocode.trajectories.atif import (
     AgentInfo,

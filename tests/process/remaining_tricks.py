@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from pytest_evocode.process.trajectory.words import specific_words
+from pytest_evocode.process.pillars.messages import specific_words
 from tests.process.tricks import REACH, PlayedRound, Step, Trick, change_of
 
 _OUTCOME = """

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pytest_evocode.process.protocols import ExecutedMeasures
-from pytest_evocode.process.scores.records import RoundProcess
+from pytest_evocode.process.scores.rigor_score import RoundProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles

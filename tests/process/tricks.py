@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.process.trajectory.words import specific_words
+from pytest_evocode.process.pillars.messages import specific_words
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.diffs import apply_diff, unified_diff
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -189,6 +191,20 @@ def test_json_of_others_is_passed_by(tmp_path: Path) -> None:
     write_attempt(tmp_path / "below")
     results = load_results([tmp_path])
     assert (len(results.attempts), results.problems) == (1, [])
+
+
+def test_a_directory_that_is_removed_meanwhile_is_passed_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_attempt(tmp_path / "evocode-results")
+    (tmp_path / "a").mkdir()
+    scandir = os.scandir
+
+    def removing(path: str) -> Any:
+        if path == str(tmp_path / "a"):
+            os.rmdir(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", removing)
+    assert len(load_results([tmp_path]).attempts) == 1
 
 
 def test_a_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.entry_points import EntryPoint
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.tasks import Task
+from pytest_evocode.tasks import Healthcheck, Task
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -40,6 +40,8 @@ class ContainerSettings:
     """How many of the engine's GPUs it has."""
     entry_point: EntryPoint | None = None
     """The task's image's ENTRYPOINT, which no container has as its own: a snapshot's image has our PID 1 there."""
+    healthcheck: Healthcheck | None = None
+    """The task's image's HEALTHCHECK, which the engine does not run."""
 
 
 def entry_point_of(config: Mapping[str, Any]) -> EntryPoint | None:

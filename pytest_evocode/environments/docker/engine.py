@@ -18,12 +18,13 @@ from pytest_evocode.environments.docker.change_lists import drop_lists_without_i
 from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of, gpus_of, has_gpus
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.health import health_of
 from pytest_evocode.environments.docker.images import DockerImages
+from pytest_evocode.environments.docker.layers import COMMENT
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
 from pytest_evocode.environments.docker.removal import Kind, discard, remove
 from pytest_evocode.environments.docker.snapshots import (
-    COMMENT,
     KEEP_FOR,
     REFERENCES,
     DockerSnapshot,
@@ -115,11 +116,14 @@ class DockerEngine:
             image=image["Id"],
             image_layers=len(image["RootFS"]["Layers"]),
             entry_point=entry_point_of(config),
+            healthcheck=health_of(None, image),
             gpus=gpus,
         )
         if task.compose is not None:
             from pytest_evocode.environments.docker.compose.making import compose_environment
+            from pytest_evocode.environments.docker.compose.watcher import watch_over
 
+            watch_over(self._own[ENGINE])
             memory = self._limits.memory(None, self.memory)
             environment: DockerEnvironment = compose_environment(
                 self._images, task, settings, image, network=network, snapshot=snapshot, memory=memory

@@ -97,9 +97,11 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         self._settings = settings
         self._client = settings.client
         self.entry_point = settings.entry_point
+        self.healthcheck = settings.healthcheck
         self._image = image
         self._network = own_network or ContainerNetwork(settings.networks, network)
         self._running: ContainerFiles | None = None
+        self._last: DockerSnapshot | None = None
         self._changing = threading.Lock()
         """Held while a program is started, and while others are killed, which must not hit the one that starts."""
         self._runs: set[DockerProgram] = set()
@@ -154,6 +156,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
                 environment=dict(settings.env),
                 labels=dict(settings.labels),
                 host_config=host_config,
+                healthcheck={"test": ["NONE"]},
                 stdin_open=True,
                 # The runtime then makes an empty network, in less than half the time of the engine's "none".
                 network_disabled=self._network.is_none,
@@ -538,7 +541,9 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
                 image_layers=settings.image_layers,
                 volumes=settings.volumes,
                 keep_for=keep_for,
+                last=self._last,
             )
+            self._last = snapshot
             return self._network.complete(snapshot)
 
     def fork(

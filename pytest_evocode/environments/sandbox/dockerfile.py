@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import io
 import json
 import os
 import posixpath
@@ -16,6 +17,8 @@ from pathlib import Path, PurePosixPath
 from pytest_evocode.environments.archive import lay_over
 from pytest_evocode.environments.sandbox.environment import PATH
 from pytest_evocode.errors import BuildError, NeedsDocker
+from pytest_evocode.tasks import Healthcheck
+from pytest_evocode.tasks.compose_file import parse_seconds
 
 #: Interpreters that a FROM image promises and the host has to have instead.
 _PROMISED = {
@@ -23,10 +26,10 @@ _PROMISED = {
     "openjdk": "java", "eclipse-temurin": "java", "maven": "mvn", "gradle": "gradle", "php": "php", "perl": "perl",
 }  # fmt: skip
 _PACKAGE_MANAGER = re.compile(r"\b(apt-get|apt|apk|dnf|yum|microdnf|zypper|pacman)\s+(-\S+\s+)*(install|add|update|-S)")
-_WITHOUT_EFFECT = {"COMMENT", "LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
+_WITHOUT_EFFECT = {"COMMENT", "LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD"}
 _HERE_DOCUMENT = re.compile(r"<<-?[\"']?[A-Za-z_]")
 _DEFAULT = re.compile(r"\$\{\w+:[^}]*\}")
-_COPY_OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
+_OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class ParsedDockerfile:
     user: str = "0"
     entry_point: tuple[str, ...] = ()
     """What is run beside all else; empty for nothing."""
+    healthcheck: Healthcheck | None = None
 
     @property
     def promised_tool(self) -> str | None:
@@ -85,8 +89,7 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
     from dockerfile_parse import DockerfileParser
     from dockerfile_parse.util import extract_key_values
 
-    with dockerfile.open("rb") as file:
-        structure = DockerfileParser(fileobj=file).structure
+    structure = DockerfileParser(fileobj=io.BytesIO(dockerfile.read_bytes())).structure
     replay = ParsedDockerfile(dockerfile)
     arguments: dict[str, str] = {}
     shell: tuple[str, ...] = ("/bin/sh", "-c")
@@ -122,6 +125,8 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
             case "ENTRYPOINT":
                 words = _json_list(value)
                 replay.entry_point = (*shell, value) if words is None else tuple(words)
+            case "HEALTHCHECK":
+                replay.healthcheck = _healthcheck(dockerfile, line, value)
             case "RUN":
                 argv = _run(dockerfile, line, value, shell)
                 replay.steps.append(RunInstruction(line, argv, value, known, replay.workdir, replay.user))
@@ -140,6 +145,23 @@ def _make_directory(line: int, path: str) -> RunInstruction:
     return RunInstruction(line, ("mkdir", "-p", path), f"mkdir -p {path}", {}, "/", "0")
 
 
+def _healthcheck(dockerfile: Path, line: int, value: str) -> Healthcheck | None:
+    options, value = _options(value)
+    kind, _, rest = value.partition(" ")
+    kind, retries = kind.upper(), options.pop("retries", "0")
+    words = _json_list(rest)
+    test = ["NONE"] if kind == "NONE" else ["CMD-SHELL", rest] if words is None else ["CMD", *words]
+    try:
+        if kind not in {"CMD", "NONE"} or (kind == "CMD" and test[1:] in ([], [""])):
+            raise ValueError
+        times = {name.replace("-", "_"): parse_seconds(said) for name, said in options.items()}
+        times.pop("start_interval", None)
+        return Healthcheck.of_engine(test, **times, retries=int(retries))
+    except (TypeError, ValueError):
+        message = "HEALTHCHECK takes its options, such as --interval=5s, and then CMD and a command, or NONE"
+        raise BuildError(f"{dockerfile}:{line}: {message}; correct it") from None
+
+
 def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...]) -> tuple[str, ...]:
     if value.startswith("--"):
         raise NeedsDocker(dockerfile, line, f"RUN {value.split()[0]} is not replayed")
@@ -151,10 +173,7 @@ def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...]) -> tup
 def _copy(
     dockerfile: Path, line: int, name: str, value: str, known: Mapping[str, str], workdir: str
 ) -> CopyInstruction:
-    options: dict[str, str] = {}
-    while match := _COPY_OPTION.match(value):
-        options[match[1]] = match[2] or ""
-        value = value[match.end() :]
+    options, value = _options(value)
     if unknown := set(options) - {"chmod", "chown"}:
         raise NeedsDocker(dockerfile, line, f"{name} --{min(unknown)} is not replayed")
     words = _json_list(value) or _split(value, known)
@@ -171,6 +190,14 @@ def _copy(
     return CopyInstruction(
         line, tuple(sources), _join(workdir, target) + slash, mode, options.get("chown"), name == "ADD"
     )
+
+
+def _options(value: str) -> tuple[dict[str, str], str]:
+    options: dict[str, str] = {}
+    while match := _OPTION.match(value):
+        options[match[1]] = match[2] or ""
+        value = value[match.end() :]
+    return options, value
 
 
 def _join(workdir: str, path: str) -> str:

@@ -208,6 +208,7 @@ class SandboxEngine:
             memory_mb=task.config.environment.memory_mb,
         )
         environment.entry_point = EntryPoint(image.entry_point, image.workdir) if image.entry_point else None
+        environment.healthcheck = image.healthcheck
         with self._lock:
             self._running.add(environment)
         return environment

@@ -256,7 +256,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             cpus=self._cpus,
             memory_mb=self._memory_mb,
         )
-        fork.entry_point = self.entry_point
+        fork.entry_point, fork.healthcheck = self.entry_point, self.healthcheck
         return fork
 
     def _as_built(self) -> Environment:

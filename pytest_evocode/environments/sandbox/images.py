@@ -39,13 +39,13 @@ from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnviron
 from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import BuildError, NeedsDocker
-from pytest_evocode.tasks import Task
+from pytest_evocode.tasks import Healthcheck, Task
 from pytest_evocode.tasks.content_hash import hash_directory
 
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "5"
+_FORMAT = "6"
 _INSTALLING = 900.0  # seconds
 
 # What programs need to start, resolve names of services and check certificates; nothing about this machine's users.
@@ -87,6 +87,8 @@ class SandboxImage:
     user: str
     entry_point: tuple[str, ...]
     """The ENTRYPOINT; empty where there is none. That of the FROM image is not known."""
+    healthcheck: Healthcheck | None
+    """The HEALTHCHECK, as far as that is in the Dockerfile, too."""
     seconds: float
     """How long it took to build."""
 
@@ -123,6 +125,8 @@ class SandboxImages:
         made = self._make_once(f"{directory} {task.file} {timeout}", directory, build, wish)
         recorded = json.loads((directory / "image.json").read_text())
         recorded["entry_point"] = tuple(recorded["entry_point"])
+        if recorded["healthcheck"] is not None:
+            recorded["healthcheck"] = Healthcheck(**recorded["healthcheck"])
         image = SandboxImage((directory / "base", directory / "added"), **recorded)
         if installation is None:
             return image, made
@@ -224,7 +228,8 @@ def _build(
             _expect(ran, dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
     seconds = time.monotonic() - started
     image = {name: getattr(replay, name) for name in ("env", "workdir", "user", "entry_point")}
-    (building / "image.json").write_text(json.dumps({**image, "seconds": seconds}))
+    healthcheck = replay.healthcheck and replay.healthcheck.model_dump()
+    (building / "image.json").write_text(json.dumps({**image, "healthcheck": healthcheck, "seconds": seconds}))
     logger.info("built the image of %s in %.1f s", dockerfile, seconds)
 
 

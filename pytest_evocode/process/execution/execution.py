@@ -1,32 +1,234 @@
-"""The executor of an attempt: builds, tests and coverage in its states, within a budget and with cached results."""
+"""Measure rounds by running their states: builds, tests, coverage, imports, and what the reference solution changes."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import posixpath
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pydantic import BaseModel
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt, TaskError
-from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.execution.command_results import CommandResult, CoveredRun, ResultCache
-from pytest_evocode.process.execution.coverage import run_with_coverage
+from pytest_evocode.environments.task_environment import TaskEnvironment
+from pytest_evocode.errors import EnvironmentFault, EvocodeError, StateNotRebuilt, TaskError
+from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
+from pytest_evocode.process.execution.command_results import (
+    CommandResult,
+    CoveredRun,
+    ResultCache,
+    covered_share,
+    key_of,
+    run_with_coverage,
+)
 from pytest_evocode.process.execution.mutation import MutationRun
-from pytest_evocode.process.execution.reference_diff import reference_lines
-from pytest_evocode.process.execution.state_measures import StateMeasures, coverage_gain
-from pytest_evocode.process.execution.state_runner import COMMAND_LIMIT, VERBOSE, StateRunner
-from pytest_evocode.process.execution.timeline import Timeline
-from pytest_evocode.process.pillars.extended import changed_python_files, imports_of
-from pytest_evocode.process.protocols import ExecutedMeasures
+from pytest_evocode.process.execution.states import COMMAND_LIMIT, VERBOSE, StateRunner, Timeline
+from pytest_evocode.process.pillars.extended import changed_lines, changed_python_files, imports_of
+from pytest_evocode.process.protocols import NOT_EXECUTED, ExecutedMeasures
 from pytest_evocode.process.tests_written import TestVerification, written_tests
 from pytest_evocode.process.tests_written.python import parse
 from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.process.trajectory.project_kinds import purposes_of, recognise_project, roles_of
-from pytest_evocode.process.trajectory.workspace_texts import TaskTexts
-from pytest_evocode.tasks import Task
+from pytest_evocode.process.trajectory.failure_causes import failure_cause
+from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
+from pytest_evocode.process.trajectory.file_texts import TaskTexts
+from pytest_evocode.process.trajectory.shell.purposes import purposes_of, recognise_project
+from pytest_evocode.secrets import withheld_from_agent
+from pytest_evocode.tasks import Round, Task, resolve_env
+from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trajectories.file_changes import File, write_files
+
+Results = Mapping[int, CommandResult]
+"""By the number of the state in its round."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateMeasures:
+    """Measures what the commands of a ``runner`` came to in the states of its round."""
+
+    runner: StateRunner
+    activity: RoundActivity
+
+    def build_health(self, command: str | None, results: Results) -> Measure:
+        """Return BH: the share of states that build."""
+        if command is None:
+            return not_measured("no build is declared, and none is recognised")
+        if (reason := self._unusable(results.values(), command)) is not None:
+            return not_measured(reason)
+        broken = {number: result for number, result in results.items() if not result.ok}
+        healthy = len(results) - len(broken)
+        evidence = tuple(self._evidence(number, result, "does not build") for number, result in broken.items())
+        reason = f"{healthy} of {self._count(len(results), 'states')} build: {command}"
+        return measured(healthy / len(results), reason, evidence, certainty="executed")
+
+    def stability(self, command: str | None, results: Results) -> Measure:
+        """Return TS: the share of transitions between states after which no test fails that passed before."""
+        if command is None:
+            return not_measured("no test command is declared, and none is recognised")
+        if (reason := self._unusable(results.values(), command)) is not None:
+            return not_measured(reason)
+        if len(results) < 2:
+            return not_measured("a single state was tested")
+        transitions = len(results) - 1
+        broken = {
+            after: lost
+            for before, after in pairwise(sorted(results))
+            if (lost := newly_failing(results[before], results[after]))
+        }
+        evidence = tuple(
+            self._evidence(number, results[number], f"{len(lost)} tests fail that passed: {', '.join(lost[:3])}")
+            for number, lost in broken.items()
+        )
+        stable = transitions - len(broken)
+        reason = f"{stable} of {self._count(transitions, 'transitions')} break no test: {command}"
+        return measured(stable / transitions, reason, evidence, certainty="executed")
+
+    def _unusable(self, results: Iterable[CommandResult], command: str) -> str | None:
+        """Return why the results say nothing: there are none, or the command cannot be run in this image."""
+        results = list(results)
+        if not results:
+            if self.runner.trouble:
+                return self.runner.trouble
+            return "there was no time for any state" if self.runner.has_engine else NOT_EXECUTED
+        causes = [
+            failure_cause(each.output, exit_code=each.exit_code, has_run=each.ran_tests, is_ours=lambda module: True)
+            for each in results
+            if not each.ok and not each.timed_out
+        ]
+        if len(causes) == len(results) and all(each in ("environment", "shell typo") for each in causes):
+            return f"{command}: cannot be run here: {quoted(results[0].output[-200:])}"
+        return None
+
+    def _evidence(self, number: int, result: CommandResult, what: str) -> Evidence:
+        at = self.runner.states[number].at
+        edit = next((edit for edit in self.activity.edits if edit.at == at), None)
+        last = next((line for line in reversed(result.output.splitlines()) if line.strip()), "")
+        code = "at its limit" if result.timed_out else f"exit code {result.exit_code}"
+        path = f"{edit.path}: " if edit else ""
+        return Evidence(what=what, step=edit.step if edit else None, quote=quoted(f"{path}{code}: {last}"))
+
+    def _count(self, count: int, what: str) -> str:
+        everything = len(self.runner.states) - 1
+        return f"{count} {what}" if count == everything else f"{count} sampled {what} (of {everything})"
+
+
+def newly_failing(before: CommandResult, after: CommandResult) -> list[str]:
+    """Return the tests that passed and now fail, or are not even reached.
+
+    Where the output names no tests, the whole run counts as one. A test that is missing from a run that passes was
+    removed.
+    """
+    if not before.tests and not after.tests:
+        return ["the whole run"] if before.ok and not after.ok else []
+    passed = [name for name, ok in before.tests.items() if ok]
+    unreached = not after.ok and (before.ok or not after.tests)
+    return [name for name in passed if after.tests.get(name, not unreached) is False]
+
+
+def coverage_gain(with_tests: CoveredRun | None, without: CoveredRun | None, sources: Sequence[str]) -> Measure:
+    """Return dC: the line coverage of ``sources`` with the agent's tests, minus that without them."""
+    if with_tests is None or without is None:
+        return not_measured(NOT_EXECUTED)
+    if with_tests.lines is None or without.lines is None:
+        return not_measured(with_tests.why or without.why)
+    ran, total = covered_share(with_tests.lines, sources)
+    ran_without, total_without = covered_share(without.lines, sources)
+    total = max(total, total_without)
+    if not total:
+        return not_measured("the test command loads none of the changed files into a Python that can be watched")
+    gain = max(0.0, (ran - ran_without) / total)
+    reason = f"{ran} of {total} lines of the changed files with the agent's tests, {ran_without} without"
+    return measured(gain, reason, certainty="executed")
+
+
+logger = logging.getLogger(__name__)
+
+_SOLUTION = "/solution"
+_LIMIT = 300.0  # seconds for one solution
+_LIST = "find . -type f -size -1024k -not -path '*/.git/*' -not -path '*/node_modules/*' -print0 | head -c 1000000"
+_FILE_LIMIT = 2**20
+
+
+class ReferenceLines(BaseModel):
+    """The number of changed lines, by round."""
+
+    lines: dict[str, int]
+
+
+def reference_lines(
+    task: Task, engine: Engine | None, round_: Round, roles: FileRoles, cache: ResultCache
+) -> int | None:
+    """Return how many lines the round's solution adds to and removes from the product's source.
+
+    None where a solution is missing or fails, and where there is no engine and nothing is cached. The solutions of
+    all rounds are run at once. What came of an engine that failed, or of a variable that is not set, is not kept.
+    """
+    contents = content_hash(task.directory)
+    key = key_of("reference", contents, roles.source, roles.tests)
+    known = cache.get(key, ReferenceLines)
+    if known is None:
+        if engine is None:
+            return None
+        try:
+            known = ReferenceLines(lines=_run_solutions(task, engine, roles))
+        except EvocodeError as error:  # Only diff minimality needs the reference.
+            logger.info("%s: the reference solution could not be run: %s", task.name, str(error).partition("\n")[0])
+            return None
+        cache.put(key, known)
+    return known.lines.get(round_.name)
+
+
+def _run_solutions(task: Task, engine: Engine, roles: FileRoles) -> dict[str, int]:
+    lines: dict[str, int] = {}
+    if any(round_.solution is None for round_ in task.rounds):
+        return lines
+    task_environment = TaskEnvironment(task, engine, os.environ, withheld_from_agent(os.environ, ()))
+    environment = task_environment.create()
+    try:
+        task_environment.start(environment)
+        for round_ in task.rounds:
+            task_environment.prepare_round(environment, round_)
+            before = _sources(environment, roles)
+            if not _solve(environment, round_, task):
+                break
+            lines[round_.name] = changed_lines(before, _sources(environment, roles), roles)
+    finally:
+        environment.stop()
+    return lines
+
+
+def _solve(environment: Environment, round_: Round, task: Task) -> bool:
+    assert round_.solution is not None
+    environment.upload([round_.solution], _SOLUTION)
+    env = resolve_env(round_.solution_env, os.environ, path=task.file)
+    try:
+        result = environment.exec(["bash", f"{_SOLUTION}/solve.sh"], user=round_.agent_user, env=env, timeout=_LIMIT)
+    finally:
+        environment.remove([_SOLUTION])
+    if result.timed_out:  # Perhaps on a machine that is busy now.
+        raise EnvironmentFault(f"{round_.name}: solve.sh did not end in {_LIMIT:g} s")
+    return result.ok
+
+
+def _sources(environment: Environment, roles: FileRoles) -> dict[str, str | None]:
+    listed = environment.exec(_LIST, timeout=60)
+    if not listed.ok:
+        raise EnvironmentFault(f"the files of {environment.workdir} could not be listed:\n{listed.tail()}")
+    names = [name.removeprefix("./") for name in listed.output.split("\0") if name]
+    # "#!" keeps files that only their text shows to be scripts.
+    wanted = {name for name in names if roles.of(name, "#!") == "source"}
+    places = {posixpath.join(environment.workdir, name): name for name in sorted(wanted)}
+    found = environment.read_files(dict.fromkeys(places, _FILE_LIMIT)) if places else {}
+    texts: dict[str, str | None] = {}
+    for place, content in found.items():
+        if isinstance(content, bytes) and b"\0" not in content:
+            texts[places[place]] = content.decode("utf-8", "replace")
+    return texts
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,15 @@
-"""Find out which of an agent's tests can fail for the product, by running them against mutants of what it changed."""
+"""Find out which of an agent's tests can fail for the product, by running them against mutants of what it changed.
+
+A mutant of a Python function is the same module with one function that does something else. A test that passes whatever
+a function does verifies nothing. The module that the mutants are compared with is written anew as they are, and its
+functions do the same by other means, so that a test of the source, of a syntax tree or of the compiled code fails
+there, and shows nothing either.
+"""
 
 from __future__ import annotations
 
+import ast
+import copy
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,12 +18,248 @@ from dataclasses import dataclass, field
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import OutOfTime
 from pytest_evocode.process.execution.command_results import CommandResult
-from pytest_evocode.process.execution.mutants import Mutant, mutants, rewritten, with_names
-from pytest_evocode.process.execution.state_runner import VERBOSE, StateRunner
+from pytest_evocode.process.execution.states import VERBOSE, StateRunner
 from pytest_evocode.process.tests_written import TestFunction, TestVerification, WrittenTests, refers_to
 from pytest_evocode.process.tests_written.code_elements import Symbol
+from pytest_evocode.process.tests_written.python import parse
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.trajectories.file_changes import File, write_files
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+#: Returns another value of the same type, so that a mutant does something else and does not just crash.
+_OTHER = """
+
+def _evocode_other(value, depth=6):
+    import copy, datetime, numbers
+    if value is None or depth == 0:
+        return value
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, numbers.Number):
+        return value + 1
+    if isinstance(value, str):
+        return value + "?"
+    if isinstance(value, (bytes, bytearray)):
+        return value + b"?"
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value + datetime.timedelta(days=1)
+    try:
+        if isinstance(value, tuple):
+            changed = [_evocode_other(each, depth - 1) for each in value]
+            return value._make(changed) if hasattr(value, "_make") else tuple(changed)
+        if isinstance(value, list):
+            return [_evocode_other(each, depth - 1) for each in value]
+        if isinstance(value, (set, frozenset)):
+            return type(value)(list(value)[1:])
+        if isinstance(value, dict):
+            return {key: _evocode_other(each, depth - 1) for key, each in value.items()}
+        if hasattr(value, "__dict__") and not callable(value):
+            changed = copy.copy(value)
+            for name, each in vars(value).items():
+                object.__setattr__(changed, name, _evocode_other(each, depth - 1))
+            return changed
+    except Exception:
+        return value
+    return value
+"""
+
+_SAME = """
+
+def _evocode_same(value):
+    return value
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A module in which one function was changed."""
+
+    path: str
+    symbol: str
+    """The function or class of the module that the change is in."""
+    what: str
+    """What was changed."""
+    text: str
+
+
+def rewritten(text: str) -> str:
+    """Return a module that does the same, written as its mutants are, with other code in every function.
+
+    Raises:
+        SyntaxError: The module cannot be parsed.
+    """
+    tree = parse(text)
+    for _, node in _functions(tree):
+        _do_the_same(node)
+    return _written(tree, _OTHER + _SAME)
+
+
+def _written(tree: ast.Module, helpers: str) -> str:
+    """Return the source of a module with helpers at its beginning, where code that runs at import finds them."""
+    begin = 0
+    while begin < len(tree.body) and _comes_first(tree.body[begin]):
+        begin += 1
+    tree.body[begin:begin] = parse(helpers).body
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _comes_first(node: ast.stmt) -> bool:
+    """Return whether a statement has to stand at the beginning of a module: a docstring, or an import of the future."""
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+
+
+def _do_the_same(node: Function) -> None:
+    """Have a function pass what it returns, raises and decides by through one that gives it back."""
+    for each in _within(node):
+        if isinstance(each, ast.Return | ast.Yield) and each.value is not None:
+            each.value = _same(each.value)
+        elif isinstance(each, ast.Raise) and each.exc is not None:
+            each.exc = _same(each.exc)
+        elif isinstance(each, ast.If | ast.IfExp):
+            each.test = _same(each.test)
+    said = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
+    idle = ast.Expr(_same(ast.Constant("the same")))
+    node.body = [*said, idle, *node.body[len(said) :]]
+
+
+def _same(value: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("_evocode_same", ast.Load()), [value], [])
+
+
+def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
+    """Yield the mutants of the functions in a module that were added or changed, one of each kind for each function.
+
+    Raises:
+        SyntaxError: The module cannot be parsed.
+    """
+    # The getter and the setter of a property have the same name.
+    known = {(name, ast.dump(node)) for name, node in _functions(_parsed(before))}
+    tree = parse(text)
+    changed = [place for place, (name, node) in enumerate(_functions(tree)) if (name, ast.dump(node)) not in known]
+    for what, mutate in _KINDS:
+        for place in changed:
+            other = copy.deepcopy(tree)
+            name, node = list(_functions(other))[place]
+            if mutate(node):
+                symbol = name.partition(".")[0]
+                yield Mutant(path, symbol, f"{name}: {what}", _written(other, _OTHER))
+
+
+def with_names(before: str | None, text: str) -> str:
+    """Return a module as it was before, with None for each name that it has gained since, so that it can be imported.
+
+    Raises:
+        SyntaxError: The module cannot be parsed as it is now.
+    """
+    then = {name for node in _parsed(before).body for name in _bound(node)}
+    gained = dict.fromkeys(name for node in parse(text).body for name in _bound(node) if name not in then)
+    return "".join([before or "", "\n", *(f"{name} = None\n" for name in gained)])
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module binds."""
+    if isinstance(node, Function | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names if alias.name != "*")
+    else:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                yield inner.id
+
+
+def _parsed(text: str | None) -> ast.Module:
+    try:
+        return parse(text or "")
+    except SyntaxError:
+        return ast.Module([], [])
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    for node in tree.body:
+        if isinstance(node, Function):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.{each.name}", each) for each in node.body if isinstance(each, Function))
+
+
+def _within(node: Function) -> Iterator[ast.AST]:
+    """Yield what is in a function, and not in one that it defines."""
+    waiting: list[ast.AST] = [*node.body]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        if not isinstance(each, Function | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(each)
+
+
+def _return_others(node: Function) -> bool:
+    """Have a function return or yield other values; one that has none to return does nothing."""
+    found = False
+    for each in _within(node):
+        if isinstance(each, ast.Return | ast.Yield) and each.value is not None:
+            each.value = ast.Call(ast.Name("_evocode_other", ast.Load()), [each.value], [])
+            found = True
+    if not found and not (node.name.startswith("__") and node.name != "__call__"):
+        # An empty constructor would only crash.
+        node.body = [ast.Return(ast.Constant(None))]
+        found = True
+    return found
+
+
+def _turn_conditions(node: Function) -> bool:
+    found = False
+    for each in _within(node):
+        if isinstance(each, ast.If | ast.IfExp):
+            each.test = ast.UnaryOp(ast.Not(), each.test)
+            found = True
+        elif isinstance(each, ast.comprehension) and each.ifs:
+            each.ifs = [ast.UnaryOp(ast.Not(), test) for test in each.ifs]
+            found = True
+    return found
+
+
+def _shift_numbers(node: Function) -> bool:
+    """Add one to the numbers in a function, and turn its comparisons of order."""
+    turned = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+    found = False
+    for each in _within(node):
+        if isinstance(each, ast.Constant) and type(each.value) in (int, float):
+            each.value = each.value + 1  # type: ignore[operator]
+            found = True
+        elif isinstance(each, ast.Compare) and type(each.ops[0]) in turned:
+            each.ops = [turned[type(each.ops[0])](), *each.ops[1:]]
+            found = True
+    return found
+
+
+class _NoRefusals(ast.NodeTransformer):
+    found = False
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        """Replace what is raised by nothing."""
+        if node.exc is None:
+            return node
+        self.found = True
+        return ast.copy_location(ast.Pass(), node)
+
+
+def _refuse_nothing(node: Function) -> bool:
+    transformer = _NoRefusals()
+    transformer.visit(node)
+    return transformer.found
+
+
+#: What is changed, and a function that changes it and says whether there was anything to change.
+_KINDS: tuple[tuple[str, Callable[[Function], bool]], ...] = (
+    ("returns other values", _return_others),
+    ("refuses nothing", _refuse_nothing),
+    ("takes the other branches", _turn_conditions),
+    ("has other numbers", _shift_numbers),
+)
+
 
 #: Seconds for one run of the tests against a mutant.
 MUTANT_LIMIT = 30.0

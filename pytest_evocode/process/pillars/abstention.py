@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.pillars.claims import assumes, claims, claims_deeds
-from pytest_evocode.process.pillars.questions import asks, waits
-from pytest_evocode.process.pillars.refusals import (
+from pytest_evocode.process.pillars.messages import (
+    asks,
+    assumes,
+    claims,
+    claims_deeds,
     declines_in_passing,
     declines_what_was_asked,
     declining,
+    negates,
     reason_in,
+    request_words,
+    specific_words,
+    waits,
 )
-from pytest_evocode.process.pillars.sentences import negates, request_words
 from pytest_evocode.process.trajectory.events import Event, FileEdit, RoundActivity, Statement
-from pytest_evocode.process.trajectory.words import specific_words
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 
 #: Why AQ has no value where the rules are not sure; a judge is asked then.

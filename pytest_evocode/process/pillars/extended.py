@@ -13,8 +13,8 @@ from pytest_evocode.process.pillars.abstention import abstention
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRole, FileRoles
-from pytest_evocode.process.trajectory.idle_names import names_used
-from pytest_evocode.process.trajectory.text_changes import hunks_between
+from pytest_evocode.process.trajectory.file_texts import hunks_between
+from pytest_evocode.process.trajectory.normal_forms import names_used
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention
 

@@ -1,22 +1,253 @@
-"""Planning fidelity: was there a plan before the first edit, how good was it, and was it followed?"""
+"""Planning fidelity: was there a plan before the first edit, how good was it, and was it followed?
+
+A plan has steps: what each will do, and to which file, function or command. A description of what is there, a
+diagnosis and an intention to look at something announce no change, and have no such step. What is copied from a
+request, word for word or with other words strewn in, is none either.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, sqrt
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.pillars.claims import claims
-from pytest_evocode.process.pillars.copied_words import says_again, uncopied
-from pytest_evocode.process.pillars.plan_steps import FILE_PATH, RUNS_TESTS, PlanStep, names_in, plan_steps
+from pytest_evocode.process.pillars.messages import claims, specific_words
+from pytest_evocode.process.rules import PLANS
 from pytest_evocode.process.trajectory.events import Event, FileEdit, RoundActivity
-from pytest_evocode.process.trajectory.text_changes import hunks_between
-from pytest_evocode.process.trajectory.words import specific_words
+from pytest_evocode.process.trajectory.file_texts import hunks_between
+
+#: Words in a row that count as copied.
+SHINGLE = 6
+#: Least share of the words of a step, or of the request's sentence, that stand in the other in the same order.
+SHARE = 0.75
+#: The same for sentences of fewer words, of which neither may have much else.
+SHORT = 4
+SHARE_OF_SHORT = 0.6
+
+_SENTENCE = re.compile(r"(?<=[.:;!?])\s+|\n\s*\n|\n(?=\s*[-*\d])")
+
+
+def says_again(step: str, requests: Sequence[str]) -> bool:
+    """Return whether a step of a plan is a sentence of a request, with words put in or left out.
+
+    Who plans takes words from the request, but not its sentences from the first word to the last.
+
+    >>> request = "Amounts of a recipe are shown as fractions in lowest terms."
+    >>> says_again("Implement amounts of a really recipe are shown as really fractions in lowest terms", [request])
+    True
+    >>> says_again("Show the amounts of a recipe in `text.py` as fractions, with lowest terms from gcd", [request])
+    False
+    """
+    words = _words(step)
+    for request in requests:
+        for sentence in map(_words, _SENTENCE.split(request)):
+            common = _common(words, sentence)
+            whole = common >= SHINGLE and common >= SHARE * min(len(words), len(sentence))
+            short = common >= SHORT and common >= SHARE_OF_SHORT * max(len(words), len(sentence))
+            if whole or short:
+                return True
+    return False
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"\w+", text)]
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence.
+
+    The rows of the usual table are kept as bits (Hyyrö 2004), because requests and plans can have thousands of words.
+    """
+    places: dict[str, int] = {}
+    for place, word in enumerate(other):
+        places[word] = places.get(word, 0) | 1 << place
+    whole = row = (1 << len(other)) - 1
+    for word in one:
+        both = row & places.get(word, 0)
+        row = ((row + both) | (row - both)) & whole
+    return len(other) - row.bit_count()
+
+
+def uncopied(text: str, requests: Sequence[str]) -> str:
+    r"""Return a text without the runs of six words or more that stand in a request in the same order.
+
+    >>> uncopied("First: one two three four five six seven.\nThen b.py", ["One two three four five six seven"])
+    'First: \nThen b.py'
+    """
+    known = {
+        tuple(words[start : start + SHINGLE])
+        for request in requests
+        if (words := [word.lower() for word in re.findall(r"\w+", request)])
+        for start in range(max(0, len(words) - SHINGLE + 1))
+    }
+    words = list(re.finditer(r"\w+", text))
+    copied = bytearray(len(words))
+    for start in range(len(words) - SHINGLE + 1):
+        if tuple(word[0].lower() for word in words[start : start + SHINGLE]) in known:
+            copied[start : start + SHINGLE] = b"\1" * SHINGLE
+    kept, place, number = [], 0, 0
+    while number < len(words):
+        if not copied[number]:
+            number += 1
+            continue
+        kept.append(text[place : words[number].start()])
+        while number < len(words) and copied[number]:
+            place = words[number].end()
+            number += 1
+        if place < len(text) and text[place] in ".,;:!?":
+            place += 1
+    return "".join([*kept, text[place:]])
+
+
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
+_NAME = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of a plan, with the files, functions and commands that it names."""
+
+    text: str
+    names: tuple[str, ...]
+    verb: str = ""
+    """What it will do; empty for an item that announces nothing."""
+    listed: bool = True
+    """Whether it is an item of a list, and not a clause of a sentence."""
+
+    @property
+    def atomic(self) -> bool:
+        """Whether the step names something, and at most one file."""
+        files = {posixpath.basename(name) for name in self.names if PLANS["file_path"].fullmatch(name)}
+        return bool(self.names) and len(files) <= 1
+
+    @property
+    def acts(self) -> bool:
+        """Whether the step announces something that will be done."""
+        return bool(self.verb)
+
+    @property
+    def looks(self) -> bool:
+        """Whether the step only looks at something."""
+        return self.verb in PLANS.words["looking"]
+
+    @property
+    def runs_tests(self) -> bool:
+        """Whether the step runs tests."""
+        return self.verb in ("run", "rerun", "re-run", "test") and PLANS.find(self.text, "runs_tests")
+
+
+def plan_steps(text: str, *, is_to_do: bool = False) -> list[PlanStep]:
+    r"""Return the steps of a plan in order: its list items or, without a list, the clauses that announce something.
+
+    An item that only heads a nested list is left out. In a list of what is to be done (``is_to_do``, or by its heading
+    or boxes to tick) an item that only names a file, a function or a command announces a change or a run.
+
+    >>> [step.text for step in plan_steps("Plan:\n1. Read a.py\n2. Fix b.py\n")]
+    ['Read a.py', 'Fix b.py']
+    >>> [(step.text, step.verb) for step in plan_steps("I'll add parse() to a.py and then run pytest.")]
+    [('add parse() to a.py', 'add'), ('run pytest', 'run')]
+    """
+    text = "\n".join(map(_items_on_lines, text.splitlines()))
+    items = [match for line in text.splitlines() if (match := PLANS["item"].match(line))]
+    depths = [len(item["indent"]) for item in items]
+    leaves = [
+        item for item, depth, following in zip(items, depths, [*depths[1:], 0], strict=False) if following <= depth
+    ]
+    if leaves:
+        is_to_do = is_to_do or PLANS.find(text, "checkbox") or _is_headed(text)
+        return [_listed(item["text"].strip(), is_to_do) for item in leaves]
+    return list(_clauses(text))
+
+
+def _items_on_lines(line: str) -> str:
+    """Divide a line with a list in it: (1) this; (2) that."""
+    return re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line) if "(1) " in line and "(2) " in line else line
+
+
+def _is_headed(text: str) -> bool:
+    """Return whether the first list has a heading that says that this will be done."""
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if PLANS["item"].match(line))
+    return any(PLANS.find(line, "to_do") for line in lines[:first])
+
+
+def _listed(text: str, is_to_do: bool) -> PlanStep:
+    plain = PLANS["marks"].sub("", text).strip()
+    target = PLANS["target_first"].match(plain)
+    if target is not None and (what := target["what"]):
+        verb = _verb(what)
+        if not verb and not PLANS.find(what, "finding") and (is_to_do or not PLANS["third_person"].match(what)):
+            verb = "change"  # `path: what is to be there`.
+        return PlanStep(text, names_in(plain), verb)
+    return PlanStep(text, names_in(plain), _verb(plain) or (_verb_of_target(plain) if is_to_do else ""))
+
+
+def _verb_of_target(plain: str) -> str:
+    """Return what is to be done with what an item names, where it has no verb of its own."""
+    names = names_in(plain)
+    if not names or PLANS.find(plain, "finding"):
+        return ""
+    if PLANS.find(plain, "runs_tests") or PLANS["command"].match(plain):
+        return "run"
+    starts = PLANS["named_first"].match(plain) is not None
+    return "change" if starts and not PLANS["third_person"].match(plain) else ""
+
+
+def _clauses(text: str) -> Iterator[PlanStep]:
+    """Yield the clauses of the sentences in which the agent says what it will do."""
+    for sentence in re.split(r"(?<=[a-z0-9`)])[.!?]+(?:\s+|$)|\n\s*\n", text):
+        if not PLANS.find(sentence, "intent"):
+            continue
+        started = False
+        for clause in re.split(PLANS["clause"], sentence[PLANS["intent"].search(sentence).start() :]):  # type: ignore[union-attr]
+            plain = PLANS["lead"].sub("", clause.strip(" ,:;-"))
+            verb = _verb(clause) if started or PLANS.find(clause, "intent") else ""
+            if verb:
+                started = True
+                yield PlanStep(plain, names_in(clause), verb, listed=False)
+
+
+def _verb(text: str) -> str:
+    """Return the verb of what a text announces; empty where it announces nothing."""
+    first = PLANS["lead"].sub("", text.strip(" ,:;-*")).partition(" ")[0].strip("`,:;.").lower()
+    if first in PLANS.words["looking"] or first in PLANS.words["acting"]:
+        return first
+    if first.endswith("ing") and PLANS["lead"].match(text) and (stem := _base_of(first)):
+        return stem
+    return ""
+
+
+def _base_of(gerund: str) -> str:
+    stem = gerund.removesuffix("ing")
+    doubled = stem[:-1] if len(stem) > 2 and stem[-1] == stem[-2] else stem
+    return next(
+        (each for each in (stem, f"{stem}e", doubled) if each in PLANS.words["looking"] | PLANS.words["acting"]), ""
+    )
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the files, functions and commands that a text names.
+
+    >>> names_in("Fix `parse_date()` in src/dates.py, then run `pytest -q`")
+    ('parse_date', 'pytest -q', 'src/dates.py')
+    """
+    names = {name.removesuffix("()").strip() for name in _QUOTED.findall(text)}
+    rest = _QUOTED.sub(" ", text)
+    names.update(
+        path for path in PLANS["file_path"].findall(rest) if not re.fullmatch(r"(e\.g|i\.e|etc|and/or)\.?\w?", path)
+    )
+    names.update(_CALL.findall(rest))
+    names.update(_NAME.findall(rest))
+    if PLANS.find(rest, "runs_tests"):
+        names.add("run tests")
+    return tuple(sorted(name for name in names if name))
+
 
 PlanForm = Literal["document", "tool", "message"]
 
@@ -91,11 +322,11 @@ def _first_match(step: PlanStep, activity: RoundActivity, after: int, done: int)
     looking = step.looks
     found: list[Event] = []
     for name in step.names:
-        if name == "run tests" or RUNS_TESTS.search(name):
+        if name == "run tests" or PLANS.find(name, "runs_tests"):
             found += [run for run in activity.runs if run.purpose == "test" and run.at >= done and run.at > after][:1]
-        elif looking and FILE_PATH.fullmatch(name):
+        elif looking and PLANS["file_path"].fullmatch(name):
             found += [read for read in activity.reads if _is_path(name, read.path) and read.at > after][:1]
-        elif FILE_PATH.fullmatch(name):
+        elif PLANS["file_path"].fullmatch(name):
             found += [edit for edit in activity.edits if _is_path(name, edit.path) and edit.at > after][:1]
         else:
             word = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
@@ -223,7 +454,7 @@ def decomposition(plan: FoundPlan, known: set[str]) -> tuple[float, str]:
 
 def _is_known(name: str, known: set[str]) -> bool:
     parts = {name, posixpath.basename(name), name.partition(" ")[0], name.rpartition(".")[2]}
-    return name == "run tests" or RUNS_TESTS.search(name) is not None or bool(parts & known)
+    return name == "run tests" or PLANS.find(name, "runs_tests") or bool(parts & known)
 
 
 def names_of_work(activity: RoundActivity) -> set[str]:

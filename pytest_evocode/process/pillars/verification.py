@@ -1,4 +1,7 @@
-"""Verification coverage: which functions, lines and requirements do the agent's own tests reach?"""
+"""Verification coverage: which functions, lines and requirements do the agent's own tests reach?
+
+And test assertion density: how many assertions that can fail are there in a test? Five are enough.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
+from pytest_evocode.process.pillars.messages import specific_words
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.tests_written import (
     Symbol,
@@ -17,7 +21,6 @@ from pytest_evocode.process.tests_written import (
 )
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.words import specific_words
 from pytest_evocode.tasks import DeclaredRequirement
 
 #: Least share of a requirement's specific words in a test that is about it.
@@ -113,3 +116,26 @@ def traces_to(test: TestFunction, requirement: DeclaredRequirement) -> bool:
     words = specific_words(requirement.text)
     found = len(words & specific_words(text))
     return bool(words) and found / len(words) >= TRACED_SHARE and found >= min(TRACED_WORDS, len(words))
+
+
+#: Assertions in a test beyond which more of them do not raise the value.
+ENOUGH = 5
+
+
+def assertion_density(tests: WrittenTests, verification: TestVerification | None = None) -> dict[str, Measure]:
+    """Return TAD = min(1, meaningful asserts / max(1, test functions) / 5), of the agent's own tests."""
+    unread = tuple(Evidence(what=f"cannot be read: {why}", quote=path) for path, why in tests.unread.items())
+    if tests.is_unknown:
+        return {"TAD": not_measured("the tests cannot be read", unread)}
+    meaningful = sum(test.asserts for test in tests.functions)
+    trivial = sum(test.trivial for test in tests.functions)
+    value = min(1.0, meaningful / max(1, len(tests.functions)) / ENOUGH)
+    evidence = tuple(
+        Evidence(what=f"{test.asserts} meaningful, {test.trivial} trivial assertions", quote=str(test))
+        for test in tests.functions
+    )
+    reason = f"{meaningful} meaningful assertions in {len(tests.functions)} tests, {trivial} trivial ones left out"
+    if verification is None:
+        return {"TAD": measured(value, reason, (*evidence, *unread))}
+    reason += f"; tests that fail for none of {verification.reason} have none"
+    return {"TAD": measured(value, reason, (*evidence, *unread), certainty="executed")}

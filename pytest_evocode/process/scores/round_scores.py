@@ -7,16 +7,13 @@ from dataclasses import dataclass
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.pillars.abstention import abstention, false_abstention
-from pytest_evocode.process.pillars.assertions import assertion_density
-from pytest_evocode.process.pillars.atomicity import atomicity
-from pytest_evocode.process.pillars.exploration import exploration
+from pytest_evocode.process.pillars.edits import atomicity, exploration
 from pytest_evocode.process.pillars.extended import extended
 from pytest_evocode.process.pillars.planning import planning
 from pytest_evocode.process.pillars.recovery import has_run, recovery
-from pytest_evocode.process.pillars.verification import verification
+from pytest_evocode.process.pillars.verification import assertion_density, verification
 from pytest_evocode.process.protocols import ExecutedMeasures, Executor, Judge, JudgeMaterial, Judgement
-from pytest_evocode.process.scores.records import RoundProcess
-from pytest_evocode.process.scores.rigor_score import PARTS, Pillar, pillar
+from pytest_evocode.process.scores.rigor_score import PARTS, Pillar, RoundProcess, pillar
 from pytest_evocode.process.tests_written import used_files, written_tests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles

@@ -8,8 +8,13 @@ from pytest_evocode.process.tests_written.code_elements import (
     TestVerification,
     WrittenTests,
 )
-from pytest_evocode.process.tests_written.used_files import used_files
-from pytest_evocode.process.tests_written.written_tests import changed_symbols, covers, refers_to, written_tests
+from pytest_evocode.process.tests_written.written_tests import (
+    changed_symbols,
+    covers,
+    refers_to,
+    used_files,
+    written_tests,
+)
 
 __all__ = [
     "Symbol",

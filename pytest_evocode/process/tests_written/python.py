@@ -8,16 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pytest_evocode.process.rules import FILES
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-#: Built-in functions whose result depends on their arguments only.
-_PURE = {
-    "abs", "all", "any", "bool", "bytes", "chr", "dict", "divmod", "enumerate", "float", "frozenset", "int",
-    "isinstance", "len", "list", "max", "min", "object", "ord", "pow", "range", "repr", "reversed", "round", "set",
-    "sorted", "str", "sum", "tuple", "type", "zip",
-}  # fmt: skip
-_CONTEXTS = {"raises", "warns", "deprecated_call", "assertRaises", "assertRaisesRegex", "assertWarns", "assertLogs"}
 
 
 def parse(text: str) -> ast.Module:
@@ -121,23 +115,19 @@ class _WithoutMessages(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Take the messages of unittest's assertions, of subtests and of what prints."""
         name = _last(node.func)
-        if name in _SAYING:
+        if name in FILES.words["saying"]:
             node.args = [each for each in node.args if not isinstance(each, ast.Constant | ast.JoinedStr)]
         elif _ASSERTION.match(name):
-            least = 1 if name in _OF_ONE else 2
+            least = 1 if name in FILES.words["of_one"] else 2
             if len(node.args) > least and isinstance(node.args[-1], ast.Constant | ast.JoinedStr):
                 node.args.pop()
-        if name in _SAYING or _ASSERTION.match(name):
+        if name in FILES.words["saying"] or _ASSERTION.match(name):
             node.keywords = [each for each in node.keywords if each.arg != "msg"]
         return self.generic_visit(node)
 
 
-#: Calls whose texts are for people.
-_SAYING = {"subTest", "print", "fail", "skip", "skipTest", "debug", "info", "warning"}
 #: unittest's assertions about values. What others are given last, such as what is called, is no message.
 _ASSERTION = re.compile(r"assert(?!Raises|Warns|Logs|NoLogs)[A-Z]")
-#: unittest's assertions about one value.
-_OF_ONE = {"assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"}
 
 
 class _Module:
@@ -229,14 +219,17 @@ class _Assertions:
                 self._note(inner.test, _is_trivial(inner.test, self.constants))
             elif isinstance(inner, ast.With | ast.AsyncWith):
                 for item in inner.items:
-                    if isinstance(item.context_expr, ast.Call) and _last(item.context_expr.func) in _CONTEXTS:
+                    if (
+                        isinstance(item.context_expr, ast.Call)
+                        and _last(item.context_expr.func) in FILES.words["contexts"]
+                    ):
                         self._note(inner, all(isinstance(each, ast.Raise | ast.Pass) for each in inner.body))
             elif isinstance(inner, ast.Call):
                 self._call(inner)
 
     def _call(self, call: ast.Call) -> None:
         name = _last(call.func)
-        if name in _CONTEXTS:
+        if name in FILES.words["contexts"]:
             if len(call.args) > 1:  # Called as raises(Error, function).
                 self._note(call, False)
         elif name.startswith("assert") and name != "assert":
@@ -347,7 +340,8 @@ def _all_same(nodes: Sequence[ast.AST]) -> bool:
 def _are_constant(nodes: Sequence[ast.AST], constants: set[str]) -> bool:
     """Return whether nothing in some expressions depends on what a program does."""
     return not any(
-        isinstance(inner, ast.Await) or (isinstance(inner, ast.Name) and inner.id not in constants | _PURE)
+        isinstance(inner, ast.Await)
+        or (isinstance(inner, ast.Name) and inner.id not in constants | FILES.words["pure"])
         for node in nodes
         for inner in ast.walk(node)
     )

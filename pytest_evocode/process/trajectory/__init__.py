@@ -6,6 +6,7 @@
 - ``agent_tools`` tells what the call was asked to do, whatever the agent, and ``shell`` what a shell line does,
 - ``call_effects`` combines both, with the help of ``runner_output`` and ``failure_causes`` for commands that were run.
 
-``text_changes`` and ``workspace_texts`` follow texts of files; ``file_roles`` and ``project_kinds`` tell what they are.
+``file_texts`` follows texts of files; ``normal_forms`` tells which changes of them matter, and ``file_roles`` what they
+are.
 The events of the round (``events``) are the result.
 """

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_evocode.process.trajectory.text_changes import TextChange, read_patch
+from pytest_evocode.process.rules import COMMANDS
+from pytest_evocode.process.trajectory.file_texts import TextChange, read_patch
 
 Arguments = Mapping[str, Any]
 
@@ -40,43 +41,39 @@ def tool_use(name: str, arguments: Arguments) -> ToolUse:
     """
     key = _plain(name.rpartition("__")[2] or name)
     # A server's name may be half of the tool's: todo__write.
-    reader = _TOOLS.get(_plain(name)) or _TOOLS.get(key) or _reader_for(key, arguments)
-    return reader(arguments)
+    named = (
+        kind for plain in (_plain(name), key) for kind, tools in COMMANDS.tables["tools"].items() if plain in tools
+    )
+    kind = next(named, "")
+    return _READERS[kind](arguments) if kind else _by_arguments(key, arguments)
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _reader_for(key: str, arguments: Arguments) -> Callable[[Arguments], ToolUse]:
-    """Choose a reader for an unknown tool by its arguments."""
-    path = _text(arguments, *_PATH)
-    if _text(arguments, *_COMMAND) and not path:
-        return _shell
+def _by_arguments(key: str, arguments: Arguments) -> ToolUse:
+    """Return what a call of an unknown tool is asked to do, by its arguments."""
+    path = _given(arguments, "path_arguments")
+    if _given(arguments, "command_arguments") and not path:
+        return _shell(arguments)
     if path and any(part in key for part in ("read", "view", "open", "cat")):
-        return _read
-    if path and (_text(arguments, *_CONTENT) or _text(arguments, *_OLD)):
-        return _write
-    return _other
+        return _read(arguments)
+    changes = path and (_given(arguments, "content_arguments") or _given(arguments, "old_arguments"))
+    return _write(arguments) if changes else ToolUse("other")
 
 
-_PATH = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "TargetFile", "filename")
-_COMMAND = ("command", "cmd", "script", "CommandLine", "keystrokes", "code")
-_CONTENT = ("content", "file_text", "contents", "new_source", "CodeContent", "text")
-_OLD = ("old_string", "oldString", "old_str", "search")
-_NEW = ("new_string", "newString", "new_str", "replace")
+def _given(arguments: Arguments, rule: str) -> str:
+    """Return the text of the first of the arguments that a rule names."""
+    return _text(arguments, *COMMANDS.ordered[rule])
 
 
 def _text(arguments: Arguments, *names: str) -> str:
     return next((value for name in names if isinstance(value := arguments.get(name), str) and value), "")
 
 
-def _other(arguments: Arguments) -> ToolUse:
-    return ToolUse("other")
-
-
 def _shell(arguments: Arguments) -> ToolUse:
-    command: Any = next((arguments[name] for name in _COMMAND if arguments.get(name)), "")
+    command: Any = next((arguments[name] for name in COMMANDS.ordered["command_arguments"] if arguments.get(name)), "")
     if isinstance(command, list):
         words = [str(word) for word in command]
         if words[:1] == ["apply_patch"]:
@@ -84,13 +81,12 @@ def _shell(arguments: Arguments) -> ToolUse:
         # A script that is one argument of a shell stays one, because quoting would spoil its here-documents.
         script = words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else None
         command = script if script is not None else shlex.join(words)
-    cwd = _text(arguments, "workdir", "cwd", "directory", "working_directory", "dir_path")
-    return ToolUse("shell", line=str(command), cwd=cwd)
+    return ToolUse("shell", line=str(command), cwd=_given(arguments, "cwd_arguments"))
 
 
 def _read(arguments: Arguments) -> ToolUse:
     many = arguments.get("paths") or arguments.get("file_paths") or arguments.get("include")
-    paths = [str(path) for path in many] if isinstance(many, list) else [_text(arguments, *_PATH)]
+    paths = map(str, many) if isinstance(many, list) else [_given(arguments, "path_arguments")]
     return ToolUse("read", reads=tuple(path for path in paths if path))
 
 
@@ -99,23 +95,24 @@ def _search(arguments: Arguments) -> ToolUse:
 
 
 def _write(arguments: Arguments) -> ToolUse:
-    path = _text(arguments, *_PATH)
+    path = _given(arguments, "path_arguments")
     edits = arguments.get("edits")
     pieces = edits if isinstance(edits, list) else [arguments]
     replacements = tuple(
-        (_text(piece, *_OLD), _text(piece, *_NEW))
+        (_given(piece, "old_arguments"), _given(piece, "new_arguments"))
         for piece in pieces
-        if isinstance(piece, dict) and _text(piece, *_OLD)
+        if isinstance(piece, dict) and _given(piece, "old_arguments")
     )
     if replacements:
         return ToolUse("write", changes=(TextChange(path, "modified", replacements=replacements),))
-    content = next((arguments[name] for name in (*_CONTENT, *_NEW) if isinstance(arguments.get(name), str)), None)
+    names = (*COMMANDS.ordered["content_arguments"], *COMMANDS.ordered["new_arguments"])
+    content = next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)
     # The call does not say whether the file existed, so "added" is left to the reader.
     return ToolUse("write", changes=(TextChange(path, "modified", content=content),) if path else ())
 
 
 def _patch(arguments: Arguments) -> ToolUse:
-    patch = _text(arguments, "input", "patch", "patchText", "patch_text")
+    patch = _given(arguments, "patch_arguments")
     return ToolUse("write", changes=tuple(read_patch(patch)))
 
 
@@ -127,18 +124,14 @@ def _editor(arguments: Arguments) -> ToolUse:
     if command in ("create", "write", "str_replace"):
         return _write({name: value for name, value in arguments.items() if name != "command"})
     if command in ("insert", "undo_edit"):
-        return ToolUse("write", changes=(TextChange(_text(arguments, *_PATH), "modified"),))
+        return ToolUse("write", changes=(TextChange(_given(arguments, "path_arguments"), "modified"),))
     return ToolUse("other")
-
-
-_STEPS = ("todos", "plan", "tasks", "items", "task_list", "todoList", "todo_list", "steps", "newTodos")
-_STEP = ("content", "step", "title", "subject", "task_description", "description", "text", "task", "name")
 
 
 def _plan(arguments: Arguments) -> ToolUse:
     if arguments.get("command") in ("view", "lookup", "load", "complete", "remove"):
         return ToolUse("plan")
-    steps = next((arguments[name] for name in _STEPS if arguments.get(name)), None)
+    steps = next((arguments[name] for name in COMMANDS.ordered["plan_arguments"] if arguments.get(name)), None)
     if isinstance(steps, str):
         try:
             steps = json.loads(steps)
@@ -146,7 +139,11 @@ def _plan(arguments: Arguments) -> ToolUse:
             return ToolUse("plan", plan=steps)
     if not isinstance(steps, list):
         return ToolUse("plan", plan=_text(arguments, "plan", "subject", "description", "content", "text"))
-    lines = [step if isinstance(step, str) else _text(step, *_STEP) for step in steps if isinstance(step, str | dict)]
+    lines = [
+        step if isinstance(step, str) else _given(step, "step_arguments")
+        for step in steps
+        if isinstance(step, str | dict)
+    ]
     return ToolUse("plan", plan="\n".join(f"- {line}" for line in lines if line))
 
 
@@ -171,30 +168,7 @@ def _ask(arguments: Arguments) -> ToolUse:
     return ToolUse("ask", question=_text(arguments, "question", "message", "text"))
 
 
-#: By name in lower case without punctuation: the tools of our own agent, Claude Code, Codex, gemini-cli, opencode, ...
-_TOOLS: Mapping[str, Callable[[Arguments], ToolUse]] = {
-    **dict.fromkeys(
-        ("bash", "shell", "shellcommand", "execcommand", "localshell", "runshellcommand", "bashcommand", "executebash",
-         "runcommand", "terminal", "containerexec", "runterminalcommand"), _shell,
-    ),
-    **dict.fromkeys(
-        ("read", "readfile", "readmanyfiles", "viewfile", "view", "notebookread", "openfile", "viewimage"), _read
-    ),
-    **dict.fromkeys(
-        ("grep", "glob", "ls", "list", "listdir", "listdirectory", "searchfilecontent", "grepsearch", "grepfiles",
-         "findfiles", "codesearch"), _search,
-    ),
-    **dict.fromkeys(
-        ("write", "edit", "multiedit", "notebookedit", "writefile", "replace", "writetofile", "createfile", "editfile",
-         "searchreplace"), _write,
-    ),
-    **dict.fromkeys(("applypatch", "patch"), _patch),
-    **dict.fromkeys(("strreplaceeditor", "strreplacebasededittool", "texteditor"), _editor),
-    **dict.fromkeys(
-        ("todowrite", "updateplan", "writetodos", "exitplanmode", "tasktracker", "todo", "todos", "todolist",
-         "updatetodolist", "managetodolist", "updatetodo", "settodolist", "createplan"), _plan,
-    ),
-    **dict.fromkeys(("taskcreate", "trackercreatetask", "addtask", "createtask"), _add_task),
-    **dict.fromkeys(("taskupdate", "trackerupdatetask"), _change_task),
-    **dict.fromkeys(("askuserquestion", "askuser", "question", "askfollowupquestion", "requestuserinput"), _ask),
+_READERS: Mapping[str, Callable[[Arguments], ToolUse]] = {
+    "shell": _shell, "read": _read, "search": _search, "write": _write, "patch": _patch, "editor": _editor,
+    "plan": _plan, "add_task": _add_task, "change_task": _change_task, "ask": _ask,
 }  # fmt: skip

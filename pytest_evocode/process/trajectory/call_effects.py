@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from pytest_evocode.process.rules import COMMANDS, OUTPUTS
 from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
 from pytest_evocode.process.trajectory.call_results import CallResult
-from pytest_evocode.process.trajectory.command_mistakes import is_known
 from pytest_evocode.process.trajectory.events import CommandRun
-from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause
+from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause, is_known
 from pytest_evocode.process.trajectory.file_roles import may_be_output, relative
+from pytest_evocode.process.trajectory.file_texts import TextChange
 from pytest_evocode.process.trajectory.runner_output import (
     RunnerOutcome,
     has_failed_tests,
@@ -22,54 +23,12 @@ from pytest_evocode.process.trajectory.runner_output import (
     read_build_output,
     read_runner_output,
 )
-from pytest_evocode.process.trajectory.shell.command_lines import parse_line
+from pytest_evocode.process.trajectory.shell.commands import EMPTY_LINE, CommandLine, SimpleCommand, parse_line
 from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose, CommandPurposes, prepares
-from pytest_evocode.process.trajectory.shell.syntax import EMPTY_LINE, CommandLine, SimpleCommand
-from pytest_evocode.process.trajectory.text_changes import TextChange
 
-_COMMITTED = re.compile(r"^\[[^\]\n]+ [0-9a-f]{4,40}\] (.*)$", re.MULTILINE)
-#: A commit that a script has made.
-_COMMITTED_BY_SCRIPT = re.compile(
-    r"^\[[^\]\n]+ [0-9a-f]{4,40}\] (.*)\n(?: (?:Author|Date): .*\n)* \d+ files? changed\b", re.MULTILINE
-)
-_NOT_FOUND = re.compile(
-    r"no such file|not found|does not exist|cannot access|cannot open|is a directory", re.IGNORECASE
-)
-_REFUSED = re.compile(
-    r"^\W*(<tool_use_error>|error\b|file (does not exist|not found))|string to replace not found", re.I
-)
-#: The totals of a test runner that a script has started.
-_TOTALS = re.compile(
-    r"^=*.*\b\d+ (?:passed|failed)\b.* in [\d.]+ ?s|^Ran \d+ tests? in |^Tests:\s+.*\d+ total|^test result: \w+\. |"
-    r"^\s*\d+ (?:passing|failing)\b|^(?:ok|FAIL)\s+\S+\s+[\d.]+s",
-    re.MULTILINE,
-)
-#: What a script that was typed in imports: in Python, JavaScript and Ruby.
-_IMPORT = re.compile(
-    r"^\s*(?:from|import)\s+([\w.]+)|;\s*(?:from|import)\s+([\w.]+)|(?:require|"
-    r"import)(?:_relative)?\s*\(?\s*['\"](\.[^'\"]+)|"
-    r"\bfrom\s+['\"](\.[^'\"]+)",
-    re.MULTILINE,
-)
-#: What starts a program that the project has installed in its environment.
-_INSTALLED = re.compile(r"^(?:uv|poetry|pipenv|pdm|hatch|rye|pixi) run ")
-_INTERPRETER = re.compile(r"^(?:python|pypy|node|ruby|perl|php|lua|bash|sh|deno|bun|java|Rscript|julia|elixir)[\d.]*$")
-#: Tool chains that start a package, and no script.
-_RUN_BY_NAME = {"cargo", "dotnet", "mvn", "mvnw", "gradle", "gradlew", "mix", "npm", "yarn", "pnpm", "rails", "make"}
-#: The end of a script's name, and not that of its data.
-_OF_A_SCRIPT = re.compile(r"\.(?!(?:csv|tsv|json|jsonl|ya?ml|toml|ini|xml|html|txt|md|log|db|sqlite|out)$)[A-Za-z]\w*$")
-_SCRATCH = re.compile(r"(^|/)(?:repro|scratch|debug|tmp|temp|try|playground|poc|experiment)[\w-]*\.\w+$")
-_WRITES = re.compile(r"open\([^)]*['\"][wa]\+?['\"]|write_text|\bre\.sub\(|writeFile|File\.write")
-#: What a shell says of a line that it cannot parse.
-_UNPARSED = re.compile(r"[Ss]yntax error|unexpected EOF|[Uu]nterminated quoted|parse error|unmatched")
 #: With which pytest refuses its command line.
 _USAGE_ERROR = 4
-_NO_REPOSITORY = re.compile(
-    r"^fatal: (?:not a git repository|detected dubious ownership|"
-    r"unable to create '[^']*\.git/.*: (?:Permission denied|Read-only))",
-    re.MULTILINE | re.IGNORECASE,
-)
 _SUBJECT_LINES = re.compile(r"^(?:#.*)?\n", re.MULTILINE)
 
 
@@ -108,7 +67,7 @@ class CallReader:
         """Return the effects of a call in the step ``step``, at the position ``at`` of the round."""
         use = tool_use(result.call.function_name, result.call.arguments)
         line = parse_line(use.line) if use.kind == "shell" else EMPTY_LINE
-        if line.broken and _UNPARSED.search(result.output):
+        if line.broken and OUTPUTS.find(result.output, "unparsed"):
             line = self._meant(line, use.line)
         effects = CallEffects(use.line or _summary(result, use), plan=use.plan, question=use.question)
         effects.adds_to_plan = use.adds_to_plan
@@ -150,9 +109,9 @@ class CallReader:
     def _refuse(self, use: ToolUse, result: CallResult) -> Callable[[str], bool]:
         """Return a predicate for paths that do not exist, or that the tool refused, according to the output."""
         if use.kind != "shell":
-            refused = len(result.output) < 2000 and _REFUSED.search(result.output) is not None
+            refused = len(result.output) < 2000 and OUTPUTS.find(result.output, "refused")
             return lambda path: refused
-        complaints = [line for line in result.output.splitlines() if len(line) < 300 and _NOT_FOUND.search(line)]
+        complaints = [line for line in result.output.splitlines() if len(line) < 300 and OUTPUTS.find(line, "no_file")]
         return lambda path: any(posixpath.basename(path) in line for line in complaints)
 
     def _runs(self, line: CommandLine, result: CallResult, step: int, at: int) -> Iterator[CommandRun]:
@@ -205,11 +164,11 @@ class CallReader:
         purpose = self.purposes.of(command)
         if purpose is None and result.exit_code not in (None, 0) and prepares(command):
             return "build"  # What cannot be fetched or installed stops the build.
-        if purpose is None and _INSTALLED.match(command.text) and not is_known(command.program):
+        if purpose is None and COMMANDS["installed"].match(command.text) and not is_known(command.program):
             return "program"
         if purpose == "program" and self._is_product(command):
             outcome = read_runner_output(result.output)
-            if outcome.passed is not None and _TOTALS.search(result.output):
+            if outcome.passed is not None and OUTPUTS.find(result.output, "totals_of_a_script"):
                 return "test"
         return purpose
 
@@ -239,10 +198,10 @@ class CallReader:
     def _starts_product(self, command: SimpleCommand) -> bool:
         """Return whether a program is the workspace's own, or a script that was typed in and imports it."""
         typed_in = _typed_in(command)
-        if _WRITES.search(typed_in):
+        if COMMANDS.find(typed_in, "writes"):
             return False  # It edits, and what it imports may be the text of a file.
         if typed_in.strip():
-            names = (name for match in _IMPORT.finditer(typed_in) for name in match.groups() if name)
+            names = (name for match in COMMANDS["imports"].finditer(typed_in) for name in match.groups() if name)
             return any(name.startswith(".") or self.is_ours(name.partition(".")[0]) for name in names)
         return self._is_product(command)
 
@@ -264,14 +223,14 @@ class CallReader:
                 continue
             verb = _verb_of_git(words)
             exit_code = line.exit_code_of(number, result.exit_code)
-            effects.refused_by_git |= _NO_REPOSITORY.search(result.output) is not None
+            effects.refused_by_git |= OUTPUTS.find(result.output, "no_repository")
             if result.commits or verb != "commit" or "--dry-run" in words:
                 continue
-            printed, message = _COMMITTED.search(result.output), _commit_message(command)
+            printed, message = OUTPUTS["committed"].search(result.output), _commit_message(command)
             if exit_code == 0 or printed or (exit_code is None and _is_logged(message, result.output)):
                 effects.commits.append(message or (printed[1] if printed else ""))
         if not effects.commits and any(self._purpose(command, result) == "program" for command in line.commands):
-            effects.commits += (match[1] for match in _COMMITTED_BY_SCRIPT.finditer(result.output))
+            effects.commits += (match[1] for match in OUTPUTS["committed_by_script"].finditer(result.output))
 
 
 def _script(command: SimpleCommand) -> str:
@@ -280,17 +239,17 @@ def _script(command: SimpleCommand) -> str:
     What a script, a module or a tool chain is given is no script.
     """
     words = [word for word in command.words if word]
-    if words and "/" in words[0] and not _INTERPRETER.search(command.program):
+    if words and "/" in words[0] and not COMMANDS.find(command.program, "runs_scripts"):
         return words[0]
-    if "-m" in words or command.program in _RUN_BY_NAME:
+    if "-m" in words or command.program in COMMANDS.words["run_by_name"]:
         return ""
     named = [word for word in words[1:] if not word.startswith("-")]
-    return next(filter(_OF_A_SCRIPT.search, named), named[0] if named else "")
+    return next(filter(COMMANDS["of_a_script"].search, named), named[0] if named else "")
 
 
 def _is_scratch(path: str) -> bool:
     """Return whether a script is none of the workspace's, or is called as scripts for a try are."""
-    return path.startswith(("/", "~", "../")) or _SCRATCH.search(path) is not None
+    return path.startswith(("/", "~", "../")) or COMMANDS.find(path, "scratch")
 
 
 def _typed_in(command: SimpleCommand) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from pytest_evocode.process.trajectory.text_changes import ChangeKind, TextChange
+from pytest_evocode.process.rules import OUTPUTS
+from pytest_evocode.process.trajectory.file_texts import ChangeKind, TextChange
 from pytest_evocode.trajectories.atif import Step, ToolCall, actions_of
 
 #: Characters kept of the start of an output; four times as many are kept of its end.
@@ -18,27 +19,6 @@ _HEAD = 16_384
 #: Characters kept of the start and of the end of a line. With longer ones, or long gaps, patterns take minutes.
 _LINE = 1000
 _GAP = re.compile(r"(?:\n[^\S\n]*){20,}(?=\n)")
-
-_EXIT_CODE = re.compile(
-    r"(?:^|\n)[^\w\n]*(?:exit[ _]code|exited with(?: code| status)?|return code|returncode)[:= ]+(-?\d+)", re.IGNORECASE
-)
-_EXIT_TAG = re.compile(r"<(?:exit_code|returncode|exit_status)>\s*(-?\d+)")
-
-#: What CLIs print before an output.
-_BEFORE = re.compile(
-    r"\A\s*(?:(?:Command: .*\n|Directory: .*\n|Chunk ID: .*\n|Exit [Cc]ode:? -?\d+\n|Wall time: .*\n|"
-    r"Process exited with code -?\d+\n|Original token count: .*\n|Total output lines: .*\n|"
-    r"<(?:exit_code|returncode|exit_status)>.*</\w+>\n|\$ .*\n(?=<))*)"
-    r"(?:(?:Output|Stdout|STDOUT|stdout):[ \n]|<(?:output|stdout)>\n?)?"
-)
-_OPENED = re.compile(r"<(output|stdout)>\n?\Z")
-#: What CLIs print behind an output, from the first such line on.
-_BEHIND = re.compile(
-    r"\n?(?:^(?:Error|Signal|Background PIDs|Process Group PGID): \(none\)$|"
-    r"^\[(?:The command completed|Command finished|Current working directory|Python interpreter|Command exited)\b.*|"
-    r"^Exit Code: -?\d+$|^<(?:exit_code|returncode|metadata|exit_status)>)[\s\S]*\Z",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +92,7 @@ def _plain_output(output: str) -> tuple[str, int | None]:
             code = wrapped.get("exit_code", details.get("exit_code") if isinstance(details, dict) else None)
             text = wrapped.get("output", wrapped.get("stdout"))
             return str(text), code if isinstance(code, int) else None
-    tagged = _EXIT_TAG.search(output) or _EXIT_CODE.search(output)
+    tagged = OUTPUTS["exit_tag"].search(output) or OUTPUTS["exit_code"].search(output)
     return without_wrapper(output), int(tagged[1]) if tagged else None
 
 
@@ -122,13 +102,13 @@ def without_wrapper(output: str) -> str:
     >>> without_wrapper("Output: 1 passed in 0.1s\nError: (none)\nExit Code: 0")
     '1 passed in 0.1s'
     """
-    before = _BEFORE.match(output)
+    before = OUTPUTS["before"].match(output)
     begin = before.end() if before else 0
     inner = output[begin:]
-    if opened := _OPENED.search(output, 0, begin):
+    if opened := OUTPUTS["opened"].search(output, 0, begin):
         # The last such tag: what was printed may have the same.
         inner = (inner.rpartition(f"</{opened[1]}>")[0] or inner).removesuffix("\n")
-    return _BEHIND.sub("", inner)
+    return OUTPUTS["behind"].sub("", inner)
 
 
 def _cut(output: str) -> str:

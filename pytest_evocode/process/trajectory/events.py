@@ -9,8 +9,8 @@ from typing import Any
 from pytest_evocode.process.evidence import Evidence, quoted
 from pytest_evocode.process.trajectory.failure_causes import FailureCause
 from pytest_evocode.process.trajectory.file_roles import FileRole
+from pytest_evocode.process.trajectory.file_texts import ChangeKind, Hunk
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose
-from pytest_evocode.process.trajectory.text_changes import ChangeKind, Hunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,45 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_evocode.tasks import matches_glob
+from pytest_evocode.process.rules import FILES
+from pytest_evocode.tasks import ProcessConfig, matches_glob
 
 FileRole = Literal["source", "tests", "prose", "other"]
-
-_TEST_DIRECTORY = re.compile(
-    r"(^|/)(tests?|Tests?|__tests__|specs?|testing|e2e|cypress|androidTest|[\w.]+\.Tests?|\w+Tests)/"
-)
-_TEST_NAME = re.compile(
-    r"(^|/)(test_[^/]*\.(py|c|cc|cpp|rb|lua|jl)|[^/]*_(test|tests|unittest)\.(py|go|c|cc|cpp|rb|exs|dart|lua|erl|ml)|"
-    r"tests?\.(py|js|ts|rs|sh|c|cc|cpp|rb)|conftest\.py|[^/]*\.(test|spec|cy)\.[cm]?[jt]sx?|[^/]*_spec\.(rb|lua|cr)|"
-    r"[^/]*(Tests?|TestCase|IT)\.(java|kt|cs|php|groovy|scala|swift)|[^/]*(Spec|Suite)\.(scala|groovy|kt|hs)|"
-    r"[^/]*\.bats|"
-    r"test[_-][^/]*\.sh|[^/]*\.t)$"
-)
-_PROSE = {".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex"}
-_PROSE_NAMES = {"README", "NOTES", "TODO", "PLAN", "CHANGELOG", "CHANGES", "LICENSE", "AUTHORS", "HISTORY"}
-_CODE = {
-    ".py", ".pyi", ".pyx", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".go", ".rs", ".c", ".h", ".cc", ".cpp",
-    ".cxx", ".hpp", ".java", ".kt", ".scala", ".rb", ".php", ".cs", ".fs", ".swift", ".m", ".mm", ".lua", ".pl",
-    ".pm", ".r", ".jl", ".ex", ".exs", ".erl", ".hs", ".ml", ".mli", ".clj", ".dart", ".zig", ".nim", ".v", ".sv",
-    ".vhd", ".sh", ".bash", ".zsh", ".scss", ".vue", ".svelte", ".proto", ".graphql", ".s", ".asm",
-}  # fmt: skip
-#: Suffixes of files that are written by hand as often as by programs.
-_DATA = {
-    ".sql", ".html", ".css", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".xml", ".gradle", ".cmake", ".mk",
-    ".tf", ".jinja", ".j2", ".tmpl",
-}  # fmt: skip
-_SOURCE = _CODE | _DATA
-_SOURCE_NAMES = {
-    "Makefile", "GNUmakefile", "makefile", "Dockerfile", "CMakeLists.txt", "Rakefile", "Gemfile", "justfile",
-}  # fmt: skip
-_LEFT_BEHIND = re.compile(
-    r"(^|/)(\.git|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|node_modules|target|dist|\.tox|\.venv|venv|"
-    r"htmlcov|coverage|\.idea|[^/]*\.egg-info)(/|$)|\.(pyc|pyo|o|so|class|log|tmp|swp|orig|rej)$|(^|/)\.coverage$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +32,13 @@ class FileRoles:
             return "tests"
         if self.source and matches_glob(path, self.source):
             return "source"
-        if _LEFT_BEHIND.search(path):
+        if FILES.find(path, "left_behind"):
             return "other"
         if not self.tests and _is_test(path):
             return "tests"
         if self.source:
             return "prose" if _is_prose(path) else "other"
-        name = posixpath.basename(path)
-        if name in _SOURCE_NAMES or posixpath.splitext(name)[1].lower() in _SOURCE:
+        if _is_code(path) or posixpath.splitext(path)[1].lower() in FILES.words["data"]:
             return "source"
         if _is_prose(path):
             return "prose"
@@ -79,9 +46,14 @@ class FileRoles:
 
 
 def _is_test(path: str) -> bool:
-    if _TEST_NAME.search(path):
-        return True
-    return posixpath.splitext(path)[1].lower() in _SOURCE and _TEST_DIRECTORY.search(path) is not None
+    suffix = posixpath.splitext(path)[1].lower()
+    in_source = suffix in FILES.words["code"] or suffix in FILES.words["data"]
+    return FILES.find(path, "test_name") or (in_source and FILES.find(path, "test_directory"))
+
+
+def _is_code(path: str) -> bool:
+    name, suffix = posixpath.basename(path), posixpath.splitext(path)[1].lower()
+    return suffix in FILES.words["code"] or name in FILES.words["source_names"]
 
 
 def may_be_output(path: str) -> bool:
@@ -90,12 +62,18 @@ def may_be_output(path: str) -> bool:
     >>> may_be_output("state.json"), may_be_output("state.py")
     (True, False)
     """
-    return posixpath.splitext(path)[1].lower() not in _CODE and posixpath.basename(path) not in _SOURCE_NAMES
+    return not _is_code(path)
 
 
 def _is_prose(path: str) -> bool:
     name, suffix = posixpath.splitext(posixpath.basename(path))
-    return name not in _SOURCE_NAMES and (suffix.lower() in _PROSE or (not suffix and name.upper() in _PROSE_NAMES))
+    is_name = not suffix and name.upper() in FILES.words["prose_names"]
+    return name not in FILES.words["source_names"] and (suffix.lower() in FILES.words["prose"] or is_name)
+
+
+def roles_of(declared: ProcessConfig) -> FileRoles:
+    """Return the roles of files as a task declares them."""
+    return FileRoles(declared.source, declared.tests)
 
 
 def relative(path: str, workdir: str | None) -> str:

@@ -1,4 +1,7 @@
-"""The normal form of a source text, which stays the same where an edit changes nothing that a program does."""
+"""The normal form of a source text, which stays the same where an edit changes nothing that a program does.
+
+So does what only adds names to a Python module that nothing uses: with them, a program does what it did without.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,97 @@ import functools
 import hashlib
 import posixpath
 import re
+import sys
+from collections.abc import Iterable, Iterator
 
-from pytest_evocode.process.trajectory.idle_names import without_names
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def idle_names(before: str, versions: Iterable[str], used: frozenset[str]) -> frozenset[str]:
+    r"""Return the names that some versions of a module have, the text before has not, and nothing uses.
+
+    They are those of constants, of modules of Python, and of functions whose names begin with an underscore. Whatever
+    else is defined may be meant for somebody outside.
+
+    >>> sorted(idle_names("A = 1\n", ["A = 2\nB = 3\nC = 4\nimport os\n", "D = make()\n"], frozenset({"C"})))
+    ['B', 'os']
+    """
+    added = frozenset().union(*(_droppable(text) for text in versions))
+    return added - _droppable(before) - used
+
+
+def names_used(texts: Iterable[str]) -> frozenset[str]:
+    r"""Return all names that some Python modules use, strings that may be names among them.
+
+    >>> sorted(names_used(["import os\n\nA = B.c\n__all__ = ['D']\nfrom e import f\n"]))
+    ['B', 'D', 'c', 'f']
+    """
+    return frozenset().union(*map(_used, texts))
+
+
+def without_names(tree: ast.Module, names: frozenset[str]) -> None:
+    """Take the statements out of a module that only define some names."""
+    if names:
+        tree.body = [node for node in tree.body if not (bound := frozenset(_bound(node))) or not bound <= names]
+
+
+@functools.lru_cache(maxsize=4096)
+def _used(text: str) -> frozenset[str]:
+    return frozenset(_uses(_tree(text)))
+
+
+def _uses(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            yield node.value  # As in __all__, getattr or a table of commands.
+
+
+@functools.lru_cache(maxsize=4096)
+def _droppable(text: str) -> frozenset[str]:
+    return frozenset(name for node in _tree(text).body for name in _bound(node))
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement defines and that nobody outside is meant to use, if it does nothing else."""
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if all(isinstance(each, ast.Name) for each in targets) and _is_constant(node.value):
+            yield from (each.id for each in targets if isinstance(each, ast.Name) and not _is_special(each.id))
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        modules = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else ["." * node.level + (node.module or "")]
+        )
+        if all(module.partition(".")[0] in sys.stdlib_module_names - {"__future__"} for module in modules):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+    elif isinstance(node, Function) and not node.decorator_list:
+        yield from (name for name in [node.name] if name.startswith("_") and not _is_special(name))
+
+
+def _is_constant(value: ast.expr | None) -> bool:
+    """Return whether to compute a value does nothing else."""
+    if value is None:
+        return True
+    return not any(isinstance(each, ast.Call | ast.Await | ast.NamedExpr | ast.Yield) for each in ast.walk(value))
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _tree(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module(body=[], type_ignores=[])
+
 
 _COMMENT_LINE = re.compile(r"^\s*(?:#(?!!|include|define|if|else|endif|\[)|//|--(?= )|;;).*$", re.MULTILINE)
 

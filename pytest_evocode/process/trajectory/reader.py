@@ -1,27 +1,76 @@
-"""Read recorded trajectories (ATIF) of any agent into the activity of each round. Nothing is run."""
+"""Read recorded trajectories (ATIF) of any agent into the activity of each round. Nothing is run.
+
+Where a task or a harness is unknown, something has to be guessed, or cannot be seen.
+"""
 
 from __future__ import annotations
 
 import base64
+import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pytest_evocode.process.rules import FILES
+from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
 from pytest_evocode.process.trajectory.call_effects import CallEffects, CallReader
 from pytest_evocode.process.trajectory.call_results import call_results, in_short_lines, text_of
 from pytest_evocode.process.trajectory.events import FileEdit, FileRead, RoundActivity, StateChange, Statement
 from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.foreign import inferred_workdir
-from pytest_evocode.process.trajectory.idle_names import idle_names, names_used
-from pytest_evocode.process.trajectory.normal_forms import normal_form
+from pytest_evocode.process.trajectory.file_texts import (
+    Hunk,
+    Originals,
+    TextChange,
+    WorkspaceTexts,
+    hunks_between,
+    matching_paths,
+    read_diff,
+)
+from pytest_evocode.process.trajectory.normal_forms import idle_names, names_used, normal_form
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
-from pytest_evocode.process.trajectory.text_changes import Hunk, TextChange, hunks_between, read_diff
-from pytest_evocode.process.trajectory.workspace_texts import Originals, WorkspaceTexts, matching_paths
 from pytest_evocode.trajectories.atif import Step, Trajectory, actions_of
 
-#: Modules of which frameworks look up the names.
-_SETTINGS = re.compile(r"(^|/)(settings/\w+|\w*settings|(\w+[._])?conf(ig)?|urls)\.py$")
+
+def inferred_workdir(trajectories: Iterable[Trajectory]) -> str | None:
+    """Return the directory that an agent worked in, by where it changed into and which files it edited.
+
+    None where it used no absolute paths.
+    """
+    places: Counter[str] = Counter()
+    files: list[str] = []
+    for use in _uses(trajectories):
+        places.update(FILES["changed_into"].findall(use.line))
+        if use.cwd.startswith("/"):
+            places[use.cwd] += 1
+        files += [change.path for change in use.changes if change.path.startswith("/")]
+    files = [path for path in files if not FILES["not_a_project"].match(path)]
+    known = {
+        posixpath.normpath(place): count for place, count in places.items() if not FILES["not_a_project"].match(place)
+    }
+    for place in sorted(known, key=lambda each: (-known[each], len(each))):
+        if place != "/" and all(path.startswith(f"{place}/") for path in files):
+            return place
+    if not files:
+        return None
+    common = posixpath.commonpath([posixpath.dirname(path) for path in files])
+    # A project's directory is above those that only sort its files.
+    while posixpath.basename(common) in ("src", "lib", "tests", "test", "app") and common.count("/") > 1:
+        common = posixpath.dirname(common)
+    return common if common != "/" else None
+
+
+def unseen_edits(trajectories: Iterable[Trajectory]) -> int:
+    """Return in how many calls a script may have changed files, which no one recorded."""
+    return sum(use.kind == "shell" and FILES.find(use.line, "writing_script") for use in _uses(trajectories))
+
+
+def _uses(trajectories: Iterable[Trajectory]) -> Iterator[ToolUse]:
+    for trajectory in trajectories:
+        for step in trajectory.steps:
+            for call in step.tool_calls or ():
+                yield tool_use(call.function_name, call.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +233,7 @@ class _RoundReader:
             if (first := self.origin[path]) is None:
                 continue
             names = idle_names(first, [self.activity.before[path] or "", *texts], used)
-            if _SETTINGS.search(path):
+            if FILES.find(path, "settings"):
                 continue
             # A module of nothing else is meant for something.
             if path.endswith("__init__.py") or normal_form(path, texts[-1], names) != normal_form(path, ""):

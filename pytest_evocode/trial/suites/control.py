@@ -45,9 +45,11 @@ class ControlledSuites:
         self._is_oracle = is_oracle
 
     def run(
-        self, environment: Environment, snapshot: Snapshot, round_: Round, times: int
+        self, environment: Environment, snapshot: Snapshot, round_: Round, times: int, *, is_live: bool = False
     ) -> tuple[SuiteRun, LeftFork | None]:
         """Run a round's suite as :func:`run_repeatedly` does; without a fork where the engine failed on what was left.
+
+        The environment ``is_live`` where what the turn started still runs there.
 
         Raises what kept the suite from a verdict where a control does not hold it against the agent, and Cancelled.
         """
@@ -61,7 +63,7 @@ class ControlledSuites:
                 raise
             return SuiteRun("", None, describe_error(error), of_agent=why), None
         if suite.verdict is not None:
-            return self._suites.compared(environment, snapshot, round_, suite), left
+            return self._suites.compared(environment, snapshot, round_, suite, is_live=is_live), left
         try:
             return replace(suite, of_agent=self._why_of_agent(round_)), left
         except BaseException:

@@ -44,6 +44,11 @@ _OTHERWISE = (
     "the suite passes in all of the agent's system, without a network, and not with what is declared and what the "
     "reference solution changes; see the paths left behind"
 )
+_IN_PLACE = (
+    "with this solution the suite passes in place, and not in a clean environment: processes, ACLs and set-id bits are "
+    "not carried, and with --evocode-strict no path that is not declared. Declare paths as state, have test.sh or the "
+    "image's ENTRYPOINT start servers, or, to judge as Harbor does, give --evocode-verify=in-place"
+)
 
 
 class SuiteRunner:
@@ -133,29 +138,37 @@ class SuiteRunner:
                 suite = replace(suite, phases=stopwatch.phases, denied=take_denied(left.place, "verifier"))
                 return self._attached(suite, carried, left, carry), left
 
-    def compared(self, environment: Environment, snapshot: Snapshot, round_: Round, suite: SuiteRun) -> SuiteRun:
+    def compared(
+        self, environment: Environment, snapshot: Snapshot, round_: Round, suite: SuiteRun, *, is_live: bool
+    ) -> SuiteRun:
         """Return a run whose verdict says whether it would be a pass with all that was left behind.
 
         The suite is run once more for that where it failed, in all of the agent's system. It has no network and no
-        secrets there: programs of the agent see it, and could tell a later turn.
+        secrets there: programs of the agent see it, and could tell a later turn. Where the environment ``is_live``, so
+        that what the turn started still runs there, the last round of reference solutions is then judged in place.
         """
         verdict = suite.verdict
-        undecided = verdict is None or verdict.reward is None or verdict.timed_out
-        if suite.left_behind == 0 or undecided or suite.verdict.passed:  # type: ignore[union-attr]
+        if verdict is None or verdict.reward is None or verdict.timed_out or verdict.passed:
             return suite
-        alone = replace(round_, verifier_network="no-network", verifier_env={})
+        alone = replace(round_, verifier_env={})
         try:
-            whole, left = self.run_and_leave(environment, snapshot, alone, begun=True, carry="system")
+            if suite.left_behind > 0:
+                offline = replace(alone, verifier_network="no-network")
+                whole, left = self.run_and_leave(environment, snapshot, offline, begun=True, carry="system")
+                left.stop()
+                if whole.verdict is not None and whole.verdict.passed:
+                    return suite.noting((_OTHERWISE,))
+            if is_live and self._is_oracle and round_ == self._task.rounds[-1] and _is_clean(round_):
+                there = self.run_in_place(environment, alone, collect=False).verdict
+                return suite.noting((_IN_PLACE,)) if there is not None and there.passed else suite
         except EnvironmentFault as error:
             logger.info("%s, %s: not compared: %s", self._task.name, round_.name, error)
-            return suite
-        left.stop()
-        return suite.noting((_OTHERWISE,)) if whole.verdict is not None and whole.verdict.passed else suite
+        return suite
 
     def _make_ready(self, left: LeftFork, carried: Carried) -> None:
         """Make what a suite finds as its own in a clean environment."""
         fork = left.environment
-        if left.round.verify_in == "clean" and left.round.suite_environment is None:
+        if _is_clean(left.round):
             # An image may bring some of them, as TaskEnvironment.make_ready knows.
             fork.remove([*HIDDEN_FROM_AGENT, *self.state.paths])
             if carried.changes.workspace:  # It may be gone, or a link, which is not carried over.
@@ -210,8 +223,8 @@ class SuiteRunner:
             elif left.round.has_script:
                 carried = self._carrying.marked(carried, left.round, left.place)
         suite = self._carrying.attach(suite, carried, left.round)
-        compares = left.round.verify_in == "clean" and left.round.suite_environment is None
-        return replace(suite, changes=carried.file, left_behind=len(carried.left_behind) if compares else 0)
+        left_behind = len(carried.left_behind) if _is_clean(left.round) else 0
+        return replace(suite, changes=carried.file, left_behind=left_behind)
 
     def _fork(
         self, environment: Environment, snapshot: Snapshot, round_: Round, carried: Carried, carry: Carry | None
@@ -349,3 +362,7 @@ class SuiteRunner:
         except BaseException:
             left.stop()
             raise
+
+
+def _is_clean(round_: Round) -> bool:
+    return round_.verify_in == "clean" and round_.suite_environment is None

@@ -12,12 +12,10 @@ from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import CommandResult, ResultCache
-from pytest_evocode.process.execution.reference_diff import reference_lines
-from pytest_evocode.process.execution.state_measures import newly_failing
-from pytest_evocode.process.execution.state_runner import evenly
+from pytest_evocode.process.execution.execution import newly_failing, reference_lines
+from pytest_evocode.process.execution.states import evenly
 from pytest_evocode.process.protocols import ExecutedMeasures
-from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.project_kinds import roles_of
+from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
 from pytest_evocode.process.trajectory.reader import TaskContext
 from pytest_evocode.tasks import Task, load_task
 from tests.process.trajectories import LEDGER, Recording, read

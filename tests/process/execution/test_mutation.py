@@ -10,7 +10,7 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import ResultCache
-from pytest_evocode.process.execution.mutants import mutants, rewritten, with_names
+from pytest_evocode.process.execution.mutation import mutants, rewritten, with_names
 from pytest_evocode.process.scores.round_scores import score_round
 from pytest_evocode.tasks import Task
 from tests.process.execution.test_execution import HALVED, TEST, MakeTask, execute, make_task, recording

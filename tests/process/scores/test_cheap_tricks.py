@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
-from pytest_evocode.process.scores.rigor_score import PILLARS
+from pytest_evocode.process.scores.rigor_score import PILLARS, AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from tests.process.trajectories import BUDGET, FAILED, PLAN, REPORT, TESTS, Recording, read, score
 

@@ -6,11 +6,16 @@ from random import Random
 
 import pytest
 
-from pytest_evocode.process.scores.outcome_correlation import within_agent, within_tasks
-from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
-from pytest_evocode.process.scores.rigor_score import PARTS, Pillar
-from pytest_evocode.process.scores.sensitivity import sensitivity
-from pytest_evocode.process.scores.summary import as_json, by_task, summarise_agent, summarise_task
+from pytest_evocode.process.scores.rigor_score import PARTS, AttemptProcess, Pillar, RoundProcess
+from pytest_evocode.process.scores.summary import (
+    as_json,
+    by_task,
+    sensitivity,
+    summarise_agent,
+    summarise_task,
+    within_agent,
+    within_tasks,
+)
 from pytest_evocode.report.process import outcome_lines, process_lines
 
 

@@ -12,7 +12,7 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.process.attempts import score_attempt
 from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import ResultCache
-from pytest_evocode.process.scores.records import AttemptProcess
+from pytest_evocode.process.scores.rigor_score import AttemptProcess
 from pytest_evocode.tasks import load_task
 from tests.process.remaining_tricks import REMAINING, SEEN_THROUGH
 from tests.process.scores.test_bought_discipline import GAIN, NAMES, parsed, score_of, told

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from pytest_evocode.process.trajectory.project_kinds import Project, recognise_project
+from pytest_evocode.process.trajectory.shell.purposes import Project, recognise_project
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.process.trajectory.idle_names import idle_names
+from pytest_evocode.process.trajectory.normal_forms import idle_names
 from pytest_evocode.process.trajectory.reader import TaskContext
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from tests.process.trajectories import LEDGER, Recording, read

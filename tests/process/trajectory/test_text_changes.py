@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from pytest_evocode.process.trajectory.text_changes import TextChange, apply_change, hunks_between, read_patch
-from pytest_evocode.process.trajectory.workspace_texts import WorkspaceTexts
+from pytest_evocode.process.trajectory.file_texts import (
+    TextChange,
+    WorkspaceTexts,
+    apply_change,
+    hunks_between,
+    read_patch,
+)
 
 
 def test_what_was_added_and_removed_is_without_what_is_around_it() -> None:

@@ -81,7 +81,7 @@ def write_project(
             "pull_policy": "never",
             "labels": {key: value.replace("$", "$$") for key, value in labels.items()},
             "logging": _LOG,
-            "healthcheck": {"disable": True},  # See ServiceHealth.
+            "healthcheck": {"disable": True},  # See wait_until_healthy.
             "networks": {each: {"aliases": list(names)} for each, names in service.networks.items()},
             "volumes": [
                 {"type": "volume", "target": mount.target, "read_only": mount.read_only}

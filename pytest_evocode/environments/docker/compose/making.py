@@ -21,6 +21,7 @@ from pytest_evocode.environments.docker.compose.project import (
     read_project,
 )
 from pytest_evocode.environments.docker.container_settings import ContainerSettings
+from pytest_evocode.environments.docker.health import health_of
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
 from pytest_evocode.environments.entry_points import EntryPoint
@@ -116,6 +117,7 @@ def _with_main(
         memory=int(bounds["memory"]) if wanted.memory_mb is None and "memory" in bounds else settings.memory,
         processes=int(said.get("pids_limit") or 0) or settings.processes,
         entry_point=program_of(main, config, settings.entry_point),
+        healthcheck=health_of(said.get("healthcheck"), {"Config": config}),
     )
 
 

@@ -7,22 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_evocode.process.trajectory.shell.syntax import SimpleCommand
-from pytest_evocode.process.trajectory.text_changes import ChangeKind, TextChange, read_patch
-
-#: Programs that read files, with those of their options that take a value as a separate word.
-_VALUES: Mapping[str, str] = {
-    "head": "nc", "tail": "nc", "grep": "efmABCd", "egrep": "efmABC", "fgrep": "efmABC", "rg": "efmABCgtTr",
-    "sed": "efl", "awk": "Fvf", "gawk": "Fvf", "cut": "dfbc", "sort": "kto", "wc": "", "cat": "", "nl": "bwsv",
-    "less": "", "more": "", "tac": "", "bat": "lr", "batcat": "lr", "diff": "IU", "cmp": "n", "od": "ANjtw",
-    "xxd": "lscg", "hexdump": "Cen", "strings": "n", "jq": "", "uniq": "fsw", "column": "ts", "file": "", "fold": "w",
-    "md5sum": "", "sha256sum": "", "rev": "", "zcat": "", "view": "", "vim": "", "ag": "ABCG",
-}  # fmt: skip
-#: Programs whose first operand is a pattern, unless one of these options gives it.
-_FIRST_IS_PATTERN = {"grep": "ef", "egrep": "ef", "fgrep": "ef", "rg": "ef", "sed": "ef", "awk": "f", "gawk": "f",
-                     "jq": "f", "ag": ""}  # fmt: skip
-_RECURSIVE = {"-r", "-R", "-rn", "-nr", "-rin", "-rni", "-rl", "-Rn", "-rnE", "-rnw", "--recursive"}
-_SHOWN_LINE = re.compile(r"^(?P<path>[\w./@+-]*[\w+-]\.[\w+-]+|[\w./@+-]*/[\w.@+-]+)[:-]\d+[:-]", re.MULTILINE)
+from pytest_evocode.process.rules import COMMANDS
+from pytest_evocode.process.trajectory.file_texts import ChangeKind, TextChange, read_patch
+from pytest_evocode.process.trajectory.shell.commands import SimpleCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +23,7 @@ class Touched:
 def touched_by(command: SimpleCommand) -> Touched:
     """Return the files of one command, as far as its words tell.
 
-    >>> from pytest_evocode.process.trajectory.shell.syntax import Redirect
+    >>> from pytest_evocode.process.trajectory.shell.commands import Redirect
     >>> touched_by(SimpleCommand(("sed", "-n", "1,5p", "a.py"), "")).reads
     ('a.py',)
     >>> touched_by(SimpleCommand(("echo", "x"), "", (Redirect(">", "b.txt"),))).changes[0].path
@@ -50,7 +37,7 @@ def touched_by(command: SimpleCommand) -> Touched:
         written = _WRITERS[program](command, words)
         reads += written.reads
         changes += written.changes
-    elif program in _VALUES:
+    elif program in COMMANDS.tables["readers"]:
         reads += _operands(program, words)
     elif program == "git":
         reads += _shown_by_git(words)
@@ -62,7 +49,7 @@ def shown_files(command: SimpleCommand, output: str) -> list[str]:
     """Return the files named at the start of the output lines of a search through directories."""
     if command.program not in ("grep", "egrep", "rg", "ag", "git"):
         return []
-    paths = dict.fromkeys(match["path"] for match in _SHOWN_LINE.finditer(output))
+    paths = dict.fromkeys(match["path"] for match in COMMANDS["shown_line"].finditer(output))
     return list(_files(list(paths), command.cwd))
 
 
@@ -82,7 +69,7 @@ def _placed(changes: Sequence[TextChange], cwd: str | None) -> Iterator[TextChan
 
 
 def _operands(program: str, words: Sequence[str]) -> list[str]:
-    takes = _VALUES[program]
+    takes = COMMANDS.tables["readers"][program]
     rest: list[str] = []
     given: set[str] = set()
     skip = False
@@ -98,10 +85,10 @@ def _operands(program: str, words: Sequence[str]) -> list[str]:
             skip = bool(flag) and len(word) == 2 and flag in takes
         else:
             rest.append(word)
-    pattern = _FIRST_IS_PATTERN.get(program)
+    pattern = COMMANDS.tables["first_is_pattern"].get(program)
     if pattern is not None and not given & set(pattern):
         rest = rest[1:]
-    if program in ("rg", "ag") or (program.endswith("grep") and _RECURSIVE.intersection(words)):
+    if program in ("rg", "ag") or (program.endswith("grep") and COMMANDS.words["recursive"].intersection(words)):
         rest = [path for path in rest if "." in posixpath.basename(path).strip(".")]  # Others are directories.
     return rest
 

@@ -13,10 +13,16 @@ from pytest_evocode.errors import RecordFault, describe_validation
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.statistics.bounded import bounded_interval
-from pytest_evocode.process.scores.outcome_correlation import Correlation, within_agent, within_tasks
-from pytest_evocode.process.scores.records import AttemptProcess
-from pytest_evocode.process.scores.rigor_score import PILLARS
-from pytest_evocode.process.scores.summary import ProcessSummary, by_task, summarise_agent, summarise_task
+from pytest_evocode.process.scores.rigor_score import PILLARS, AttemptProcess
+from pytest_evocode.process.scores.summary import (
+    Correlation,
+    ProcessSummary,
+    by_task,
+    summarise_agent,
+    summarise_task,
+    within_agent,
+    within_tasks,
+)
 from pytest_evocode.report.html.ids import row_id
 from pytest_evocode.report.process import score_and_outcome
 from pytest_evocode.results.plain_files import open_plain

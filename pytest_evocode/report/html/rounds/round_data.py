@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.process.evidence import Measure
-from pytest_evocode.process.scores.records import RoundProcess
+from pytest_evocode.process.scores.rigor_score import RoundProcess
 from pytest_evocode.report.html.bounded import bounded
 from pytest_evocode.report.html.cells import UNDER_WAY
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord, Verdict

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
+from pytest_evocode.process.trajectory.shell.commands import SimpleCommand
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
-from pytest_evocode.process.trajectory.shell.syntax import SimpleCommand
 
 _LONGEST = 4000  # characters of a command line that are looked at
 _MOST = 40  # commands of a line

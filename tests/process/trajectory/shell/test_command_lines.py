@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.trajectory.shell.command_lines import parse_line
+from pytest_evocode.process.trajectory.shell.commands import parse_line
 from pytest_evocode.process.trajectory.shell.files import touched_by
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 

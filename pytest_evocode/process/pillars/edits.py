@@ -1,33 +1,25 @@
-"""Atomic transition integrity: does every step build, keep the tests passing, and get committed on its own?"""
+"""Atomic transition integrity: does every step build, keep the tests passing, and get committed on its own?
+
+And exploration efficiency: what share of the files that the agent read or changed did it change?
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 
-from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
+from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
+from pytest_evocode.process.pillars.messages import specific_words
+from pytest_evocode.process.rules import PLANS
+from pytest_evocode.process.tests_written import WrittenTests
 from pytest_evocode.process.trajectory.events import FileEdit, RoundActivity, Statement
-from pytest_evocode.process.trajectory.words import specific_words
+from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.normal_forms import normal_form
 
 #: Most source files and changed lines in one logical change.
 FILES_OF_ONE_CHANGE = 5
 LINES_OF_ONE_CHANGE = 300
-
-_SAYS_NOTHING = re.compile(
-    r"^\W*(wip|fix(es|ed)?|updates?|changes?|commit|initial( commit)?|misc|stuff|done|final|test(s|ing)?|tmp|temp|work|"
-    r"progress|save|checkpoint|more|cleanup|refactor(ing)?|implement(ed|ation)?|add(ed)? (code|files?|changes?))"
-    r"( (some|the|all|code|files?|bugs?|stuff|things?|changes?|it|again|more|work|\d+))*\W*$",
-    re.IGNORECASE,
-)
-_ASKS_FOR_COMMITS = re.compile(
-    r"(?<!not )(?<!n't )(?<!never )(?<!without )(?<!no )(?<!I )\b"
-    r"(?:commit(?:s|ted)? (?:your|each|every|the|all|it|them|this|after|with|to|in|as)|"
-    r"(?:make|create|write|with|in|as) (?:\w+ ){0,2}(?:git )?commits?\b|git commit|commit history|please commit)",
-    re.IGNORECASE,
-)
-_SEVERAL = re.compile(
-    r";|\band also\b|\bplus\b|, and \w+|(?:^|\s)and (add|fix|remove|update|refactor|change|implement)\b", re.I
-)
 
 
 def atomicity(activity: RoundActivity, build_health: Measure, stability: Measure) -> dict[str, Measure]:
@@ -36,7 +28,7 @@ def atomicity(activity: RoundActivity, build_health: Measure, stability: Measure
 
 
 def _commit_hygiene(activity: RoundActivity) -> Measure:
-    if not any(_ASKS_FOR_COMMITS.search(each) for each in activity.requests or (activity.instruction,)):
+    if not any(PLANS.find(each, "asks_for_commits") for each in activity.requests or (activity.instruction,)):
         return not_measured("the task does not ask for commits")
     if not activity.commits and activity.refused_by_git:
         return not_measured("git says that the agent has no repository to commit to")
@@ -72,7 +64,7 @@ def _score(commit: Statement, edits: Sequence[FileEdit], activity: RoundActivity
 def _says_what(message: str, edits: Sequence[FileEdit], activity: RoundActivity) -> bool:
     """Return whether the subject has three words or more, does not fit just any commit, and is about the change."""
     subject = message.partition("\n")[0]
-    if len(re.findall(r"\w+", subject)) < 3 or _SAYS_NOTHING.match(subject):
+    if len(re.findall(r"\w+", subject)) < 3 or PLANS["says_nothing"].match(subject):
         return False
     changed = " ".join(
         [activity.instruction, *(edit.path for edit in edits), *(line for edit in edits for hunk in edit.hunks
@@ -84,5 +76,42 @@ def _says_what(message: str, edits: Sequence[FileEdit], activity: RoundActivity)
 def _is_one_change(message: str, edits: Sequence[FileEdit]) -> bool:
     files = {edit.path for edit in edits if edit.role == "source"}
     lines = sum(len(hunk.added) + len(hunk.removed) for edit in edits if edit.role == "source" for hunk in edit.hunks)
-    several = _SEVERAL.search(message.partition("\n")[0])
+    several = PLANS["several"].search(message.partition("\n")[0])
     return len(files) <= FILES_OF_ONE_CHANGE and lines <= LINES_OF_ONE_CHANGE and not several
+
+
+def exploration(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) -> dict[str, Measure]:
+    """Return EE = modified / (read + modified), of distinct files.
+
+    Files without use for the task do not count as modified: prose that the request does not ask for, test files in
+    which nothing can fail, new files that nothing imports or names, and files in which only comments, or names that
+    nothing uses, differ in the end. Files outside the project count as neither.
+    """
+    read = dict.fromkeys(each.path for each in activity.reads if not each.path.startswith(("/", "~", "../")))
+    verifying = tests.verifying_paths
+    modified = [path for path in activity.before if _counts(path, activity, roles, verifying)]
+    if not read and not modified:
+        return {"EE": not_measured("no file was read or changed")}
+    evidence = (
+        Evidence(what=f"{len(modified)} files modified", quote=quoted(", ".join(modified))),
+        Evidence(what=f"{len(read)} files read", quote=quoted(", ".join(read))),
+    )
+    value = len(modified) / (len(read) + len(modified))
+    return {"EE": measured(value, f"{len(modified)} modified, {len(read)} read", evidence)}
+
+
+def _counts(path: str, activity: RoundActivity, roles: FileRoles, verifying: set[str]) -> bool:
+    before, after = activity.before[path], activity.after[path]
+    idle = activity.idle.get(path, frozenset())
+    if path not in activity.lost and _form(path, before, idle) == _form(path, after, idle):
+        return False
+    role = roles.of(path, after or before)
+    if role == "tests":
+        return path in verifying or posixpath.basename(path) == "conftest.py"
+    if role == "prose":
+        return re.search(rf"(?<![\w.]){re.escape(posixpath.basename(path))}\b", activity.instruction) is not None
+    return role == "source" and activity.is_used(path)
+
+
+def _form(path: str, text: str | None, idle: frozenset[str]) -> str | None:
+    return None if text is None else normal_form(path, text, idle)

@@ -1,0 +1,261 @@
+"""Read an agent's message: what it claims as done, what it asks, what it declines and why.
+
+A sentence declines *plainly* or *in passing*. The plain ones say of the request that it cannot be met, or of their
+author that something is not done. Those in passing only say that something cannot be, excludes something or would
+take something: they decline if nothing was delivered, and may be about the product's behaviour if something was. What
+is quoted declines nothing, nor does what the same sentence takes back.
+
+A question may stand without a question mark: "please tell me which", "I need to know whether".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from pytest_evocode.process.rules import MESSAGES, PLANS
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def specific_words(text: str) -> set[str]:
+    """Return the specific words of a text in lower case and without endings; names are split into their words.
+
+    >>> sorted(specific_words("Implement parse_amount() so that negative amounts in brackets are read"))
+    ['amount', 'bracket', 'negative', 'parse']
+    """
+    found = set()
+    for match in _WORD.finditer(_CAMEL.sub(" ", text.replace("_", " "))):
+        word = match[0].lower()
+        if len(word) > 2 and word not in PLANS.words["stop_words"]:
+            found.add(_stem(word))
+    return found - PLANS.words["stop_words"]
+
+
+def _stem(word: str) -> str:
+    for ending, shortest in (("ies", 6), ("sses", 7), ("ing", 7), ("ed", 6), ("es", 6), ("s", 4)):
+        if word.endswith(ending) and len(word) >= shortest and not word.endswith("ss"):
+            return word[: -len(ending)] + ("y" if ending == "ies" else "")
+    return word
+
+
+#: Two words of at least this length that begin alike are the same word: `verify` and `verifiable`.
+COMMON_STEM = 4
+
+#: In this order; those of `would` and `had`, and of `is` and `has`, are not told apart.
+_CONTRACTIONS = tuple(
+    (re.compile(rf"\b{contraction}", re.IGNORECASE), whole)
+    for contraction, whole in (
+        (r"(?:can't|cant)\b", "cannot"), (r"(?:won't|wont)\b", "will not"), (r"(?:ain't)\b", "is not"),
+        (r"(do|did|does|is|are|was|were|have|has|had|could|would|should|must|need)n'?t\b", r"\1 not"),
+        (r"(I|we|you|they)'ve\b", r"\1 have"), (r"I'm\b", "I am"), (r"(we|you|they)'re\b", r"\1 are"),
+        (r"(I|we|you|they|it)'ll\b", r"\1 will"), (r"(I|we|you|they|it)'d\b", r"\1 would"),
+        (r"(it|that|there|this|what|here|nothing)'s\b", r"\1 is"),
+    )
+)  # fmt: skip
+#: Most characters of a sentence. A longer line is no sentence; rules would be asked of its parts for minutes.
+_LONGEST = 1000
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences and lines of a text, without blocks of code and quoted lines.
+
+    >>> sentences("I stopped. Why? **See below**:")
+    ['I stopped.', 'Why?', 'See below:']
+    """
+    plain = MESSAGES["emphasis"].sub("", MESSAGES["blocks"].sub("\n", text.replace("\u2019", "'")))
+    plain = "\n" + re.sub(r"\n[^\S\n]+", "\n", plain.strip())
+    found = [sentence for sentence in MESSAGES["end"].split(plain) if sentence and sentence.strip()]
+    return [each[start : start + _LONGEST] for each in found for start in range(0, len(each), _LONGEST)]
+
+
+def own_words(sentence: str) -> str:
+    """Return a sentence without what it quotes, and with contractions written out; code in it becomes the word NAME.
+
+    >>> own_words("The 'conflict' is in `a.py`, we've left it, dont ask.")
+    "The 'conflict' is in NAME, we have left it, do not ask."
+    """
+    plain = MESSAGES["quotes"].sub(" ", MESSAGES["code"].sub("NAME", sentence))
+    for contraction, whole in _CONTRACTIONS:
+        plain = contraction.sub(whole, plain)
+    return plain
+
+
+def negates(text: str) -> bool:
+    """Return whether a text denies anything: one that does not can decline nothing.
+
+    >>> negates("The list is sorted by name."), negates("There is no such list.")
+    (False, True)
+    """
+    return any(MESSAGES.find(own_words(each), "denies") for each in sentences(text))
+
+
+def request_words(text: str) -> set[str]:
+    """Return the specific words of a request and its numbers.
+
+    >>> sorted(request_words("At most 64 bytes"))
+    ['64', 'byte']
+    """
+    return specific_words(text) | set(MESSAGES["number"].findall(text))
+
+
+def shared_words(text: str, asked: AbstractSet[str]) -> set[str]:
+    """Return the specific words of the request that a text uses, in whatever form.
+
+    >>> sorted(shared_words("It has to be verified by a server.", {"verifiable", "server", "secret"}))
+    ['server', 'verifiable']
+    """
+    words = request_words(text)
+    stems = {word[:COMMON_STEM] for word in words if len(word) >= COMMON_STEM}
+    return {word for word in asked if word in words or (len(word) >= COMMON_STEM and word[:COMMON_STEM] in stems)}
+
+
+#: The rules for what tells of something that was made; the other signs may tell how things are.
+_DEEDS = ("first_person", "elliptic", "does_now")
+
+
+def claims(text: str) -> list[str]:
+    """Return the sentences of a message that say what was made, or what the product does now.
+
+    >>> claims("I've added a cache. I looked at `a.py`. Nothing has been changed. It now accepts dates.")
+    ["I've added a cache.", 'It now accepts dates.']
+    """
+    return [each for each in sentences(text) if _is_claim(own_words(each), (*_DEEDS, "state", "passive"))]
+
+
+def claims_deeds(text: str) -> bool:
+    """Return whether a message says what its author made, or what the product does now, and not only how things are.
+
+    >>> claims_deeds("I added a cache."), claims_deeds("The reference is complete, the tutorial is outdated.")
+    (True, False)
+    """
+    return any(_is_claim(own_words(each), _DEEDS) for each in sentences(text))
+
+
+def assumes(text: str) -> bool:
+    """Return whether a message says which meaning was taken for granted.
+
+    >>> assumes("I took 'report' to mean the weekly one."), assumes("What do you mean?")
+    (True, False)
+    """
+    return any(MESSAGES.find(own_words(each), "assumes") for each in sentences(text))
+
+
+def _is_claim(sentence: str, rules: Sequence[str]) -> bool:
+    if sentence.rstrip().endswith("?"):
+        return False
+    for rule in rules:
+        for match in MESSAGES[rule].finditer(sentence):
+            verb = match.groupdict().get("verb", "").lower()
+            if rule == "elliptic" and MESSAGES.find(sentence, "unreal", "participle"):
+                continue  # As in "Aligned columns would break it" and "Scaled to fit, it leaves a border".
+            clause = MESSAGES["clause"].split(sentence[: match.start()])[-1] + match[0]
+            if verb not in MESSAGES.words["makes_nothing"] and not MESSAGES.find(clause, "negation", "unreal"):
+                return True
+    return MESSAGES.find(sentence, "now") and not MESSAGES.find(sentence, "negation", "unreal")
+
+
+def asks(text: str, asked: AbstractSet[str]) -> bool:
+    """Return whether a message puts a question about the request.
+
+    >>> asks("Which format should the export have?", {"export"}), asks("Is there anything else?", {"export"})
+    (True, False)
+    """
+    every = sentences(text)
+    for number, sentence in enumerate(every):
+        own = own_words(sentence)
+        is_question = MESSAGES.find(sentence, "direct") or MESSAGES.find(own, "indirect")
+        if not is_question or MESSAGES.find(own, "courtesy"):
+            continue
+        if MESSAGES.find(own, "content", "indirect") or shared_words(sentence, asked):
+            return True
+        if _lists(every[number + 1 :]):  # Of what is asked for.
+            return True
+    return False
+
+
+def _lists(following: list[str]) -> bool:
+    return len(following) >= 2 and all(re.match(r"\s*(?:[-*\u2022]|\(?\w{1,2}[.)])\s", each) for each in following[:2])
+
+
+def waits(text: str) -> bool:
+    """Return whether a message says that something is unclear, or that its author waits for an answer.
+
+    >>> waits("I am holding off until the goal is clear."), waits("Done.")
+    (True, False)
+    """
+    return any(MESSAGES.find(own, "waits", "indirect") for own in map(own_words, sentences(text)))
+
+
+#: Least number of words and numbers of the request or its requirements in a reason.
+REASON_WORDS = 2
+#: Length of an explanation for which one such word is enough.
+EXPLANATION_WORDS = 15
+
+
+def declining(text: str) -> list[str]:
+    """Return the sentences of a text that plainly decline something, and do not take that back.
+
+    >>> declining("I have left the code as it was. This is not impossible.")
+    ['I have left the code as it was.']
+    """
+    return [each for each in sentences(text) if _says(own_words(each), "declines", "stands_still")]
+
+
+def declines_in_passing(text: str) -> list[str]:
+    """Return the sentences of a text that decline in passing, and do not take that back.
+
+    >>> declines_in_passing("A field of one byte has no way to hold 300 values.")
+    ['A field of one byte has no way to hold 300 values.']
+    """
+    return [each for each in sentences(text) if _says(own_words(each), "hints")]
+
+
+def declines_what_was_asked(text: str) -> bool:
+    """Return whether a text that also claims work as done declines all the same: nothing at all, or not as requested.
+
+    >>> declines_what_was_asked("I added a note. The requirements contradict each other, so I changed no code.")
+    True
+    >>> declines_what_was_asked("I added sessions. It is impossible to read notes without one.")
+    False
+    """
+    for sentence in map(own_words, sentences(text)):
+        still = MESSAGES.find(sentence, "at_all") and not MESSAGES.find(sentence, "not_needed")
+        if still and _says(sentence, "stands_still"):
+            return True
+        if MESSAGES.find(sentence, "of_the_request") and _says(sentence, "declines"):
+            return True
+    return False
+
+
+def _says(sentence: str, *rules: str) -> bool:
+    """Return whether a sentence says what one of some rules finds, and does not take it back."""
+    return MESSAGES.find(sentence, *rules) and not MESSAGES.find(sentence, "taken_back")
+
+
+def reason_in(text: str, asked: AbstractSet[str]) -> str | None:
+    """Return the sentences that give a reason in the task's own words; None where none do.
+
+    A refusal that only repeats what was asked for gives no reason, nor does one that says that nothing was changed.
+    """
+    every = [each for each in sentences(text) if not MESSAGES.find(each, "offer") and not _says_no_more(each)]
+    kept = [MESSAGES["echo"].sub(" ", each) for each in every]
+    told = " ".join(kept)
+    shared = len(shared_words(told, asked))
+    if any(MESSAGES.find(each, "reason") for each in kept) and shared >= min(REASON_WORDS, len(asked) or 1):
+        return told
+    # A longer explanation may use other words.
+    explained = [
+        each
+        for each in kept
+        if MESSAGES.find(each, "reason") and not _says(own_words(each), "declines", "stands_still")
+    ]
+    return told if shared and sum(len(each.split()) for each in explained) >= EXPLANATION_WORDS else None
+
+
+def _says_no_more(sentence: str) -> bool:
+    """Return whether a sentence is only about what its author did not do."""
+    own = own_words(sentence)
+    return MESSAGES.find(own, "stands_still") and not MESSAGES.find(own, "declines", "hints")
