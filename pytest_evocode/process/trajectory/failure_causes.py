@@ -15,7 +15,7 @@ from typing import Literal
 
 from pytest_evocode.process.rules import FAULTS
 from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.runner_output import without_escapes
+from pytest_evocode.process.trajectory.outputs import without_escapes
 
 _ROLES = FileRoles()
 
