@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -167,6 +168,7 @@ class RunnerOutcome:
     """Whether the output says that there was no test to run."""
 
 
+@functools.lru_cache(maxsize=8)  # It is asked several times of the output of one call.
 def read_runner_output(output: str) -> RunnerOutcome:
     r"""Read what a test runner has printed.
 
