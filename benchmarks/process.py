@@ -18,11 +18,10 @@ from typing import Any
 
 from benchmarks.tables import Table
 from pytest_evocode.environments import choose_engine
-from pytest_evocode.process.attempts import score_attempt
+from pytest_evocode.process.attempts import RoundDeclaration, score_attempt, score_rounds
 from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import ResultCache
 from pytest_evocode.process.execution.execution import MUTATION_BUDGET
-from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_rounds
 from pytest_evocode.process.trajectory.reader import RecordedRound
 from pytest_evocode.tasks import load_task
 from pytest_evocode.trajectories.atif import (

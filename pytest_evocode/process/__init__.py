@@ -7,7 +7,8 @@ The way from a recording to a score, and the package for each stretch of it:
   (``events``): files read and edited, commands run, plans, questions, commits. ``trajectory.shell`` parses shell lines.
 - ``rules`` has what all these look for: phrases, tools, and what programs print, as TOML with tested examples.
 - ``tests_written`` reads the tests that the agent wrote: their assertions, and what of the product they call.
-- ``pillars`` computes the sub-metrics, one module for each pillar; ``evidence`` is what a measured value consists of.
+- ``pillars`` computes the sub-metrics; ``messages`` reads what the agent said, ``evidence`` is what a measured value
+  consists of.
 - ``scores`` weighs the pillars into the RigorScore, keeps them as records (``process.json``), and compares agents.
 - ``execution`` rebuilds the states of the workspace and runs builds, tests and coverage in them.
 - ``judge`` asks a model about some of the sub-metrics.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pytest_evocode.process.evidence import FrozenRecord, Measure, not_measured
-from pytest_evocode.process.tests_written import TestVerification, WrittenTests
+from pytest_evocode.process.tests_written.code_elements import TestVerification, WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.tasks import DeclaredRequirement
 

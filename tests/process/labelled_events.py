@@ -17,7 +17,7 @@ from pytest_evocode.process.attempts import TRAJECTORY, read_trajectory
 from pytest_evocode.process.pillars.abstention import abstention
 from pytest_evocode.process.pillars.planning import find_plan
 from pytest_evocode.process.pillars.recovery import cause_of, find_cycles
-from pytest_evocode.process.tests_written import used_files, written_tests
+from pytest_evocode.process.tests_written.written_tests import used_files, written_tests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
 from pytest_evocode.process.trajectory.file_texts import TaskTexts, workdir_of

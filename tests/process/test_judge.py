@@ -12,10 +12,10 @@ from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import ModelClient
+from pytest_evocode.process.attempts import RoundDeclaration, score_round
 from pytest_evocode.process.judge import ModelJudge, make_judge
 from pytest_evocode.process.pillars.abstention import UNSURE
 from pytest_evocode.process.scores.rigor_score import AttemptProcess, RoundProcess
-from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from pytest_evocode.process.scores.summary import as_json, by_task, summarise_agent
 from pytest_evocode.report.process import process_lines
 from pytest_evocode.tasks import Abstention, DeclaredRequirement

@@ -23,7 +23,7 @@ from pytest_evocode.process.pillars.messages import (
 from pytest_evocode.process.pillars.planning import plan_steps
 from pytest_evocode.process.rules import COMMANDS, FAULTS, FILES, MESSAGES, OUTPUTS, PLANS, RuleFile
 from pytest_evocode.process.trajectory.failure_causes import crashed, failure_cause
-from pytest_evocode.process.trajectory.runner_output import read_runner_output
+from pytest_evocode.process.trajectory.outputs import read_runner_output
 from tests.process.trajectories import Recording, activity_of
 
 EVERY = (COMMANDS, FAULTS, FILES, MESSAGES, OUTPUTS, PLANS)

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pytest_evocode.process.attempts import RoundDeclaration, score_round
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.scores.rigor_score import RoundProcess
-from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, read_rounds

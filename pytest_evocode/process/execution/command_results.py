@@ -21,8 +21,7 @@ from pytest_evocode.environments import Environment, ExecResult, User, read_envi
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import UsageError
-from pytest_evocode.process.trajectory.call_results import in_short_lines
-from pytest_evocode.process.trajectory.runner_output import broken_off, read_runner_output
+from pytest_evocode.process.trajectory.outputs import broken_off, in_short_lines, read_runner_output
 from pytest_evocode.tasks.atomic_write import write_atomically
 
 #: Incremented whenever cached results change their meaning.

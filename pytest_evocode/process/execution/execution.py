@@ -27,20 +27,20 @@ from pytest_evocode.process.execution.command_results import (
     run_with_coverage,
 )
 from pytest_evocode.process.execution.mutation import MutationRun
-from pytest_evocode.process.execution.states import COMMAND_LIMIT, VERBOSE, StateRunner, Timeline
+from pytest_evocode.process.execution.states import COMMAND_LIMIT, VERBOSE, StateRunner, Timeline, write_texts
 from pytest_evocode.process.pillars.extended import changed_lines, changed_python_files, imports_of
 from pytest_evocode.process.protocols import NOT_EXECUTED, ExecutedMeasures
-from pytest_evocode.process.tests_written import TestVerification, written_tests
-from pytest_evocode.process.tests_written.python import parse
+from pytest_evocode.process.tests_written.code_elements import TestVerification
+from pytest_evocode.process.tests_written.written_tests import written_tests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.failure_causes import failure_cause
 from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
 from pytest_evocode.process.trajectory.file_texts import TaskTexts
+from pytest_evocode.process.trajectory.normal_forms import parse
 from pytest_evocode.process.trajectory.shell.purposes import purposes_of, recognise_project
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.lockfile import content_hash
-from pytest_evocode.trajectories.file_changes import File, write_files
 
 Results = Mapping[int, CommandResult]
 """By the number of the state in its round."""
@@ -406,7 +406,7 @@ def _covered(runner: StateRunner, test: str, replaced: dict[str, str | None]) ->
     """Run the tests with coverage in the last state, with some files replaced by other texts; None removes one."""
 
     def run(fork: Environment) -> CoveredRun:
-        write_files(fork, {path: _file(text) for path, text in replaced.items()}, user=None)
+        write_texts(fork, replaced)
         return run_with_coverage(fork, test, user=runner.round.agent_user, env=VERBOSE, timeout=COMMAND_LIMIT)
 
     key = ("coverage", test, sorted(replaced.items()), sys.version_info[:2])
@@ -425,10 +425,6 @@ def _is_tests(path: str) -> bool:
     """Return whether a file has tests, and nothing that others may import from it."""
     name = path.rpartition("/")[2]
     return name.startswith("test") or "_test." in name or ".test." in name
-
-
-def _file(text: str | None) -> File | None:
-    return None if text is None else File(content=text.encode("utf-8", "surrogateescape"))
 
 
 def _last_json(output: str) -> dict[str, bool] | None:

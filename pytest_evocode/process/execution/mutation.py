@@ -18,12 +18,11 @@ from dataclasses import dataclass, field
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import OutOfTime
 from pytest_evocode.process.execution.command_results import CommandResult
-from pytest_evocode.process.execution.states import VERBOSE, StateRunner
-from pytest_evocode.process.tests_written import TestFunction, TestVerification, WrittenTests, refers_to
-from pytest_evocode.process.tests_written.code_elements import Symbol
-from pytest_evocode.process.tests_written.python import parse
+from pytest_evocode.process.execution.states import VERBOSE, StateRunner, write_texts
+from pytest_evocode.process.tests_written.code_elements import Symbol, TestFunction, TestVerification, WrittenTests
+from pytest_evocode.process.tests_written.written_tests import refers_to
 from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.trajectories.file_changes import File, write_files
+from pytest_evocode.process.trajectory.normal_forms import parse, tree_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -135,7 +134,7 @@ def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
         SyntaxError: The module cannot be parsed.
     """
     # The getter and the setter of a property have the same name.
-    known = {(name, ast.dump(node)) for name, node in _functions(_parsed(before))}
+    known = {(name, ast.dump(node)) for name, node in _functions(tree_of(before or ""))}
     tree = parse(text)
     changed = [place for place, (name, node) in enumerate(_functions(tree)) if (name, ast.dump(node)) not in known]
     for what, mutate in _KINDS:
@@ -153,7 +152,7 @@ def with_names(before: str | None, text: str) -> str:
     Raises:
         SyntaxError: The module cannot be parsed as it is now.
     """
-    then = {name for node in _parsed(before).body for name in _bound(node)}
+    then = {name for node in tree_of(before or "").body for name in _bound(node)}
     gained = dict.fromkeys(name for node in parse(text).body for name in _bound(node) if name not in then)
     return "".join([before or "", "\n", *(f"{name} = None\n" for name in gained)])
 
@@ -168,13 +167,6 @@ def _bound(node: ast.stmt) -> Iterator[str]:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                 yield inner.id
-
-
-def _parsed(text: str | None) -> ast.Module:
-    try:
-        return parse(text or "")
-    except SyntaxError:
-        return ast.Module([], [])
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
@@ -366,7 +358,7 @@ class MutationRun:
             if limit <= 0:
                 raise OutOfTime
             self.tell(f"{self.activity.name}: running the tests against {what}")
-            write_files(fork, {path: _file(text) for path, text in replaced.items()}, user=None)
+            write_texts(fork, replaced)
             executed = fork.exec(self.test, user=self.runner.round.agent_user, env=VERBOSE, timeout=limit)
             if executed.timed_out and limit < MUTANT_LIMIT:
                 raise OutOfTime
@@ -387,10 +379,6 @@ def _named(mutant: Mutant) -> str:
 def _symbol(name: str) -> Symbol:
     path, _, symbol = name.rpartition(":")
     return Symbol(path, symbol, 0)
-
-
-def _file(text: str | None) -> File | None:
-    return None if text is None else File(content=text.encode("utf-8", "surrogateescape"))
 
 
 def _fails(test: TestFunction, result: CommandResult) -> bool:

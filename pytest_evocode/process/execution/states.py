@@ -21,7 +21,7 @@ from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.content_hash import hash_directory
-from pytest_evocode.trajectories.file_changes import apply_changes
+from pytest_evocode.trajectories.file_changes import File, apply_changes, write_files
 
 logger = logging.getLogger(__name__)
 
@@ -248,3 +248,12 @@ def evenly(numbers: Sequence[int], affordable: Callable[[], int]) -> Iterator[in
         index = -(-len(left) // count) - 1
         yield left[index]
         left = left[index + 1 :]
+
+
+def write_texts(fork: Environment, texts: Mapping[str, str | None]) -> None:
+    """Write the texts of some files into an environment; None removes a file."""
+    files = {
+        path: None if text is None else File(content=text.encode("utf-8", "surrogateescape"))
+        for path, text in texts.items()
+    }
+    write_files(fork, files, user=None)

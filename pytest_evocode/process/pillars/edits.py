@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.pillars.messages import specific_words
 from pytest_evocode.process.rules import PLANS
-from pytest_evocode.process.tests_written import WrittenTests
+from pytest_evocode.process.tests_written.code_elements import WrittenTests
 from pytest_evocode.process.trajectory.events import FileEdit, RoundActivity, Statement
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.normal_forms import normal_form

@@ -14,7 +14,7 @@ from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRole, FileRoles
 from pytest_evocode.process.trajectory.file_texts import hunks_between
-from pytest_evocode.process.trajectory.normal_forms import names_used
+from pytest_evocode.process.trajectory.normal_forms import names_used, tree_of
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention
 
@@ -90,16 +90,9 @@ def _dead_code_avoidance(activity: RoundActivity, roles: FileRoles) -> Measure:
     return measured(1 - len(dead) / len(added), f"{len(dead)} of {len(added)} added names are not used", evidence)
 
 
-def _tree(text: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return ast.Module(body=[], type_ignores=[])
-
-
 def _added_names(text: str) -> set[str]:
     names: set[str] = set()
-    for node in _tree(text).body:
+    for node in tree_of(text).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if not node.decorator_list:  # A decorator may have registered it.
                 names.add(node.name)
@@ -136,7 +129,7 @@ def imports_of(activity: RoundActivity, roles: FileRoles) -> dict[str, str]:
     """Return the top-level modules that changed Python files import, each with a file that imports it."""
     found: dict[str, str] = {}
     for path, text in changed_python_files(activity, roles, "source", "tests").items():
-        for node in ast.walk(_tree(text)):
+        for node in ast.walk(tree_of(text)):
             if isinstance(node, ast.Import):
                 found.update({alias.name.partition(".")[0]: path for alias in node.names})
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -14,7 +14,7 @@ from math import inf
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.tests_written import WrittenTests
+from pytest_evocode.process.tests_written.code_elements import WrittenTests
 from pytest_evocode.process.trajectory.events import CommandRun, FileEdit, FileRead, RoundActivity
 from pytest_evocode.process.trajectory.failure_causes import FailureCause
 

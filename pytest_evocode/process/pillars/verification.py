@@ -11,14 +11,8 @@ from collections.abc import Sequence
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
 from pytest_evocode.process.pillars.messages import specific_words
 from pytest_evocode.process.protocols import ExecutedMeasures
-from pytest_evocode.process.tests_written import (
-    Symbol,
-    TestFunction,
-    TestVerification,
-    WrittenTests,
-    changed_symbols,
-    covers,
-)
+from pytest_evocode.process.tests_written.code_elements import Symbol, TestFunction, TestVerification, WrittenTests
+from pytest_evocode.process.tests_written.written_tests import changed_symbols, covers
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.tasks import DeclaredRequirement

@@ -30,8 +30,8 @@ class Language:
     """The function in it that returns the grammar."""
     tests: Finder
     """Yields the tests below a node, each with its name."""
-    assertion: Callable[[Node], bool]
-    """Whether a node is an assertion."""
+    assertion: str
+    """The rule for what is called by an assertion."""
     definitions: Finder
     """Yields the functions and classes below a node, each with its name."""
     whole_packages: bool
@@ -77,7 +77,7 @@ def definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
 
 def _parse(path: str, text: str) -> tuple[Language, Node]:
     suffix = posixpath.splitext(path)[1].lower()
-    name = _SUFFIXES.get(suffix)
+    name = next((name for name, suffixes in FILES.tables["grammars"].items() if suffix in suffixes), None)
     if name is None:
         raise NoGrammar(f"tests in {suffix or 'files without a suffix'} cannot be read")
     tree = _parser(name).parse(text.encode("utf-8", "replace"))
@@ -125,12 +125,15 @@ def _on_one_line(node: Node) -> str:
 
 def _callee(node: Node) -> str:
     """Return the dotted name that is called; empty for a node that does not call a name."""
+    name = _function(node).replace("::", ".")
+    return name if re.fullmatch(r"[\w.$]+!?", name) else ""
+
+
+def _function(node: Node) -> str:
+    """Return the source of what a node calls; empty for a node that calls nothing."""
     if node.type == "macro_invocation":
         return _text(node.child_by_field_name("macro")) + "!"
-    if node.type != "call_expression":
-        return ""
-    name = _text(node.child_by_field_name("function")).replace("::", ".")
-    return name if re.fullmatch(r"[\w.$]+", name) else ""
+    return _text(node.child_by_field_name("function")) if node.type == "call_expression" else ""
 
 
 def _called(node: Node) -> Iterator[str]:
@@ -145,7 +148,8 @@ def _called(node: Node) -> Iterator[str]:
 
 def _assertions(node: Node, language: Language) -> tuple[int, int]:
     """Return the numbers of distinct assertions that can fail, and of those that cannot."""
-    found = [(_on_one_line(inner), _is_trivial(inner)) for inner in _walk(node) if language.assertion(inner)]
+    is_assertion = FILES[language.assertion].match
+    found = [(_on_one_line(inner), _is_trivial(inner)) for inner in _walk(node) if is_assertion(_function(inner))]
     return len({text for text, trivial in found if not trivial}), sum(trivial for _, trivial in found)
 
 
@@ -194,17 +198,6 @@ def _script_tests(root: Node) -> Iterator[tuple[str, Node]]:
                 yield _text(named[0]).strip("'\"`"), node
 
 
-def _script_assertion(node: Node) -> bool:
-    if node.type != "call_expression":
-        return False
-    function = _text(node.child_by_field_name("function"))
-    if re.match(r"(await )?expect\s*\(", function):
-        return True
-    return (
-        re.fullmatch(r"(assert|t)(\.(?!plan|end|mock|test|diagnostic)\w+)*", function) is not None and function != "t"
-    )
-
-
 def _script_definitions(root: Node) -> Iterator[tuple[str, Node]]:
     for node in root.children:
         inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
@@ -225,10 +218,6 @@ def _go_tests(root: Node) -> Iterator[tuple[str, Node]]:
             yield name, node
 
 
-def _go_assertion(node: Node) -> bool:
-    return re.fullmatch(r"t\.(Error|Errorf|Fatal|Fatalf|Fail|FailNow)|(require|assert)\.\w+", _callee(node)) is not None
-
-
 def _go_definitions(root: Node) -> Iterator[tuple[str, Node]]:
     for node in root.children:
         if node.type in ("function_declaration", "method_declaration"):
@@ -246,10 +235,6 @@ def _rust_tests(root: Node) -> Iterator[tuple[str, Node]]:
             marked = False
 
 
-def _rust_assertion(node: Node) -> bool:
-    return re.fullmatch(r"(debug_)?assert(_eq|_ne|_matches)?!", _callee(node)) is not None
-
-
 def _rust_definitions(root: Node) -> Iterator[tuple[str, Node]]:
     tests = {_text(node) for _, node in _rust_tests(root)}
     for node in _walk(root):
@@ -257,16 +242,11 @@ def _rust_definitions(root: Node) -> Iterator[tuple[str, Node]]:
             yield _text(node.child_by_field_name("name")), node
 
 
-_SCRIPT: tuple[Finder, Callable[[Node], bool], Finder, bool]
-_SCRIPT = (_script_tests, _script_assertion, _script_definitions, False)
+_SCRIPT = (_script_tests, "script_assertion", _script_definitions, False)
 _LANGUAGES: Mapping[str, Language] = {
     "javascript": Language("tree_sitter_javascript", "language", *_SCRIPT),
     "typescript": Language("tree_sitter_typescript", "language_typescript", *_SCRIPT),
     "tsx": Language("tree_sitter_typescript", "language_tsx", *_SCRIPT),
-    "go": Language("tree_sitter_go", "language", _go_tests, _go_assertion, _go_definitions, True),
-    "rust": Language("tree_sitter_rust", "language", _rust_tests, _rust_assertion, _rust_definitions, True),
+    "go": Language("tree_sitter_go", "language", _go_tests, "go_assertion", _go_definitions, True),
+    "rust": Language("tree_sitter_rust", "language", _rust_tests, "rust_assertion", _rust_definitions, True),
 }
-_SUFFIXES: Mapping[str, str] = {
-    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
-    ".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx", ".go": "go", ".rs": "rust",
-}  # fmt: skip

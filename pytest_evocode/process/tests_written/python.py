@@ -10,16 +10,9 @@ from dataclasses import dataclass, field
 
 from pytest_evocode.process.rules import FILES
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction
+from pytest_evocode.process.trajectory.normal_forms import parse
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def parse(text: str) -> ast.Module:
-    """Parse a module; raises SyntaxError, also for what ``ast`` reports as another error."""
-    try:
-        return ast.parse(text)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise SyntaxError(str(error)) from None
 
 
 def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> dict[str, tuple[TestFunction, str]]:

@@ -21,9 +21,9 @@ from pytest_evocode.process.rules import FILES
 from pytest_evocode.process.tests_written import other_languages as others
 from pytest_evocode.process.tests_written import python
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction, WrittenTests
-from pytest_evocode.process.tests_written.python import parse
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.normal_forms import parse
 
 Element = TypeVar("Element", bound=Symbol)
 

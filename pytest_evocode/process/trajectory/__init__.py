@@ -2,9 +2,9 @@
 
 ``reader`` goes through a trajectory call by call. For each call,
 
-- ``call_results`` has the recorded output, exit code and changed files,
+- ``outputs`` has the recorded output, exit code and changed files,
 - ``agent_tools`` tells what the call was asked to do, whatever the agent, and ``shell`` what a shell line does,
-- ``call_effects`` combines both, with the help of ``runner_output`` and ``failure_causes`` for commands that were run.
+- ``call_effects`` combines both, with the help of ``outputs`` and ``failure_causes`` for commands that were run.
 
 ``file_texts`` follows texts of files; ``normal_forms`` tells which changes of them matter, and ``file_roles`` what they
 are.

@@ -11,16 +11,14 @@ from itertools import pairwise
 
 from pytest_evocode.process.rules import COMMANDS, OUTPUTS
 from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
-from pytest_evocode.process.trajectory.call_results import CallResult
 from pytest_evocode.process.trajectory.events import CommandRun
 from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause, is_known
 from pytest_evocode.process.trajectory.file_roles import may_be_output, relative
 from pytest_evocode.process.trajectory.file_texts import TextChange
-from pytest_evocode.process.trajectory.runner_output import (
+from pytest_evocode.process.trajectory.outputs import (
+    CallResult,
     RunnerOutcome,
-    has_failed_tests,
-    has_passed_tests,
-    read_build_output,
+    passed_by_last_words,
     read_runner_output,
 )
 from pytest_evocode.process.trajectory.shell.commands import EMPTY_LINE, CommandLine, SimpleCommand, parse_line
@@ -256,12 +254,7 @@ def _typed_in(command: SimpleCommand) -> str:
     """Return the script that an interpreter is given on the command line or as a here-document; empty for none."""
     words = [word for word in command.words[1:] if word is not None]
     for option, script in pairwise(words):
-        if option in ("-e", "--eval") or (option, command.program[:4]) in (
-            ("-c", "pyth"),
-            ("-c", "pypy"),
-            ("-p", "node"),
-            ("-r", "php"),
-        ):
+        if option in ("-e", "--eval") or f"{command.program[:4]} {option}" in COMMANDS.words["types_in"]:
             return script or " "
     if command.program in ("psql", "mysql", "sqlite3"):
         return ""
@@ -273,7 +266,7 @@ def _typed_in(command: SimpleCommand) -> str:
 def _has_failed(purpose: CommandPurpose, result: CallResult) -> bool:
     """Return whether a build or tests failed by what was printed."""
     if purpose == "build":
-        return read_build_output(result.output) is False
+        return passed_by_last_words("build", result.output) is False
     return purpose == "test" and read_runner_output(result.output).passed is False
 
 
@@ -293,12 +286,8 @@ def _passed(
         return False
     if outcome.empty and not (exit_code == _USAGE_ERROR and "ERROR: " in result.output):
         return None  # No test failed, and none passed.
-    if purpose == "build" and exit_code is None and alone:
-        return read_build_output(result.output)
-    if purpose == "test" and exit_code is None and alone:
-        if has_failed_tests(result.output):
-            return False
-        return True if has_passed_tests(result.output) else None
+    if purpose != "program" and exit_code is None and alone:
+        return passed_by_last_words(purpose, result.output)
     return None if exit_code is None else exit_code == 0
 
 

@@ -6,6 +6,7 @@ is the product, because an assertion that fails is a failure of the product.
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Literal
 
 from pytest_evocode.process.rules import FAULTS
 from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.runner_output import without_escapes
+from pytest_evocode.process.trajectory.outputs import without_escapes
 
 _ROLES = FileRoles()
 
@@ -127,17 +128,18 @@ def is_known(name: str) -> bool:
     return re.sub(r"-?[\d.]+$", "", name) in FAULTS.words["programs"]
 
 
+@functools.lru_cache(maxsize=1024)  # Agents call the same programs again and again.
 def meant_program(name: str) -> str | None:
     """Return the well-known program that a name is almost equal to; None if it is one, or almost none.
 
     >>> meant_program("pyhton"), meant_program("python3"), meant_program("valgrind")
     ('python', None, None)
     """
-    plain = re.sub(r"-?[\d.]+$", "", name)
-    if not name or name in FAULTS.words["programs"] or plain in FAULTS.words["programs"]:
+    if not name or name in FAULTS.words["programs"] or is_known(name):
         return None
-    swapped = [each for each in sorted(FAULTS.words["programs"]) if sorted(name) == sorted(each)]
-    close = swapped or get_close_matches(name, sorted(FAULTS.words["programs"]), 1, 0.8)
+    programs = sorted(FAULTS.words["programs"])
+    swapped = [each for each in programs if len(name) == len(each) and sorted(name) == sorted(each)]
+    close = swapped or get_close_matches(name, programs, 1, 0.8)
     return close[0] if close else None
 
 

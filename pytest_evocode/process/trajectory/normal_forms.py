@@ -46,7 +46,7 @@ def without_names(tree: ast.Module, names: frozenset[str]) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def _used(text: str) -> frozenset[str]:
-    return frozenset(_uses(_tree(text)))
+    return frozenset(_uses(tree_of(text)))
 
 
 def _uses(tree: ast.Module) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _uses(tree: ast.Module) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _droppable(text: str) -> frozenset[str]:
-    return frozenset(name for node in _tree(text).body for name in _bound(node))
+    return frozenset(name for node in tree_of(text).body for name in _bound(node))
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
@@ -95,10 +95,19 @@ def _is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def _tree(text: str) -> ast.Module:
+def parse(text: str) -> ast.Module:
+    """Parse a Python module; raises SyntaxError, also for what ``ast`` reports as another error."""
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(str(error)) from None
+
+
+def tree_of(text: str) -> ast.Module:
+    """Return the tree of a Python module; an empty one if it cannot be parsed."""
+    try:
+        return parse(text)
+    except SyntaxError:
         return ast.Module(body=[], type_ignores=[])
 
 
@@ -132,8 +141,8 @@ def normal_form(path: str, text: str, idle: frozenset[str] = frozenset()) -> str
 
 def _of_python(text: str, idle: frozenset[str]) -> str | None:
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(text)
+    except SyntaxError:
         return None
     without_names(tree, idle)
     for node in ast.walk(tree):

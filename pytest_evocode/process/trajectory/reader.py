@@ -16,7 +16,6 @@ from typing import Any
 from pytest_evocode.process.rules import FILES
 from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
 from pytest_evocode.process.trajectory.call_effects import CallEffects, CallReader
-from pytest_evocode.process.trajectory.call_results import call_results, in_short_lines, text_of
 from pytest_evocode.process.trajectory.events import FileEdit, FileRead, RoundActivity, StateChange, Statement
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.file_texts import (
@@ -29,6 +28,7 @@ from pytest_evocode.process.trajectory.file_texts import (
     read_diff,
 )
 from pytest_evocode.process.trajectory.normal_forms import idle_names, names_used, normal_form
+from pytest_evocode.process.trajectory.outputs import call_results, in_short_lines, text_of
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from pytest_evocode.trajectories.atif import Step, Trajectory, actions_of
 

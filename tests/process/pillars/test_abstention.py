@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_evocode.process.attempts import RoundDeclaration
 from pytest_evocode.process.scores.rigor_score import RoundProcess
-from pytest_evocode.process.scores.round_scores import RoundDeclaration
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 from tests.process.trajectories import BUDGET, Recording, score
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_evocode.process.attempts import RoundDeclaration
 from pytest_evocode.process.pillars.planning import kendall_tau_b
 from pytest_evocode.process.pillars.recovery import recovery_decay
 from pytest_evocode.process.scores.rigor_score import PARTS
-from pytest_evocode.process.scores.round_scores import RoundDeclaration
 from pytest_evocode.tasks import DeclaredRequirement
 from tests.process.trajectories import (
     BUDGET,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from pytest_evocode.process.attempts import RoundDeclaration, score_round
 from pytest_evocode.process.scores.rigor_score import PILLARS, AttemptProcess, RoundProcess
-from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from tests.process.trajectories import BUDGET, FAILED, PLAN, REPORT, TESTS, Recording, read, score
 
 BOILERPLATE = """# Plan

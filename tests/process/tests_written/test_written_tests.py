@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from pytest_evocode.process.tests_written import changed_symbols, covers, written_tests
 from pytest_evocode.process.tests_written.python import said_by
+from pytest_evocode.process.tests_written.written_tests import changed_symbols, covers, written_tests
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from tests.process.trajectories import Recording, read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_evocode.process.trajectory.failure_causes import crashed, failure_cause
-from pytest_evocode.process.trajectory.runner_output import read_runner_output
+from pytest_evocode.process.trajectory.outputs import read_runner_output
 
 
 @pytest.mark.parametrize(

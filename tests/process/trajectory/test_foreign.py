@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.scores.round_scores import score_round
+from pytest_evocode.process.attempts import score_round
 from pytest_evocode.process.trajectory.reader import TaskContext, inferred_workdir, unseen_edits
 from tests.process.trajectories import BUDGET, Recording, read
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from pytest_evocode.process.trajectory.call_results import text_of
+from pytest_evocode.process.trajectory.outputs import text_of
 from pytest_evocode.report.html.bounded import bounded
 from pytest_evocode.report.html.steps.file_changes import change_data, is_change
 from pytest_evocode.report.html.steps.round_changes import RoundChanges

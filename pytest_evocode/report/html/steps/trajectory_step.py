@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_evocode.errors import describe_validation
-from pytest_evocode.process.trajectory.call_results import CallResult, call_results, text_of
 from pytest_evocode.process.trajectory.file_roles import may_be_output
+from pytest_evocode.process.trajectory.outputs import CallResult, call_results, text_of
 from pytest_evocode.report.html.bounded import bounded, bounded_value
 from pytest_evocode.report.html.steps.call_purposes import purpose_of, use_of
 from pytest_evocode.report.html.steps.file_changes import changes_of_call, is_change

@@ -1,14 +1,19 @@
-"""The recorded result of each call in a trajectory: its output, its exit code and the files it changed."""
+"""The recorded result of each call in a trajectory: its output, its exit code and the files it changed.
+
+And what builds and test runners say in an output: whether the run passed, and which tests did.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, get_args
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Literal, get_args
 
 from pytest_evocode.process.rules import OUTPUTS
 from pytest_evocode.process.trajectory.file_texts import ChangeKind, TextChange
@@ -149,3 +154,92 @@ def _content(table: Mapping[str, Any]) -> str | None:
         return base64.b64decode(table["content"], validate=True).decode("utf-8")
     except (KeyError, TypeError, ValueError, binascii.Error):
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerOutcome:
+    """What the output of a test run says."""
+
+    passed: bool | None
+    """Whether the run passed; None where the output does not say."""
+    tests: Mapping[str, bool] = field(default_factory=dict)
+    """Whether each test passed, for the tests that the output names."""
+    empty: bool = False
+    """Whether the output says that there was no test to run."""
+
+
+@functools.lru_cache(maxsize=8)  # It is asked several times of the output of one call.
+def read_runner_output(output: str) -> RunnerOutcome:
+    r"""Read what a test runner has printed.
+
+    >>> read_runner_output("FAILED test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.10s ===")
+    RunnerOutcome(passed=False, tests={'test_a.py::test_b': False}, empty=False)
+    """
+    output = without_escapes(output)
+    tests: dict[str, bool] = {}
+    for match in chain.from_iterable(each.finditer(output) for each in OUTPUTS.series["single"]):
+        name, verdict = OUTPUTS["took"].sub("", match["name"].strip()), match["verdict"]
+        if verdict not in OUTPUTS.words["skipped_marks"]:
+            tests[name] = verdict in OUTPUTS.words["passed_marks"]
+    totals = _totals(output)
+    if totals is not None and any(totals):
+        return RunnerOutcome(totals[1] == 0, tests)
+    if tests:
+        return RunnerOutcome(all(tests.values()), tests)
+    if OUTPUTS.find(output, "broken_suite"):
+        return RunnerOutcome(False)
+    return RunnerOutcome(None, empty=totals is not None or OUTPUTS.find(output, "no_tests"))
+
+
+def broken_off(output: str) -> tuple[str, ...]:
+    r"""Return the tests that ended with an error other than one of their assertions, where the output tells.
+
+    >>> broken_off("test_x (a.T.test_x) ... ERROR\ntest_y (a.T.test_y) ... FAIL\nFAILED a.py::test_z - KeyError: 1")
+    ('test_x (a.T.test_x)', 'a.py::test_z')
+    """
+    matches = chain.from_iterable(each.finditer(without_escapes(output)) for each in OUTPUTS.series["broken_off"])
+    return tuple(match["name"].strip() for match in matches)
+
+
+#: The rules for the last words of a build or of tests whose runner is not known, or of what called them.
+_LAST_WORDS = {"build": ("broken_build", "done_build"), "test": ("failed_tests", "passed_tests")}
+
+
+def passed_by_last_words(purpose: Literal["build", "test"], output: str) -> bool | None:
+    r"""Return whether a build or tests passed by what was printed; None where that does not say.
+
+    >>> passed_by_last_words("build", "make: *** [a.o] Error 1"), passed_by_last_words("test", "BUILD SUCCESSFUL in 3s")
+    (False, True)
+    """
+    failed, passed = _LAST_WORDS[purpose]
+    output = without_escapes(output)
+    return False if OUTPUTS.find(output, failed) else OUTPUTS.find(output, passed) or None
+
+
+def _totals(output: str) -> tuple[int, int] | None:
+    """Return the numbers of passed and failed tests, by the last line that counts them."""
+    for pattern in OUTPUTS.series["totals"]:
+        matches = list(pattern.finditer(output))
+        if matches and "line" in matches[-1].groupdict():
+            counts = OUTPUTS["count"].findall(matches[-1]["line"])
+            passed = sum(int(number) for number, what in counts if what == "passed")
+            return passed, sum(int(number) for number, what in counts if what != "passed")
+        if matches:  # One total for each crate or file.
+            return sum(int(match["passed"]) for match in matches), sum(int(match["failed"] or 0) for match in matches)
+    if unittest := list(OUTPUTS["unittest"].finditer(output)):
+        ran, verdict, details = unittest[-1].groups()
+        failed = sum(int(number) for number in re.findall(r"(?:failures|errors)=(\d+)", details or ""))
+        return int(ran) - failed, max(failed, int(verdict == "FAILED"))
+    if packages := OUTPUTS["go_package"].findall(output):
+        return packages.count("ok"), packages.count("FAIL")
+    for pattern in OUTPUTS.series["counted"]:
+        if matches := list(pattern.finditer(output)):
+            numbers = {name: int(number or 0) for name, number in matches[-1].groupdict().items()}
+            broken = numbers.get("failed", 0) + numbers.get("errors", 0)
+            return numbers["ran"] - broken - numbers.get("left_out", 0), broken
+    return None
+
+
+def without_escapes(output: str) -> str:
+    """Return an output without colours."""
+    return OUTPUTS["escapes"].sub("", output)
