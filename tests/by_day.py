@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 #: A variable that names the commit to compare with, where the remote's branch is not known or not the right one.
 BASE = "EVOCODE_TESTS_BASE"
 _PACKAGE = "pytest_evocode"
+_MARK = re.compile(r"[-+]@pytest\.mark\.(?!parametrize)\w+(\(.*\))?( +#.*)?")
 
 
 @dataclass(frozen=True)
@@ -217,12 +218,17 @@ def changes(root: Path, since: str = "") -> Changes:
 
 
 def _lines(diff: str) -> dict[str, list[tuple[int, int]]]:
+    """Return which lines of each file a diff without context changes, but for marks: they say when a test is run."""
     lines: dict[str, list[tuple[int, int]]] = {}
-    for name, begin, count in re.findall(r"^\+\+\+ (?:b/)?(.+)$|^@@ .*\+(\d+)(?:,(\d+))? @@", diff, re.MULTILINE):
+    for file in re.split(r"^diff --git ", diff, flags=re.MULTILINE)[1:]:
+        head, *hunks = re.split(r"^@@ .*\+(\d+)(?:,(\d+))? @@.*\n", file, flags=re.MULTILINE)
+        name = re.search(r"^\+\+\+ b/(.+)$", head, re.MULTILINE)
         if name:
-            lines[name] = hunks = []
-        else:
-            hunks.append((int(begin), int(begin) + max(int(count or 1) - 1, 0)))
+            lines[name[1]] = [
+                (int(begin), int(begin) + max(int(count or 1) - 1, 0))
+                for begin, count, text in zip(hunks[::3], hunks[1::3], hunks[2::3], strict=True)
+                if not all(map(_MARK.fullmatch, text.splitlines()))
+            ]
     return lines
 
 

@@ -31,7 +31,7 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
 def test_every_command_is_listed() -> None:
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
     assert sorted(LISTED) == LISTED
-    shared = {"__init__", "compared_rows", "printing", "shared_options", "signals"}
+    shared = {"__init__", "compared_rows", "printing", "scb_check", "shared_options", "signals"}
     assert {cli.MODULES.get(name, name.replace("-", "_")) for name in LISTED} == modules - shared
 
 
