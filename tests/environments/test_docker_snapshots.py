@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.environments import Environment, Snapshot
-from pytest_evocode.environments.docker import layers, snapshots
+from pytest_evocode.environments.docker import snapshots
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.errors import EnvironmentFault
 
@@ -57,11 +57,7 @@ def in_fork(environment: Environment, snapshot: Snapshot, command: str = LISTING
         fork.stop()
 
 
-@pytest.mark.parametrize("worth", [layers._WORTH, -(2**60)], ids=["whole", "only changes"])
-def test_every_fork_has_what_the_container_had_then(
-    docker: DockerEngine, environment: DockerEnvironment, monkeypatch: pytest.MonkeyPatch, worth: int
-) -> None:
-    monkeypatch.setattr(layers, "_WORTH", worth)
+def test_every_fork_has_what_the_container_had_then(docker: DockerEngine, environment: DockerEnvironment) -> None:
     taken: list[Snapshot] = []
     expected = []
     for turn in TURNS:
@@ -81,50 +77,7 @@ def test_every_fork_has_what_the_container_had_then(
     assert not {each.reference for each in taken} & set(names)
 
 
-def layers_of(environment: DockerEnvironment, snapshot: Snapshot) -> list[int]:
-    """The bytes of the layers that snapshots have put over the task's image, the highest first."""
-    history = environment._client.history(snapshot.reference)  # type: ignore[no-untyped-call]
-    return [layer["Size"] for layer in history if layer["Comment"] == layers.COMMENT]
-
-
-def test_of_many_files_a_snapshot_writes_those_that_changed_since_the_last(environment: DockerEnvironment) -> None:
-    capability = "0100000200200000000000000000000000000000"
-    assert environment.exec(
-        "mkdir /srv/many; cd /srv/many; for i in $(seq 100); do head -c 40000 /dev/zero > $i; done"
-    ).ok
-    first = environment.snapshot()
-    made = environment.exec(
-        "cd /srv/many; touch -r 7 /tmp/then; "
-        "printf X | dd of=7 conv=notrunc status=none; touch -r /tmp/then 7; rm 8; ln 9 other; chmod 4755 10; "
-        "cp /bin/true program; mkfifo fifo; rm 11; mkdir 11; "
-        f"python3 -c \"import os; os.setxattr('program', 'security.capability', bytes.fromhex('{capability}'))\""
-    )
-    assert made.ok, made.output
-    expected = listing(environment)
-    second = environment.snapshot()
-    size, below = layers_of(environment, second)
-    assert [below] == layers_of(environment, first)
-    assert size < 400_000
-    first.discard()
-    assert in_fork(environment, second) == expected
-    shown = in_fork(
-        environment,
-        second,
-        "python3 -c \"import os; print(os.getxattr('/srv/many/program', 'security.capability').hex())\"",
-    )
-    assert shown.strip() == capability
-    second.discard()
-    third = environment.snapshot()
-    assert len(layers_of(environment, third)) == 1
-    assert in_fork(environment, third) == expected
-    third.discard()
-
-
-def test_what_the_engines_archives_give_a_meaning_of_their_own(
-    environment: DockerEnvironment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(layers, "_WORTH", -(2**60))
-    before = environment.snapshot()
+def test_what_the_engines_archives_give_a_meaning_of_their_own(environment: DockerEnvironment) -> None:
     made = environment.exec(
         "cd /srv; echo 1 > there; touch .wh.there; mkfifo fifo; ! mknod device c 1 3 || exit 1;"
         " python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('socket')\"; touch /app/.wh.from-image"
@@ -133,7 +86,6 @@ def test_what_the_engines_archives_give_a_meaning_of_their_own(
     snapshot = environment.snapshot()
     assert in_fork(environment, snapshot, "ls -A /srv; [ -p /srv/fifo ] && ls -A /app") == "fifo\nthere\ntree\n"
     snapshot.discard()
-    before.discard()
 
 
 def test_holes_are_refused_before_an_image_is_filled_with_them(

@@ -20,11 +20,11 @@ from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.health import health_of
 from pytest_evocode.environments.docker.images import DockerImages
-from pytest_evocode.environments.docker.layers import COMMENT
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
 from pytest_evocode.environments.docker.removal import Kind, discard, remove
 from pytest_evocode.environments.docker.snapshots import (
+    COMMENT,
     KEEP_FOR,
     REFERENCES,
     DockerSnapshot,

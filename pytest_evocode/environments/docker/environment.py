@@ -101,7 +101,6 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         self._image = image
         self._network = own_network or ContainerNetwork(settings.networks, network)
         self._running: ContainerFiles | None = None
-        self._last: DockerSnapshot | None = None
         self._changing = threading.Lock()
         """Held while a program is started, and while others are killed, which must not hit the one that starts."""
         self._runs: set[DockerProgram] = set()
@@ -541,9 +540,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
                 image_layers=settings.image_layers,
                 volumes=settings.volumes,
                 keep_for=keep_for,
-                last=self._last,
             )
-            self._last = snapshot
             return self._network.complete(snapshot)
 
     def fork(

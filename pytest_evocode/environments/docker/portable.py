@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import tarfile
+import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -18,8 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pytest_evocode.environments.docker.change_lists import write_list
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import streamed
-from pytest_evocode.environments.docker.layers import put_on_top
-from pytest_evocode.environments.docker.snapshots import changed_in_image
+from pytest_evocode.environments.docker.snapshots import COMMENT, changed_in_image
 from pytest_evocode.environments.protocol import ExportedLayer
 from pytest_evocode.environments.tree_archives import CHUNK
 from pytest_evocode.errors import EnvironmentFault
@@ -96,15 +96,44 @@ def import_image(
 ) -> None:
     """Put layers on top of an image, under a name; raises EnvironmentFault."""
     changes = [each for each in layers if each.name.startswith(f"{_CHANGES}:")]
-    with contextlib.ExitStack() as reading, faults("bringing a snapshot"):
-        paths = [each.archive for each in layers if each.archive is not None and each not in changes]
-        archives = [reading.enter_context(path.open("rb")) for path in paths]
-        put_on_top(client, base, reference, archives, labels, len(base["RootFS"]["Layers"]))
-        image = client.inspect_image(reference)  # type: ignore[no-untyped-call]
+    archives = [each.archive for each in layers if each.archive is not None and each not in changes]
+    digests = [_digest(path) for path in archives]
+    below: list[str] = base["RootFS"]["Layers"]
+    config = json.dumps({
+        "architecture": base["Architecture"],
+        "os": base["Os"],
+        "config": {**(base.get("Config") or {}), "Labels": dict(labels)},
+        "rootfs": {"type": "layers", "diff_ids": [*below, *digests]},
+        # As many entries as layers, or the engine cannot tell the sizes of these.
+        "history": [*({"created_by": "task"} for _ in below), *({"comment": COMMENT} for _ in archives)],
+    }).encode()  # fmt: skip
+    config_name = f"{hashlib.sha256(config).hexdigest()}.json"
+    names = [f"{digest.removeprefix('sha256:')}/layer.tar" for digest in (*below, *digests)]
+    manifest = json.dumps([{"Config": config_name, "RepoTags": [reference], "Layers": names}]).encode()
+    with tempfile.TemporaryFile() as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            for name, path in dict(zip(names[len(below) :], archives, strict=True)).items():
+                archive.add(path, name)
+            _add(archive, config_name, config)
+            _add(archive, "manifest.json", manifest)
+        file.seek(0)
+        with faults("bringing a snapshot"):
+            answers = list(client.load_image(file))  # type: ignore[no-untyped-call]
+            said = "; ".join(
+                str(answer["error"]) for answer in answers if isinstance(answer, dict) and "error" in answer
+            )
+            if said:
+                raise EnvironmentFault(f"the engine does not take the layers of {reference}: {said}")
+            image = client.inspect_image(reference)  # type: ignore[no-untyped-call]
     for each in changes:
         if each.archive is not None:
             with tarfile.open(each.archive) as archive:
                 write_list(image["Id"], json.load(_contents(archive, _CHANGES)))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def _add(archive: tarfile.TarFile, name: str, contents: bytes) -> None:

@@ -22,7 +22,6 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.change_lists import compare_with_image, read_list, write_list
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.layers import COMMENT, pack_changes, put_on_top
 from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.overlay import LayeredFiles, is_below, list_changes
 from pytest_evocode.errors import EnvironmentFault
@@ -34,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 #: Names of the images of snapshots.
 REPOSITORY = "evocode-snapshot"
+#: What the engine's history of an image says of a layer that a snapshot put there.
+COMMENT = "evocode snapshot"
 #: Names of images that outlive sessions and attempts: states of reference solutions.
 REFERENCES = "evocode-reference"
 KEEP_FOR = "evocode.keep-for"
@@ -41,8 +42,6 @@ KEEP_FOR = "evocode.keep-for"
 SIZE_LIMIT = 32 * 2**30
 _KEPT = "evocode-kept-"
 _OPAQUE = "trusted.overlay.opaque"
-_MOST_LAYERS = 40
-"""How many layers snapshots put over a task's image before all is in one again; an engine takes 125 in all."""
 _PAUSING = 3.0  # seconds for the processes of a container to stop
 MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, anew in every container
 
@@ -83,11 +82,8 @@ def commit_container(
     image_layers: int,
     volumes: Sequence[str],
     keep_for: Path | None,
-    last: DockerSnapshot | None = None,
 ) -> DockerSnapshot:
     """Commit a container, which is paused meanwhile.
-
-    Of what it has in common with its last snapshot, nothing is written again where that is much.
 
     Args:
         client: A client of the engine.
@@ -96,50 +92,25 @@ def commit_container(
         volumes: The directories of its volumes, to be copied.
         keep_for: As for :meth:`~pytest_evocode.environments.protocol.Environment.snapshot`; without effect with
             volumes.
-        last: The last snapshot of the container, which may be gone.
     """
     image = f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
     labels = snapshot_labels(keep_for, volumes)
     repository, _, tag = image.partition(":")
-    with faults("taking a snapshot"), tempfile.TemporaryFile() as packed, contextlib.ExitStack() as undo:
+    with faults("taking a snapshot"), contextlib.ExitStack() as undo:
         undo.callback(discard, client, "image", image)
         state = client.inspect_container(container)
         compared = not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
-        with paused(client, container) as is_paused:
+        with paused(client, container):
             refuse_size(_size_of_changes(client, container), "the files that were changed in the container")
             changed = compare_with_image(client, container) if compared else []
-            below = None if last is None or compared or not is_paused else _pack_since(last, state, image, packed)
-            if below is None:
-                made = client.commit(container, repository, tag, message=COMMENT, conf={"Labels": labels})
-        if below is not None:
-            put_on_top(client, below, image, [packed], {**state["Config"]["Labels"], **labels}, image_layers)
+            made = client.commit(container, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
         if compared and (before := _changed_before(client, state["Image"], image_layers)) is not None:
             write_list(made["Id"], {*before, *changed})
         copies = {path: undo.enter_context(copy_volume(client, container, path)) for path in volumes}
         undo.pop_all()
     logger.debug("committed container %.12s as %s", container, image)
     return DockerSnapshot(client, image, image_layers, copies)
-
-
-def _pack_since(last: DockerSnapshot, container: Mapping[str, Any], name: str, packed: IO[bytes]) -> Any:
-    """Write a layer of what was changed since the last snapshot, and return that one's image; None to copy all.
-
-    Until the new image has its ``name``, the last has it, too.
-    """
-    from docker.errors import APIError
-
-    layers = container["GraphDriver"]["Data"]
-    # The engine's own layer, right below the container's, is in no image.
-    lower = [path for path in layers["LowerDir"].split(":") if not path.endswith("-init/diff")]
-    with contextlib.suppress(APIError, OSError, ValueError):
-        last.client.tag(last.image, name)  # Or somebody might discard it before the new image is made.
-        below = last.client.inspect_image(name)  # type: ignore[no-untyped-call]
-        few = len(below["RootFS"]["Layers"]) - last.image_layers < _MOST_LAYERS
-        new, (old, _) = LayeredFiles({"": [layers["UpperDir"], *lower]}, _OPAQUE), layered_files(below, 0)
-        if few and pack_changes(new, old, packed):
-            return below
-    return None
 
 
 def refuse_size(size: int, what: str) -> None:
@@ -166,8 +137,8 @@ def snapshot_labels(keep_for: Path | None, volumes: Sequence[str]) -> dict[str, 
 
 
 @contextlib.contextmanager
-def paused(client: APIClient, container: str) -> Iterator[bool]:
-    """Pause a container, unless something in it that cannot be paused keeps the engine from doing so; yield whether.
+def paused(client: APIClient, container: str) -> Iterator[None]:
+    """Pause a container, unless something in it that cannot be paused keeps the engine from doing so.
 
     The engine pauses a container that it commits, but tries only once, and goes on without a word where that fails. It
     fails where the machine is so busy that processes take a while to stop.
@@ -185,7 +156,7 @@ def paused(client: APIClient, container: str) -> Iterator[bool]:
                 logger.info("container %.12s is committed without a pause: %s", container, error)
                 break
     try:
-        yield is_paused
+        yield
     finally:
         if is_paused:
             client.unpause(container)

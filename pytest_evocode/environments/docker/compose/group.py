@@ -21,9 +21,8 @@ from pytest_evocode.environments.docker.compose.creation import (
 from pytest_evocode.environments.docker.compose.project import ComposeProject, Service, VolumeMount
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.health import health_of, wait_until_healthy
-from pytest_evocode.environments.docker.layers import COMMENT
 from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.docker.snapshots import REPOSITORY, copy_volume, paused
+from pytest_evocode.environments.docker.snapshots import COMMENT, REPOSITORY, copy_volume, paused
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
