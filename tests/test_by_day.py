@@ -165,14 +165,14 @@ def test_functions_whose_lines_have_changed_do_not_wait_for_their_turn(
     git(repository, "update-ref", "refs/remotes/origin/HEAD", "HEAD")
     lines = text.splitlines(keepends=True)
     lines[5] = "    assert 2\n"  # Of a.
-    lines[10] = "@pytest.mark.skipif(not True, reason='')\n"  # Of c.
+    lines[10] = "@pytest.mark.skipif(not True, reason='')\n"  # Of c, and a mark.
     del lines[16]  # Of d.
     write(repository, "tests/trial/html/test_x.py", "import sys\n" + "".join(lines).replace("test_f", "test_g"))
     write(repository, "tests/trial/html/test_new.py", text)
     write(repository, "pytest_evocode/trial/other.py", "")  # Beside the package that the folder is named for.
     (repository / "tests/gone.py").unlink()
     commit(repository)
-    assert ran(pytester, "tests/trial/html/test_x.py") == ["test_a", "test_c", "test_d", "test_g"]
+    assert ran(pytester, "tests/trial/html/test_x.py") == ["test_a", "test_d", "test_g"]
     assert len(ran(pytester, "tests/trial/html/test_new.py")) == 6
 
 
