@@ -37,7 +37,10 @@ def socket(place: Path) -> Iterator[str]:
         pytest.skip("there is no podman on PATH")
     storage = ["podman", "--root", str(place / "root"), "--runroot", str(place / "run")]
     # In a container, limits above its own cannot be set.
-    (place / "containers.conf").write_text('[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n')
+    limits = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n'
+    # Podman's own choice, crun, refuses to run where cgroups of both versions are mounted.
+    runtime = '[engine]\nruntime = "runc"\n' if shutil.which("runc") else ""
+    (place / "containers.conf").write_text(limits + runtime)
     environ = {**os.environ, "CONTAINERS_CONF": str(place / "containers.conf")}
     path = place / "podman.sock"
     with subprocess.Popen(["docker", "save", BASE], stdout=subprocess.PIPE) as saving:
