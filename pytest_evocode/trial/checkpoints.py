@@ -356,6 +356,12 @@ class Checkpoints:
         snapshot = self._snapshots.pop(index)
         return None if index in self._kept or (self._keep_all and snapshot.reference) else snapshot
 
+    def attempt_ended(self) -> None:
+        """Remove ``state.json``: no session goes on from it, and one that dies now leaves nothing that is needed."""
+        with self._lock:
+            if self._directory is not None:
+                self._directory.write_state(None)
+
     def close(self, *, finished: bool) -> None:
         """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""
         if self._saver is not None:

@@ -409,5 +409,7 @@ class Trial:
             return
         try:
             self._records.write_attempt(self._started, deterministic=is_deterministic(self.agent))
+            if not self._records.undone:
+                self._checkpoints.attempt_ended()
         except (OSError, RecordFault) as error:
             self._unwritten = error

@@ -120,12 +120,27 @@ def dying_in_suite(kind: Any) -> None:
     kind.exec = run
 
 
+def dying_in_build() -> None:
+    """Die while Docker builds an image."""
+    real = subprocess.Popen.communicate
+
+    def communicate(self: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return real(self, *arguments, **named)
+        except subprocess.TimeoutExpired:
+            if "docker" in self.args and "build" in self.args:
+                die()
+            raise
+
+    subprocess.Popen.communicate = communicate  # type: ignore[method-assign]
+
+
 for each in ENVIRONMENTS:
     noting_forks(each)
 around(TaskEnvironment, "make_ready", before=lambda made, environment: ready.add(id(environment)))
 match MOMENT:
     case "image build":
-        around(subprocess, "Popen", after=lambda argv, *rest, **named: argv[:2] == ["docker", "build"])
+        dying_in_build()
         around(SandboxEnvironment, "exec", before=lambda environment, command, **named: "echo" in str(command))
     case "environment start":
         around(TaskEnvironment, "make_ready", before=always)

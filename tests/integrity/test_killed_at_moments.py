@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -66,7 +67,7 @@ def directory(tmp_path: Path) -> Path:
     contents = {
         "conftest.py": inspect.getsource(killing_agent),
         "tasks/a/task.toml": TOML + '[[steps]]\nname = "round-1"\n[[steps]]\nname = "round-2"\n',
-        "tasks/a/environment/Dockerfile": f"FROM python:3.11-slim-bookworm\nWORKDIR /app\nRUN echo {tmp_path}\n",
+        "tasks/a/environment/Dockerfile": f"FROM python:3.11-slim-bookworm\nWORKDIR /app\nRUN echo {uuid4()}\n",
     }
     for name in ("round-1", "round-2"):
         contents[f"tasks/a/steps/{name}/instruction.md"] = "Go on.\n"

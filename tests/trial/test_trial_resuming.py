@@ -59,6 +59,22 @@ def test_what_a_smaller_selection_leaves_out_can_still_be_resumed(
     assert directory.read_state() is None
 
 
+def test_what_a_session_leaves_that_dies_while_an_ended_attempt_is_cleared_away_is_not_needed(
+    engine: Engine, task: Task, directory: AttemptDirectory, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = []
+    trial = Trial(task, NopAgent(), engine, directory=directory)
+    real = trial._checkpoints.close
+
+    def close(*, finished: bool) -> None:
+        there.append((directory.read_state(), directory.read_attempt() is not None))
+        real(finished=finished)
+
+    monkeypatch.setattr(trial._checkpoints, "close", close)
+    finish(trial)
+    assert there == [(None, True)]
+
+
 def test_a_smaller_selection_changes_nothing_of_an_attempt_that_has_ended(
     engine: Engine, task: Task, directory: AttemptDirectory, finish: Finish
 ) -> None:
