@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
 
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 

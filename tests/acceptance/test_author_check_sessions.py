@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks
     from tests.acceptance.tasks import WriteNative, WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
 
 NOTHING_ASKED = {2: "echo 1 > /logs/verifier/reward.txt"}
 UNBUILDABLE = f"{DOCKERFILE}RUN false\n"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks
     from tests.acceptance.tasks import WriteNative, WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
 
 CHECK = "tasks/a/task.toml::check"
 

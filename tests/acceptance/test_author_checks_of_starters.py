@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
 
 SOLVE = "cp /solution/tally.py . && echo line-2 >> log.txt"
 TALLY = "".join(f"def item_{number}(table): return table[{number}] * {number}\n" for number in range(8))

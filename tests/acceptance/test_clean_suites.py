@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 CLEAN = '[metadata.evocode]\nverify_in = "clean"\n'
 PASS = "echo 1 > /logs/verifier/reward.txt"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.turns(2), pytest.mark.docker]
 
 #: A database behind a port: each line that comes is a statement, and what it selects goes back.
 DATABASE = """\

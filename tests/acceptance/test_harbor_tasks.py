@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 
 def single(root: Path, name: str, toml: str = "", **files: str) -> Path:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
 
 # A title for the terminal, a cleared screen, a carriage return, marks that turn the direction, and runners' commands.
 HOSTILE = r"\033]0;pwned\007\033[2J\rgone \u202egnorw \u2066x\u2069 ##[error]pwned ##vso[task.complete]pwned"

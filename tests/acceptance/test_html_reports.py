@@ -11,7 +11,7 @@ from tests.acceptance.sessions import RunTasks
 from tests.acceptance.tasks import WriteTask
 from tests.report.html.reports import value_in
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 #: Waits in its second round until a report has been written of the first.
 _WAITING = """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import AtTerminal, RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
 
 AGENT = '''
 import os, signal, time

@@ -13,7 +13,7 @@ from tests.acceptance.tasks import WriteTask
 from tests.model_scripts import Asked, Part, Run, Say, Step, Tokens
 from tests.model_server import ModelServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
 
 GPT, OPUS = "openai/gpt-5", "anthropic/claude-opus-4-5"
 WINDOW = 6_000

@@ -14,7 +14,7 @@ from tests.acceptance.tasks import DOCKERFILE, WriteTask
 from tests.model_scripts import Run, Use
 from tests.model_server import ModelServer
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("model_sdks", "mcp_sdk")]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow, pytest.mark.usefixtures("model_sdks", "mcp_sdk")]
 
 GPT = "openai/gpt-5"
 SERVER = (Path(__file__).parent / "tool_server.py").read_text()

@@ -20,7 +20,7 @@ from tests.acceptance.tasks import WriteTask
 from tests.model_scripts import Answer, Asked, Delay, Fail, Part, Run, Say, Step, Tokens, Use
 from tests.model_server import ModelServer
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
 
 EXAMPLE = Path(__file__).parents[2] / "example_tasks" / "recipes"
 GPT, OPUS = "openai/gpt-5", "anthropic/claude-opus-4-5"

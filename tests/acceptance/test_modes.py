@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 #: What the two attempts at each task fail. The suites of a want the lines of all rounds so far, those of b their own.
 FAILS = {"a": [{2}, {3}], "b": [{3}, {1, 2}]}

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.turns(2)
+
 
 def keeps(line: int, marker: str = "") -> str:
     """Tests of a round that append a line to log.txt, the first with a marker."""

@@ -13,7 +13,7 @@ from tests.acceptance.tasks import WriteTask
 from tests.model_scripts import Run, Step
 from tests.model_server import ModelServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
 
 TOML = """[metadata.evocode.process]
 build = "python3 -m py_compile app.py"

@@ -14,7 +14,7 @@ from tests.acceptance.test_long_conversations import KILLS, SUMMARY, WINDOW
 from tests.model_scripts import Asked, Run, Say, Step, Think, Tokens
 from tests.model_server import ModelServer
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
 
 OPTIONS = [
     f"--evocode-agent-option=context_tokens={WINDOW}",

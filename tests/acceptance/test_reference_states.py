@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("cache")]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow, pytest.mark.usefixtures("cache")]
 
 EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 NO_NETWORK = 'environment.network_mode = "no-network"'

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
 
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 # Put behind the agent, this ends its session at the end of a turn for which there is a file.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("cache")]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow, pytest.mark.usefixtures("cache")]
 
 NO_NETWORK = 'environment.network_mode = "no-network"'
 NOTE = "the reference solution was not played again: the state that it leads to was kept"

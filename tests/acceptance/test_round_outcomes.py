@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 #: A solution of round 2 that does its own work and undoes that of round 1.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
 KEY = "sk-evo-'7d0\"c41e\\9b2f<a83>57e6&aa11/bb22+cc33=dd44"
 NAME = "EVO_SERVICE_API_KEY"

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import AtTerminal, RunTasks, Session
     from tests.acceptance.tasks import WriteNative
 
+pytestmark = pytest.mark.turns(2)
+
 # Nothing in this image can run a suite.
 NO_PYTHON = """\
 FROM python:3.11-slim-bookworm

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 SPENDING_AGENT = """
     from pytest_evocode.agents import RoundTranscript

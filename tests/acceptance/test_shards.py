@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
 
 SLOW = "[agent]\ntimeout_sec = 6000.0"
 QUICK = "[agent]\ntimeout_sec = 100.0"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteNative, WriteTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 ROUND_2 = "tasks/a/task.toml::oracle::round-2"
 TESTS = """import pytest

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 REWARD = """echo '{"reward": 1, "style": 0.5}' > /logs/verifier/reward.json"""
 SUITES = {

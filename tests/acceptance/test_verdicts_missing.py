@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 REWARD = "/logs/verifier/reward.txt"
 HINT = r"test\.sh has to write a number from 0 to 1 to /logs/verifier/reward\.txt"

@@ -16,7 +16,7 @@ from tests.acceptance.tasks import WriteTask
 from tests.model_scripts import Run, Use
 from tests.model_server import ModelServer
 
-pytestmark = [pytest.mark.turns(2), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
+pytestmark = [pytest.mark.turns(3), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
 
 SEES = "--evocode-agent-option=view_image=true"
 LOOK = Use("view_image", {"path": "dot.png"})

@@ -14,7 +14,7 @@ from tests.inner_sessions import UNUSED
 if TYPE_CHECKING:
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 
 API = Path(__file__).parents[2] / "docs/api.md"
