@@ -10,8 +10,9 @@ import os
 import posixpath
 import re
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from pytest_evocode.environments.archive import lay_over
@@ -25,11 +26,28 @@ _PROMISED = {
     "python": "python3", "node": "node", "golang": "go", "rust": "cargo", "ruby": "ruby", "gcc": "gcc",
     "openjdk": "java", "eclipse-temurin": "java", "maven": "mvn", "gradle": "gradle", "php": "php", "perl": "perl",
 }  # fmt: skip
-_PACKAGE_MANAGER = re.compile(r"\b(apt-get|apt|apk|dnf|yum|microdnf|zypper|pacman)\s+(-\S+\s+)*(install|add|update|-S)")
 _WITHOUT_EFFECT = {"COMMENT", "LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD"}
-_HERE_DOCUMENT = re.compile(r"<<-?[\"']?[A-Za-z_]")
-_DEFAULT = re.compile(r"\$\{\w+:[^}]*\}")
+_HERE_DOCUMENT = re.compile(r"(?<![<\w])<<(-?)([\"']?)([A-Za-z_]\w*)\2(?!<)")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::([-+])([^}]*))?\})")
 _OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class HereDocument:
+    """Lines of a Dockerfile that are a file or a program's input."""
+
+    mark: str
+    """What stands for it in the instruction."""
+    name: str
+    text: str
+    """Without the tabs that ``<<-`` strips."""
+    lines: str
+    """The lines as they are, with the one that ends them."""
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether its variables stay."""
+        return self.mark[-1] in "\"'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +61,8 @@ class CopyInstruction:
     owner: str | None
     extract: bool
     """Whether local tar archives are unpacked, as ADD does."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """Files that are here-documents, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +109,20 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
     from dockerfile_parse import DockerfileParser
     from dockerfile_parse.util import extract_key_values
 
-    structure = DockerfileParser(fileobj=io.BytesIO(dockerfile.read_bytes())).structure
+    text, documents = _cut_out_documents(dockerfile)
+    structure = DockerfileParser(fileobj=io.BytesIO(text.encode())).structure
     replay = ParsedDockerfile(dockerfile)
     arguments: dict[str, str] = {}
     shell: tuple[str, ...] = ("/bin/sh", "-c")
     for entry in structure:
         line, name, value = entry["startline"] + 1, entry["instruction"].upper(), entry["value"]
         known = {"PATH": PATH, **arguments, **replay.env}
+        here = documents.get(entry["startline"], [])
+        if name not in ("RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK"):
+            value = _VARIABLE.sub(partial(_default, known=known), value)
         match name:
             case _ if name in _WITHOUT_EFFECT:
                 continue
-            case "RUN" | "COPY" | "ADD" if _HERE_DOCUMENT.search(value):
-                raise NeedsDocker(dockerfile, line, f"{name} with a here-document is not replayed")
-            case _ if name != "RUN" and (match := _DEFAULT.search(value)):
-                raise NeedsDocker(dockerfile, line, f"the default in '{match[0]}' is not replayed")
             case "FROM":
                 if replay.base:
                     raise NeedsDocker(dockerfile, line, "a build of several stages is not replayed")
@@ -128,10 +148,10 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
             case "HEALTHCHECK":
                 replay.healthcheck = _healthcheck(dockerfile, line, value)
             case "RUN":
-                argv = _run(dockerfile, line, value, shell)
+                argv = _run(dockerfile, line, value, shell, here)
                 replay.steps.append(RunInstruction(line, argv, value, known, replay.workdir, replay.user))
             case "COPY" | "ADD":
-                replay.steps.append(_copy(dockerfile, line, name, value, known, replay.workdir))
+                replay.steps.append(_copy(dockerfile, line, name, value, known, replay.workdir, here))
             case "ONBUILD":
                 raise NeedsDocker(dockerfile, line, f"{name} is not replayed")
             case _:
@@ -162,24 +182,94 @@ def _healthcheck(dockerfile: Path, line: int, value: str) -> Healthcheck | None:
         raise BuildError(f"{dockerfile}:{line}: {message}; correct it") from None
 
 
-def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...]) -> tuple[str, ...]:
-    if value.startswith("--"):
-        raise NeedsDocker(dockerfile, line, f"RUN {value.split()[0]} is not replayed")
-    if match := _PACKAGE_MANAGER.search(value):
-        raise NeedsDocker(dockerfile, line, f"'{match[0]}' installs into a base image, and the sandbox has none")
+def _cut_out_documents(dockerfile: Path) -> tuple[str, dict[int, list[HereDocument]]]:
+    """Return a Dockerfile with empty lines in place of here-documents, and these by the first line of the instruction.
+
+    Lines count from 0. Raises BuildError where one does not end.
+    """
+    lines = dockerfile.read_bytes().decode("utf-8-sig").splitlines()
+    documents: dict[int, list[HereDocument]] = {}
+    at = 0
+    while at < len(lines):
+        first = at
+        instruction = lines[at]
+        while instruction.endswith("\\") and not instruction.lstrip().startswith("#") and at + 1 < len(lines):
+            at += 1
+            instruction = instruction[:-1] + lines[at]
+        at += 1
+        if instruction.split(maxsplit=1)[:1] not in (["RUN"], ["COPY"], ["ADD"]):
+            continue
+        for mark in _HERE_DOCUMENT.finditer(instruction):
+            begin = at
+            while at < len(lines) and (lines[at].lstrip("\t") if mark[1] else lines[at]) != mark[3]:
+                at += 1
+            if at == len(lines):
+                raise BuildError(
+                    f"{dockerfile}:{first + 1}: the here-document {mark[3]} does not end; add a line {mark[3]}"
+                )
+            raw = lines[begin:at]
+            text = "".join(f"{each.lstrip(chr(9)) if mark[1] else each}\n" for each in raw)
+            at += 1
+            whole = "".join(f"{each}\n" for each in lines[begin:at])
+            documents.setdefault(first, []).append(HereDocument(mark[0], mark[3], text, whole))
+            lines[begin:at] = [""] * (at - begin)
+    return "\n".join(lines), documents
+
+
+def _value(found: re.Match[str], known: Mapping[str, str]) -> str:
+    return _default(found, known) if found[3] else known.get(found[1] or found[2], "")
+
+
+def _default(found: re.Match[str], known: Mapping[str, str]) -> str:
+    """Return what ``${NAME:-default}`` or ``${NAME:+other}`` stands for; any other variable as it is."""
+    name, kind, other = found[2], found[3], found[4]
+    if kind is None:
+        return found[0]
+    is_set = bool(known.get(name))
+    return other if is_set == (kind == "+") else known.get(name, "")
+
+
+def _run(
+    dockerfile: Path, line: int, value: str, shell: tuple[str, ...], documents: Sequence[HereDocument]
+) -> tuple[str, ...]:
+    options, value = _options(value)
+    for name, said in options.items():  # What a cache would have is made or fetched anew.
+        if not (name == "mount" and re.match(r"(.*,)?type=(cache|tmpfs)(,|$)", said)):
+            raise NeedsDocker(dockerfile, line, f"RUN --{name}={said} is not replayed")
+    if documents and value.strip() == documents[0].mark:
+        script = documents[0].text
+        if script.startswith("#!"):
+            script = 'file=$(mktemp) && printf %s "$1" > "$file" && chmod +x "$file" && "$file"'
+            return ("/bin/sh", "-c", script, "sh", documents[0].text)
+        return (*shell, script)
+    if documents:
+        return (*shell, f"{value}\n{''.join(each.lines for each in documents)}")
     return tuple(_json_list(value) or (*shell, value))
 
 
 def _copy(
-    dockerfile: Path, line: int, name: str, value: str, known: Mapping[str, str], workdir: str
+    dockerfile: Path,
+    line: int,
+    name: str,
+    value: str,
+    known: Mapping[str, str],
+    workdir: str,
+    documents: Sequence[HereDocument],
 ) -> CopyInstruction:
     options, value = _options(value)
-    if unknown := set(options) - {"chmod", "chown"}:
+    if unknown := set(options) - {"chmod", "chown", "link"}:
         raise NeedsDocker(dockerfile, line, f"{name} --{min(unknown)} is not replayed")
+    for each in documents:
+        value = value.replace(each.mark, f"<<{each.name}", 1)
     words = _json_list(value) or _split(value, known)
     if len(words) < 2:
         raise BuildError(f"{dockerfile}:{line}: {name} needs a source and a target")
     *sources, target = words
+    texts = {
+        each.name: each.text if each.is_literal else _VARIABLE.sub(lambda found: _value(found, known), each.text)
+        for each in documents
+    }
+    sources = [source for source in sources if source not in {f"<<{name}" for name in texts}]
     for source in sources:
         if re.match(r"(https?|git)(://|@)", source):
             raise NeedsDocker(dockerfile, line, f"{name} of {source} needs a network")
@@ -188,7 +278,7 @@ def _copy(
     if "chmod" in options and mode is None:
         raise NeedsDocker(dockerfile, line, f"{name} --chmod={options['chmod']} is not replayed; write it in octal")
     return CopyInstruction(
-        line, tuple(sources), _join(workdir, target) + slash, mode, options.get("chown"), name == "ADD"
+        line, tuple(sources), _join(workdir, target) + slash, mode, options.get("chown"), name == "ADD", texts
     )
 
 
@@ -228,7 +318,7 @@ def find_files(
     Args:
         dockerfile: The Dockerfile.
         copy: The instruction.
-        scratch: An empty directory for what is unpacked.
+        scratch: An empty directory for what is unpacked, and for here-documents.
         into_directory: Whether the target is known to be a directory.
 
     Returns:
@@ -237,12 +327,18 @@ def find_files(
     context = dockerfile.parent
     kept = _context_files(context)
     found = [path for source in copy.sources for path in _find(context, source, kept, dockerfile, copy.line)]
+    unpacked, written = scratch / "unpacked", scratch / "documents"
+    for directory in (unpacked, written):
+        directory.mkdir()
+    for name, text in copy.documents.items():
+        found.append(written / name)
+        found[-1].write_text(text)
     into_directory = into_directory or len(found) > 1
     members: dict[str, Path] = {}
     for path in found:
         if copy.extract and path.is_file() and tarfile.is_tarfile(path):
-            _extract(path, scratch, dockerfile, copy.line)
-            members |= lay_over([scratch])
+            _extract(path, unpacked, dockerfile, copy.line)
+            members |= lay_over([unpacked])
             into_directory = True
         elif path.is_dir():
             below = lay_over([path]).items()

@@ -22,11 +22,11 @@ from pytest_evocode.environments.entry_points import EntryPoint
 from pytest_evocode.environments.protocol import BuildWish, ExportedLayer, Installation, ResourceLimits, Snapshot
 from pytest_evocode.environments.removals import Removals
 from pytest_evocode.environments.sandbox import leftovers
+from pytest_evocode.environments.sandbox.base_system import host_system, lay_least
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, bubblewrap_version, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
-from pytest_evocode.environments.sandbox.dockerfile import ParsedDockerfile
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
-from pytest_evocode.environments.sandbox.images import SandboxImages, host_system, lay_base
+from pytest_evocode.environments.sandbox.images import SandboxImages
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.environments.sandbox.snapshots import (
     SandboxSnapshot,
@@ -319,7 +319,7 @@ def _probe(settings: SandboxSettings) -> None:
     """
     with tempfile.TemporaryDirectory(dir=settings.state) as scratch:
         base = Path(scratch, "base")
-        lay_base(base, ParsedDockerfile(Path("probe")))
+        lay_least(base)
         environment = SandboxEnvironment(settings, [base], workdir="/", user="0", env={}, network=None)
         try:
             environment.start()

@@ -52,6 +52,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         cpus: float | None = None,
         memory_mb: int | None = None,
         top: Path | None = None,
+        is_build: bool = False,
     ) -> None:
         """Make a sandbox, not started.
 
@@ -67,6 +68,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             cpus: How many CPUs it may use, None for all.
             memory_mb: MiB of memory that it may use, None for the session's default.
             top: The top layer of an earlier sandbox, to continue with and to leave behind again.
+            is_build: An image is made in it, so that files may be given to users who are not there.
         """
         layers = Layers(tuple(below), top or settings.state / f"sandbox-{uuid.uuid4().hex[:12]}")
         super().__init__(settings, layers, network, cpus, memory_mb)
@@ -78,6 +80,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         self._carried: tuple[Path, ...] = ()
         """A layer of its own that has what was carried over."""
         self._stays = top is not None
+        self._pretends_owners = is_build and settings.rootless
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

@@ -27,6 +27,11 @@ _CALLS = {
     0x40000028: (309, 367),
     0xC00000F3: (217, 262),
 }
+# The calls that give a file to another user, make a device, or let a process become another user, in that order.
+_OWNING = {
+    0xC000003E: (92, 93, 94, 260, 133, 259, 105, 106, 113, 114, 116, 117, 119, 122, 123),
+    0xC00000B7: (54, 55, 33, 143, 144, 145, 146, 147, 149, 151, 152, 159),
+}
 _IO_URING = (425, 427)  # From io_uring_setup to io_uring_register, the same everywhere.
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -95,25 +100,45 @@ def refuse_calls() -> None:
     check(libc.prctl(_PR_SET_SECCOMP, 2, _FILTER, 0, 0), "seccomp")
 
 
+def pretend_owners() -> None:
+    """Let calls that need several users succeed without any effect, as tools that build images without root do.
+
+    A package manager unpacks files of other users, which a sandbox without root has not: all become its one user's.
+    """
+    check(libc.prctl(_PR_SET_SECCOMP, 2, _PRETENDING, 0, 0), "seccomp")
+
+
+_LOAD, _MASK, _EQUAL, _AT_LEAST, _ABOVE, _ANSWER = 0x20, 0x54, 0x15, 0x35, 0x25, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000  # with an error number; 0 is none, so that the call seems to succeed
+
+
+def _pretending_filter() -> bytes:
+    program = [(_LOAD, 0, 0, 4)]
+    for architecture, numbers in _OWNING.items():
+        calls = [line for number in numbers for line in ((_EQUAL, 0, 1, number), (_ANSWER, 0, 0, _REFUSE))]
+        program += [(_EQUAL, 0, len(calls) + 2, architecture), (_LOAD, 0, 0, 0), *calls, (_ANSWER, 0, 0, _ALLOW)]
+    program.append((_ANSWER, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *line) for line in program)
+
+
 def _call_filter() -> bytes:
-    load, mask, equal, at_least, above, answer = 0x20, 0x54, 0x15, 0x35, 0x25, 0x06
-    allow, refuse = 0x7FFF0000, 0x00050000 | errno.EPERM
     # Load the architecture. A call may also come with the x32 bit, which is masked out below.
-    program = [(load, 0, 0, 4)]
+    program = [(_LOAD, 0, 0, 4)]
     for architecture, (add_key, fanotify) in _CALLS.items():
         calls = []
         for first, last in ((add_key, add_key + 2), (fanotify, fanotify), _IO_URING):
-            calls += [(at_least, 0, 2, first), (above, 1, 0, last), (answer, 0, 0, refuse)]
-        calls.append((answer, 0, 0, allow))
-        program += [(equal, 0, len(calls) + 2, architecture), (load, 0, 0, 0), (mask, 0, 0, 0xBFFFFFFF), *calls]
-    program.append((answer, 0, 0, allow))
+            calls += [(_AT_LEAST, 0, 2, first), (_ABOVE, 1, 0, last), (_ANSWER, 0, 0, _REFUSE | errno.EPERM)]
+        calls.append((_ANSWER, 0, 0, _ALLOW))
+        program += [(_EQUAL, 0, len(calls) + 2, architecture), (_LOAD, 0, 0, 0), (_MASK, 0, 0, 0xBFFFFFFF), *calls]
+    program.append((_ANSWER, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *line) for line in program)
 
 
 # Made once, and not in every worker.
-_LINES = _call_filter()
-_BUFFER = ctypes.create_string_buffer(_LINES, len(_LINES))
-_FILTER = ctypes.create_string_buffer(struct.pack("@HP", len(_LINES) // 8, ctypes.addressof(_BUFFER)))
+_LINES = [ctypes.create_string_buffer(lines, len(lines)) for lines in (_call_filter(), _pretending_filter())]
+_FILTER, _PRETENDING = (
+    ctypes.create_string_buffer(struct.pack("@HP", len(lines) // 8, ctypes.addressof(lines))) for lines in _LINES
+)
 
 
 def look_up(user: str | int) -> tuple[int, int, str]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import hashlib
 import json
 import logging
 import os
-import platform
 import shutil
 import tempfile
 import threading
@@ -28,10 +26,10 @@ from pytest_evocode.environments.installing import (
 )
 from pytest_evocode.environments.protocol import BuildWish, ExecResult, Installation
 from pytest_evocode.environments.sandbox.agent_layers import IMAGES, note_installation
+from pytest_evocode.environments.sandbox.base_system import host_system, lay_base, lay_directories, packages_digest
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
 from pytest_evocode.environments.sandbox.dockerfile import (
     CopyInstruction,
-    ParsedDockerfile,
     find_files,
     read_dockerfile,
 )
@@ -45,36 +43,9 @@ from pytest_evocode.tasks.content_hash import hash_directory
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "6"
+_FORMAT = "7"
 _INSTALLING = 900.0  # seconds
-
-# What programs need to start, resolve names of services and check certificates; nothing about this machine's users.
-_ETC_ALLOWED = (
-    "alternatives", "ca-certificates", "ca-certificates.conf", "debian_version", "ethertypes", "fonts", "java-*",
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "mime.types", "nsswitch.conf", "os-release",
-    "perl", "pki", "protocols", "python3*", "resolv.conf", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo",
-    "timezone",
-)  # fmt: skip
-_PASSWD = """root:x:0:0:root:/root:/bin/bash
-daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
-nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
-"""
-_GROUP = "root:x:0:\ndaemon:x:1:\ntty:x:5:\nstaff:x:50:\nusers:x:100:\nnogroup:x:65534:\n"
-# As Debian's images have it: a new user has a group of its own, and not "users".
-_LOGIN_DEFS = """UID_MIN 1000
-UID_MAX 60000
-GID_MIN 1000
-GID_MAX 60000
-UMASK 022
-USERGROUPS_ENAB yes
-DEFAULT_HOME yes
-ENCRYPT_METHOD SHA512
-"""
-_DIRECTORIES = {
-    "etc": 0o755, "home": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "root": 0o700, "run": 0o755, "srv": 0o755,
-    "tmp": 0o1777, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755, "var/tmp": 0o1777, "usr": 0o755,
-    "proc": 0o555, "dev": 0o755,
-}  # fmt: skip
+_OWN = ("base", "added")  # layers that one image has, in its directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +79,7 @@ class SandboxImages:
     def size(self, task: Task, installation: Installation | None) -> int:
         """Return the bytes of what was built for a task and installed on top."""
         layers = self.ensure(task, installation).layers
-        return bytes_of(self._settings.launcher, *layers)
+        return bytes_of(self._settings.launcher, *(layer for layer in layers if layer.name in _OWN))
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[SandboxImage, bool]:
         """Do as :meth:`ensure`, and return whether something had to be built for it, too.
@@ -119,15 +90,19 @@ class SandboxImages:
         """
         directory = _image_directory(self._settings, self._cache, task)
         assert task.dockerfile is not None
+        below = [directory / "base"]
+        if self._settings.rootless:
+            below.append(directory.with_name(f"directories-{packages_digest()[:20]}"))
+            self._make_once(str(below[1]), below[1], lay_directories, wish)
         timeout = task.config.environment.build_timeout_sec
-        build = partial(_build, self._settings, task.dockerfile, timeout, wish.cancelled)
+        build = partial(_build, self._settings, task.dockerfile, timeout, wish.cancelled, below[1:])
         # What a failure says depends on where the task is and how long it gives the build.
         made = self._make_once(f"{directory} {task.file} {timeout}", directory, build, wish)
         recorded = json.loads((directory / "image.json").read_text())
         recorded["entry_point"] = tuple(recorded["entry_point"])
         if recorded["healthcheck"] is not None:
             recorded["healthcheck"] = Healthcheck(**recorded["healthcheck"])
-        image = SandboxImage((directory / "base", directory / "added"), **recorded)
+        image = SandboxImage((*below, directory / "added"), **recorded)
         if installation is None:
             return image, made
         digest = hashlib.sha256(f"{directory.name}\0{installation.script}".encode()).hexdigest()[:32]
@@ -199,15 +174,13 @@ def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path
     return cache / IMAGES / digest[:32]
 
 
-def host_system() -> str:
-    """Return the host's distribution, such as ``Debian GNU/Linux 12 (bookworm)``."""
-    with contextlib.suppress(OSError):
-        return platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
-    return "Linux"
-
-
 def _build(
-    settings: SandboxSettings, dockerfile: Path, timeout: float, cancelled: threading.Event, building: Path
+    settings: SandboxSettings,
+    dockerfile: Path,
+    timeout: float,
+    cancelled: threading.Event,
+    shared: Sequence[Path],
+    building: Path,
 ) -> None:
     logger.info("building the image of %s in %s", dockerfile, building)
     started = time.monotonic()
@@ -216,9 +189,9 @@ def _build(
     if tool and not shutil.which(tool, path=PATH):
         why = f"FROM {replay.base} promises {tool}, and this system has none below /usr"
         raise NeedsDocker(dockerfile, replay.base_line, why)
-    lay_base(building / "base", replay)
+    lay_base(building / "base", promised_tool=tool, rootless=settings.rootless)
     deadline = time.monotonic() + timeout
-    with _making_layer(settings, [building / "base"], {}, cancelled, building / "added") as environment:
+    with _making_layer(settings, [building / "base", *shared], {}, cancelled, building / "added") as environment:
         for step in replay.steps:
             if isinstance(step, CopyInstruction):
                 _copy(dockerfile, step, environment, rootless=settings.rootless)
@@ -233,53 +206,12 @@ def _build(
     logger.info("built the image of %s in %.1f s", dockerfile, seconds)
 
 
-def lay_base(base: Path, replay: ParsedDockerfile) -> None:
-    """Make the layer that stands for the base image: empty directories, and the allowed files of /etc."""
-    root, usr = base / "root", base / "usr"
-    for name, mode in _DIRECTORIES.items():
-        (root / name).mkdir(parents=True, exist_ok=True)
-        (root / name).chmod(mode)
-    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-        host = Path("/", name)
-        if host.is_symlink():
-            (root / name).symlink_to(os.readlink(host))
-        elif host.is_dir():
-            (root / name).mkdir()
-    for pattern in _ETC_ALLOWED if replay.base else ():
-        for found in sorted(glob.glob(f"/etc/{pattern}")):
-            _copy_public(Path(found), root / found.lstrip("/"))
-    (root / "etc/passwd").write_text(_PASSWD)
-    (root / "etc/group").write_text(_GROUP)
-    (root / "etc/login.defs").write_text(_LOGIN_DEFS)
-    (root / "etc/default").mkdir(exist_ok=True)
-    (root / "etc/default/useradd").write_text("SHELL=/bin/sh\n")
-    (root / "etc/hosts").write_text("127.0.0.1 localhost evocode\n::1 localhost\n")
-    (root / "etc/hostname").write_text("evocode\n")
-    (usr / "local" / "bin").mkdir(parents=True)
-    # Images named python have `python`; Debian's own system has only `python3`.
-    if replay.promised_tool == "python3" and not shutil.which("python", path=PATH):
-        (usr / "local/bin/python").symlink_to(shutil.which("python3", path=PATH) or "/usr/bin/python3")
-
-
-def _copy_public(source: Path, target: Path) -> None:
-    """Copy what every user of this machine can read; links stay links, and dangling or locked ones are left out."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir() and not source.is_symlink():
-        target.mkdir(exist_ok=True)
-        for child in source.iterdir():
-            _copy_public(child, target / child.name)
-    elif source.is_symlink() and str(source.readlink()).startswith(("/etc", "/usr", "..")):
-        target.symlink_to(source.readlink())
-    elif source.is_file() and source.stat().st_mode & 0o004:
-        shutil.copy(source, target)
-
-
 @contextlib.contextmanager
 def _making_layer(
     settings: SandboxSettings, below: Sequence[Path], env: Mapping[str, str], cancelled: threading.Event, layer: Path
 ) -> Iterator[SandboxEnvironment]:
     """Start a sandbox, and keep what was written in it as a layer for others when the context ends well."""
-    environment = SandboxEnvironment(settings, below, workdir="/", user="0", env=env, network="public")
+    environment = SandboxEnvironment(settings, below, workdir="/", user="0", env=env, network="public", is_build=True)
     try:
         with ending_when(cancelled, environment.stop):
             environment.start()

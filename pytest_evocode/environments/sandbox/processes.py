@@ -28,6 +28,7 @@ from .identity import (
     libc,
     limit_capabilities,
     look_up,
+    pretend_owners,
     refuse_calls,
 )
 
@@ -116,6 +117,8 @@ def _become_program(
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         os.umask(0o022)
         refuse_calls()  # It takes a capability that the next call gives up.
+        if request["pretends_owners"]:
+            pretend_owners()
         limit_capabilities()
         if oom_score is not None:
             set_oom_score(oom_score)

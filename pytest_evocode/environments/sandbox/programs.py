@@ -35,6 +35,8 @@ class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
     """That of commands that name none."""
     _env: Mapping[str, str]
     """The variables of image and task."""
+    _pretends_owners: bool
+    """Whether files may be given to users whom a sandbox without root has not."""
 
     def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
         """Implement :meth:`~pytest_evocode.environments.command_environment.CommandEnvironment.run`."""
@@ -159,6 +161,7 @@ class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
             "cwd": command.cwd or self.workdir,
             "streams": streams,
             "terminal": terminal >= 0,
+            "pretends_owners": self._pretends_owners,
             "marks": None if spared is None else sorted(spared),
         }
         try:

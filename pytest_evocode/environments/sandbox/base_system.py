@@ -1,0 +1,220 @@
+"""The lowest layer of a sandbox's image: what a base image has beside ``/usr``, which is this machine's own.
+
+On Debian and its kin it has the packages of a base image, by dpkg's own database: those that are essential, APT, and
+what these depend on. All others count as not installed, so that ``apt-get install`` brings their files in ``/etc`` and
+``/var`` and their users, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_evocode.environments.sandbox.environment import PATH
+
+# What programs need to start, resolve names of services and check certificates; nothing about this machine's users.
+_ETC_ALLOWED = (
+    "alternatives", "apt", "ca-certificates", "ca-certificates.conf", "debian_version", "dpkg", "ethertypes", "fonts",
+    "java-*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "mime.types", "nsswitch.conf",
+    "os-release", "perl", "pki", "protocols", "python3*", "resolv.conf", "services", "ssl/certs", "ssl/openssl.cnf",
+    "terminfo", "timezone",
+)  # fmt: skip
+_CREDENTIALS = re.compile(rb"://[^/\s\"]*@")
+_PASSWD = """root:x:0:0:root:/root:/bin/bash
+daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+"""
+_GROUP = "root:x:0:\ndaemon:x:1:\ntty:x:5:\nstaff:x:50:\nusers:x:100:\nnogroup:x:65534:\n"
+# As Debian's images have it: a new user has a group of its own, and not "users".
+_LOGIN_DEFS = """UID_MIN 1000
+UID_MAX 60000
+GID_MIN 1000
+GID_MAX 60000
+UMASK 022
+USERGROUPS_ENAB yes
+DEFAULT_HOME yes
+ENCRYPT_METHOD SHA512
+"""
+_DIRECTORIES = {
+    "etc": 0o755, "home": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "root": 0o700, "run": 0o755, "srv": 0o755,
+    "tmp": 0o1777, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755, "var/tmp": 0o1777, "usr": 0o755,
+    "proc": 0o555, "dev": 0o755,
+}  # fmt: skip
+_DPKG = Path("/var/lib/dpkg")
+# Before dpkg replaces a file it makes a link to it, which the kernel allows to its owner alone.
+_OWNING = (
+    "while read -r deb; do dpkg-deb --fsys-tarfile $deb | tar -t | sed 's|^[.]||' | while read -r file; do "
+    "if test -f $file && test ! -L $file && test ! -O $file; then cp -p $file $file.own && mv $file.own $file; fi; "
+    "done; done"
+)
+_ONE_USER = f'APT::Sandbox::User "root";\nDPkg::Pre-Install-Pkgs {{"{_OWNING}";}};\n'
+_FIELD = re.compile(r"^([\w-]+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
+_ALONE = re.compile(r"[\s(:]")  # What may follow the name of a package that another depends on.
+
+
+def host_system() -> str:
+    """Return the host's distribution, such as ``Debian GNU/Linux 12 (bookworm)``."""
+    with contextlib.suppress(OSError):
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+    return "Linux"
+
+
+def lay_least(base: Path) -> None:
+    """Make the layer with what any program needs: directories, users and the name of the machine."""
+    root = base / "root"
+    for name, mode in _DIRECTORIES.items():
+        (root / name).mkdir(parents=True, exist_ok=True)
+        (root / name).chmod(mode)
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        host = Path("/", name)
+        if host.is_symlink():
+            (root / name).symlink_to(os.readlink(host))
+        elif host.is_dir():
+            (root / name).mkdir()
+    (base / "usr/local/bin").mkdir(parents=True)
+    _lay_users(root / "etc")
+    (root / "etc/hosts").write_text("127.0.0.1 localhost evocode\n::1 localhost\n")
+    (root / "etc/hostname").write_text("evocode\n")
+
+
+def lay_base(base: Path, *, promised_tool: str | None, rootless: bool) -> None:
+    """Make the layer, with the allowed files of ``/etc`` and the packages of a base image."""
+    lay_least(base)
+    root = base / "root"
+    for pattern in _ETC_ALLOWED:
+        for found in sorted(glob.glob(f"/etc/{pattern}")):
+            _copy_public(found, root)
+    if (_DPKG / "status").is_file():
+        _lay_packages(root, rootless=rootless)
+        if rootless:  # There is no other user that downloads could be left to.
+            (root / "etc/apt/apt.conf.d/99-one-user").write_text(_ONE_USER)
+    # Images named python have `python`; Debian's own system has only `python3`.
+    if promised_tool == "python3" and not shutil.which("python", path=PATH):
+        (base / "usr/local/bin/python").symlink_to(shutil.which("python3", path=PATH) or "/usr/bin/python3")
+
+
+def lay_directories(layer: Path) -> None:
+    """Make a layer of all directories of ``/usr``, empty and one's own.
+
+    Without root, nobody but the host's root may write to the host's, and the files below show in these all the same.
+    """
+    made: list[tuple[str, Path]] = []
+    (layer / "root").mkdir()
+    for place, _, _ in os.walk("/usr"):
+        made.append((place, layer / place.lstrip("/")))
+        made[-1][1].mkdir()
+    for place, own in reversed(made):  # From below, because what is made in a directory changes its times.
+        shutil.copystat(place, own)
+        own.chmod(own.stat().st_mode | 0o700)
+
+
+def packages_digest() -> str:
+    """Return what stands for the packages of this machine; where dpkg has none, for its distribution alone."""
+    status = b""
+    with contextlib.suppress(OSError):
+        status = (_DPKG / "status").read_bytes()
+    return hashlib.sha256(status + host_system().encode()).hexdigest()
+
+
+def _lay_users(etc: Path) -> None:
+    """Write the users and groups that Debian gives every system, or the three that programs look for."""
+    for name, otherwise in (("passwd", _PASSWD), ("group", _GROUP)):
+        text = otherwise
+        with contextlib.suppress(OSError):
+            text = Path(f"/usr/share/base-passwd/{name}.master").read_text().replace(":*:", ":x:")
+        (etc / name).write_text(text)
+    (etc / "login.defs").write_text(_LOGIN_DEFS)
+    (etc / "default").mkdir(exist_ok=True)
+    (etc / "default/useradd").write_text("SHELL=/bin/sh\n")
+
+
+def _lay_packages(root: Path, *, rootless: bool) -> None:
+    """Write dpkg's database of the base packages, and what they have in ``/etc`` and ``/var``."""
+    packages = base_packages((_DPKG / "status").read_text(errors="replace"))
+    here = root / _DPKG.relative_to("/")
+    for name in ("info", "updates", "alternatives", "triggers", "parts"):
+        (here / name).mkdir(parents=True)
+    (here / "status").write_text("".join(f"{text}\n\n" for text in packages.values()))
+    for name in ("available", "diversions", "statoverride", "triggers/File", "triggers/Unincorp"):
+        (here / name).touch()
+    (here / "info/format").write_text("1\n")
+    for name, text in packages.items():
+        fields = dict(_FIELD.findall(text))
+        kept = dict(line.split()[:2] for line in fields.get("Conffiles", "").splitlines() if line.strip())
+        for file in (*_DPKG.glob(f"info/{name}.*"), *_DPKG.glob(f"info/{name}:*")):
+            shutil.copy(file, here / "info" / file.name)
+        for path in _listed(name):
+            _lay_packaged(path, root, kept.get(path), rootless=rootless)
+
+
+def base_packages(status: str) -> dict[str, str]:
+    """Return the paragraphs of dpkg's status of the packages that a base image has, by name."""
+    paragraphs: dict[str, str] = {}
+    fields: dict[str, dict[str, str]] = {}
+    provided: dict[str, str] = {}
+    for text in status.strip().split("\n\n"):
+        found: dict[str, str] = dict(_FIELD.findall(text))
+        if found.get("Status") == "install ok installed":
+            name = found["Package"]
+            paragraphs[name], fields[name] = text, found
+            provided |= dict.fromkeys(_names(found.get("Provides", ""), ","), name)
+    base: dict[str, str] = {}
+    waiting = [name for name, found in fields.items() if found.get("Essential") == "yes" or name == "apt"]
+    while waiting:
+        name = waiting.pop()
+        if name in base:
+            continue
+        base[name] = paragraphs[name]
+        for group in f"{fields[name].get('Pre-Depends', '')},{fields[name].get('Depends', '')}".split(","):
+            there = [each if each in fields else provided.get(each, "") for each in _names(group, "|")]
+            waiting += [each for each in there if each][:1]
+    return dict(sorted(base.items()))
+
+
+def _names(relation: str, between: str) -> list[str]:
+    return [_ALONE.split(each.strip(), maxsplit=1)[0] for each in relation.split(between) if each.strip()]
+
+
+def _listed(package: str) -> Iterator[str]:
+    """Yield the paths of a package in ``/etc`` and ``/var``, directories before what is in them."""
+    for file in (*_DPKG.glob(f"info/{package}.list"), *_DPKG.glob(f"info/{package}:*.list")):
+        yield from (path for path in file.read_text().splitlines() if path.startswith(("/etc/", "/var/")))
+
+
+def _lay_packaged(path: str, root: Path, digest: str | None, *, rootless: bool) -> None:
+    """Copy a package's directory or file; not a file of settings with another digest, which is this machine's own."""
+    target = root / path.lstrip("/")
+    if os.path.isdir(path) and not os.path.islink(path):
+        if not target.exists():
+            target.mkdir(parents=True)
+            info = os.stat(path)
+            if not rootless:
+                os.chown(target, info.st_uid, info.st_gid)
+            target.chmod(info.st_mode & 0o7777)
+        return
+    with contextlib.suppress(OSError):
+        if not os.path.lexists(target) and (
+            digest is None or hashlib.md5(Path(path).read_bytes(), usedforsecurity=False).hexdigest() == digest
+        ):
+            _copy_public(path, root)
+
+
+def _copy_public(path: str, root: Path) -> None:
+    """Copy what every user of this machine can read, without credentials; links stay, dangling ones are left out."""
+    source, target = Path(path), root / path.lstrip("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir() and not source.is_symlink():
+        target.mkdir(exist_ok=True)
+        for child in source.iterdir():
+            _copy_public(str(child), root)
+    elif source.is_symlink() and str(source.readlink()).startswith(("/etc", "/usr", "..")):
+        target.symlink_to(source.readlink())
+    elif source.is_file() and source.stat().st_mode & 0o004 and not _CREDENTIALS.search(source.read_bytes()):
+        shutil.copy(source, target)
