@@ -161,12 +161,11 @@ class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
             "cwd": command.cwd or self.workdir,
             "streams": streams,
             "terminal": terminal >= 0,
-            "pretends_owners": self._pretends_owners,
             "marks": None if spared is None else sorted(spared),
         }
         try:
             with self._starting, self._saying_if_killed():
-                program.begun(self._begin("program", inner, **request))
+                program.begun(self._begin("program", inner, pretends_owners=self._pretends_owners, **request))
                 if among is not None:
                     among.add(program)
         except BaseException:
