@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
-from pytest_evocode.environments import Environment, ProgramEnvironment
+from pytest_evocode.environments import Environment
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.native import run_native
@@ -28,7 +28,7 @@ def run_suite(
     round_: Round,
     settings: SuiteSettings,
     *,
-    verifier: ProgramEnvironment | None = None,
+    verifier: Environment | None = None,
 ) -> SuiteRun:
     """Run the suite of one round and return what came of it.
 
@@ -60,7 +60,7 @@ def run_suite(
 
 def native_session(
     fork: Environment,
-    verifier: ProgramEnvironment | None,
+    verifier: Environment | None,
     task: Task,
     round_: Round,
     settings: SuiteSettings,
@@ -69,12 +69,11 @@ def native_session(
     """Return what runs a native suite, in the fork or, where there is a verifier environment, there."""
     if verifier is None:
         return ForkSession(fork, task, round_, settings)
-    assert isinstance(fork, ProgramEnvironment)
     return SeparateSession(verifier, fork, task, round_, settings, program_env)
 
 
 def _clock(
-    fork: Environment, verifier: ProgramEnvironment | None, round_: Round, settings: SuiteSettings
+    fork: Environment, verifier: Environment | None, round_: Round, settings: SuiteSettings
 ) -> Mapping[str, str]:
     """Return variables with which the suite and its programs see another date; none unless both do."""
     if round_.has_script:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from pytest_evocode.environments import Environment, Snapshot, require_readable
-from pytest_evocode.environments.entry_points import entry_files
 from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.results.changes import recorded_changes, write_changes
@@ -81,7 +80,7 @@ class Carried:
 
 
 class Reference(Protocol):
-    """What is known of a task's reference solutions; :class:`~pytest_evocode.trial.reference_states.ReferenceChanges`.
+    """What is known of a task's reference solutions; :class:`~pytest_evocode.trial.references.ReferenceChanges`.
 
     Methods raise Cancelled and EnvironmentFault.
     """
@@ -159,7 +158,8 @@ def changes_of(task: Task, snapshot: Snapshot, environment: Environment) -> Chan
     inside = [path for path in found if is_below(path, [environment.workdir])]
     modules = dict.fromkeys(module for path in inside if (module := _module(path, environment.workdir)))
     outside = tuple(path for path in found if not is_below(path, [environment.workdir]))
-    entry = tuple(path for path in entry_files(environment) if path in inside)
+    started_from = environment.entry_point.files if environment.entry_point is not None else ()
+    entry = tuple(path for path in started_from if path in inside)
     return Changes(outside, tuple(modules), entry, is_below(environment.workdir, found))
 
 

@@ -10,18 +10,16 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from pytest_evocode.environments import Command, Environment, InteractiveEnvironment, ProgramEnvironment, Snapshot
-from pytest_evocode.environments.egress.phases import allow_network, take_denied
+from pytest_evocode.environments import Command, Environment, Snapshot
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, VERIFIER_DIRECTORIES
-from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
-from pytest_evocode.trial.clearing import Clearing
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suites.brought_artifacts import bring_artifacts
 from pytest_evocode.trial.suites.carrying import WHOLE_SYSTEM, Carried, Carry, Carrying, Reference, trees_of
+from pytest_evocode.trial.suites.clearing import Clearing
 from pytest_evocode.trial.suites.left_forks import HeldFork, LeftFork
 from pytest_evocode.trial.suites.order import Places, Rank
 from pytest_evocode.trial.suites.suite_environments import RunningSuites, SuiteEnvironments
@@ -135,7 +133,7 @@ class SuiteRunner:
                     stopwatch.begin("waiting")
                     with self._running_at_once.held(rank, stopped):
                         suite = self._run_in_slot(left, verifier, keeps=carry is None).noting(notes)
-                suite = replace(suite, phases=stopwatch.phases, denied=take_denied(left.place, "verifier"))
+                suite = replace(suite, phases=stopwatch.phases, denied=left.place.take_denied("verifier"))
                 return self._attached(suite, carried, left, carry), left
 
     def compared(
@@ -190,14 +188,13 @@ class SuiteRunner:
         if round_.suite_environment is None:
             return ()
         left.place = place = left.until_stopped(self._apart.own(round_))
-        assert isinstance(fork, TreeKeepingEnvironment)  # It is of the same engine.
         return bring_artifacts(fork, place, round_)
 
-    def _give_state(self, left: LeftFork, verifier: ProgramEnvironment | None) -> tuple[str, ...]:
+    def _give_state(self, left: LeftFork, verifier: Environment | None) -> tuple[str, ...]:
         place = verifier or left.place
         return self.state.give(place, left.round, empty=place is left.environment)
 
-    def _run_in_slot(self, left: LeftFork, verifier: ProgramEnvironment | None, *, keeps: bool) -> SuiteRun:
+    def _run_in_slot(self, left: LeftFork, verifier: Environment | None, *, keeps: bool) -> SuiteRun:
         """Run the suite of a fork that is ready. What comes before and after this has no slot.
 
         With ``keeps`` later suites find what it leaves in ``verifier_state``.
@@ -251,7 +248,7 @@ class SuiteRunner:
     def hold(self, left: LeftFork) -> bool:
         """Hold a fork until :meth:`drop_fork`, and return whether that can be."""
         fork, round_ = left.place, left.round
-        if not (self._options.hold_forks and isinstance(fork, InteractiveEnvironment)):
+        if not self._options.hold_forks:
             return False
 
         @contextlib.contextmanager
@@ -282,16 +279,16 @@ class SuiteRunner:
                 environment.make_directories(VERIFIER_DIRECTORIES)
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
                 left = LeftFork(self._context, environment, round_, settings)
-                allow_network(environment, round_.verifier_network)
+                environment.allow_network(round_.verifier_network)
                 suite = run_suite(environment, self._task, round_, settings)
                 left.more_logs = suite.more_logs
-                denied = take_denied(environment, "verifier")
+                denied = environment.take_denied("verifier")
                 suite = suite.saying(rests_on="in-place", trusts=(WHOLE_SYSTEM,))
                 if collect:
                     left.gather()
                 return replace(suite, phases=stopwatch.phases, denied=denied, left_out=left.put_artifacts())
             finally:
-                allow_network(environment, round_.agent_network)
+                environment.allow_network(round_.agent_network)
                 environment.remove(hidden)
 
     def fork_of(self, index: int) -> HeldFork | None:
