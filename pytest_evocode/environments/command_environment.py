@@ -30,89 +30,10 @@ from pytest_evocode.environments.programs import (
 from pytest_evocode.environments.protocol import Environment
 from pytest_evocode.errors import EnvironmentFault
 
-# A longer script comes by stdin, which then is as empty for the script as it is for others.
-_READ_SCRIPT = 'eval "exec </dev/null; $(cat)"'
-
-
-def fits_argument(text: str) -> bool:
-    """Tell whether the kernel takes a text as an argument, which has 128 KiB with the NUL at its end."""
-    return len(text.encode("utf-8", "surrogatepass")) < 2**17
-
-
-class CommandEnvironment(Environment, ABC):
-    """A base class for environments, which implements ``exec`` on :meth:`run`."""
-
-    def exec(
-        self,
-        command: str | Sequence[str],
-        *,
-        user: User | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        timeout: float | None = None,
-        stdout: BinaryIO | None = None,
-    ) -> ExecResult:
-        """Implement :meth:`pytest_evocode.environments.protocol.Environment.exec`."""
-        started = time.monotonic()
-        argv, input = ("bash", "-c", command) if isinstance(command, str) else tuple(command), b""
-        if isinstance(command, str) and not fits_argument(command):
-            argv, input = ("bash", "-c", _READ_SCRIPT), command.encode("utf-8", "surrogateescape")
-        output = CappedOutput(whole=stdout)
-        deadline = None if timeout is None else started + timeout
-        exit_code = self.run_or_mend(Command(argv, user, env or {}, cwd, input), output, deadline)
-        output.check_whole()
-        return ExecResult(exit_code, output.text(), exit_code is None, time.monotonic() - started)
-
-    def run_or_mend(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
-        """Do as :meth:`run`; an environment may do more for a command that could not be started."""
-        return self.run(command, output, deadline)
-
-    @abstractmethod
-    def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
-        """Run a command, add what it prints to ``output``, and return its exit code.
-
-        At ``deadline`` (by ``time.monotonic``) kill every process but PID 1, and return None.
-        """
-
-
-class EntryPointEnvironment(CommandEnvironment):
-    """A base class for environments that run the ENTRYPOINT of their image.
-
-    A fork has the image of what it was made from.
-    """
-
-    def enter(self, *, killed: bool = False) -> EnteredProgram | None:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        if self.entry_point is None or (killed and self.entered is None):
-            return None
-        if self.entered is None:
-            self.entered = EnteredProgram(self.entry_point)
-        elif killed:
-            self.entered.wait_for_end()
-        else:
-            return self.entered
-        self.entered.begun(self.open_program(self.entered.command, self.entered.take))
-        return self.entered
-
-    def exec(
-        self,
-        command: str | Sequence[str],
-        *,
-        user: User | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        timeout: float | None = None,
-        stdout: BinaryIO | None = None,
-    ) -> ExecResult:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        result = super().exec(command, user=user, env=env, cwd=cwd, timeout=timeout, stdout=stdout)
-        if result.timed_out and self.entered is not None:
-            self.enter(killed=True)
-        return result
-
-
 logger = logging.getLogger(__name__)
 
+# A longer script comes by stdin, which then is as empty for the script as it is for others.
+_READ_SCRIPT = 'eval "exec </dev/null; $(cat)"'
 SHELL = "/.evocode-shell"
 _COLLECTING = 60.0  # seconds
 _FUNCTIONS = f"{SHELL}/functions"
@@ -161,17 +82,70 @@ fi
 """
 
 
-class MendableEnvironment(CommandEnvironment):
-    """A base class for environments that bring a shell for an agent's commands where the container has none."""
+def fits_argument(text: str) -> bool:
+    """Tell whether the kernel takes a text as an argument, which has 128 KiB with the NUL at its end."""
+    return len(text.encode("utf-8", "surrogatepass")) < 2**17
 
-    _start_failures: ClassVar[re.Pattern[str]]
-    """What the output of a command begins with that could not be started."""
+
+class CommandEnvironment(Environment, ABC):
+    """A base class for environments, which implements ``exec`` on :meth:`run`.
+
+    With :meth:`~pytest_evocode.environments.protocol.Environment.open_program` it runs the ENTRYPOINT of the image, and
+    with :attr:`_start_failures` and :meth:`_as_built` it brings a shell where the container has none.
+    """
+
+    _start_failures: ClassVar[re.Pattern[str] | None] = None
+    """What the output of a command begins with that could not be started; None where no shell is brought."""
     _shell: OwnShell | None = None
     _mending = False
 
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: User | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout: float | None = None,
+        stdout: BinaryIO | None = None,
+    ) -> ExecResult:
+        """Implement :meth:`pytest_evocode.environments.protocol.Environment.exec`."""
+        started = time.monotonic()
+        argv, input = ("bash", "-c", command) if isinstance(command, str) else tuple(command), b""
+        if isinstance(command, str) and not fits_argument(command):
+            argv, input = ("bash", "-c", _READ_SCRIPT), command.encode("utf-8", "surrogateescape")
+        output = CappedOutput(whole=stdout)
+        deadline = None if timeout is None else started + timeout
+        exit_code = self._run_or_mend(Command(argv, user, env or {}, cwd, input), output, deadline)
+        output.check_whole()
+        result = ExecResult(exit_code, output.text(), exit_code is None, time.monotonic() - started)
+        if result.timed_out:
+            self.enter(killed=True)
+        return result
+
     @abstractmethod
+    def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
+        """Run a command, add what it prints to ``output``, and return its exit code.
+
+        At ``deadline`` (by ``time.monotonic``) kill every process but PID 1, and return None.
+        """
+
+    def enter(self, *, killed: bool = False) -> EnteredProgram | None:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        if self.entry_point is None or (killed and self.entered is None):
+            return None
+        if self.entered is None:
+            self.entered = EnteredProgram(self.entry_point)
+        elif killed:
+            self.entered.wait_for_end()
+        else:
+            return self.entered
+        self.entered.begun(self.open_program(self.entered.command, self.entered.take))
+        return self.entered
+
     def _as_built(self) -> Environment:
         """Return an environment of the image, not started, with nothing of the agent."""
+        raise EnvironmentFault("this kind of environment has no shell to bring along")
 
     @contextlib.contextmanager
     def mendable(self) -> Iterator[None]:
@@ -184,11 +158,12 @@ class MendableEnvironment(CommandEnvironment):
                 self._shell.take_away()
             self._mending = False
 
-    def run_or_mend(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
-        """See :class:`~pytest_evocode.environments.command_environment.CommandEnvironment`."""
-        exit_code = super().run_or_mend(command, output, deadline)
+    def _run_or_mend(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
+        """Do as :meth:`run`, and once more by the own shell for a command that could not be started."""
+        exit_code = self.run(command, output, deadline)
         wanted = exit_code == 126 or (exit_code == 127 and command.argv[0] in _BROUGHT_FOR)
-        if not self._mending or not wanted or self._start_failures.match(output.text()) is None:
+        failures = self._start_failures if self._mending and wanted else None
+        if failures is None or failures.match(output.text()) is None:
             return exit_code
         if (start := self._own_shell().bring()) is None:
             return exit_code

@@ -36,8 +36,7 @@ from pytest_evocode.trajectories.file_changes import apply_changes
 from pytest_evocode.trajectories.workspace_listing import list_files, read_files
 from pytest_evocode.trial.context import TrialContext, TrialOptions
 from pytest_evocode.trial.references import ReferenceChanges, RoundWorkspace
-from pytest_evocode.trial.suites.control import ControlledSuites
-from pytest_evocode.trial.suites.runner import SuiteRunner
+from pytest_evocode.trial.suites.runner import ControlledSuites, SuiteRunner
 from pytest_evocode.verifier import SuiteRun, as_recorded, compare_cases, ended_by, judge
 
 

@@ -30,9 +30,8 @@ from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption
 from pytest_evocode.trial.context import StopEvent, TrialContext
-from pytest_evocode.trial.suites.control import ControlledSuites
 from pytest_evocode.trial.suites.left_forks import LeftFork
-from pytest_evocode.trial.suites.runner import SuiteRunner
+from pytest_evocode.trial.suites.runner import ControlledSuites, SuiteRunner
 from pytest_evocode.verifier import SuiteRun, as_recorded, compare_cases, ended_by, judge, may_fall_short, needs_verdict
 
 logger = logging.getLogger(__name__)

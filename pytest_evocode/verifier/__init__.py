@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_evocode.verifier.native import debug_cases
 from pytest_evocode.verifier.native_session import NativeSession
-from pytest_evocode.verifier.suite import native_session, run_suite
+from pytest_evocode.verifier.suite import debug_cases, native_session, run_suite
 from pytest_evocode.verifier.suite_run import (
     SuiteRun,
     SuiteSettings,

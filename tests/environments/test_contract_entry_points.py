@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Command, Engine, Environment
-from pytest_evocode.environments.command_environment import EntryPointEnvironment
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import BuildError, TaskError
 from pytest_evocode.tasks import Task
@@ -41,9 +40,8 @@ def task(make_task: MakeTask) -> Task:
     return make_task(DOCKERFILE, files={"entry.sh": SERVICE}, toml='[environment]\nworkdir = "/app"\n')
 
 
-def entered(environment: Environment) -> EntryPointEnvironment:
+def entered(environment: Environment) -> Environment:
     """Run the ENTRYPOINT, and wait until it has started its services."""
-    assert isinstance(environment, EntryPointEnvironment)
     program = environment.enter()
     assert program is not None
     program.wait_until_settled()
@@ -130,7 +128,6 @@ def test_the_check_of_an_image_is_known_with_its_times(
     make_environment: MakeEnvironment, make_task: MakeTask, lines: str
 ) -> None:
     environment = make_environment(make_task(f"FROM python:3.11-slim-bookworm\n{lines}\n"))
-    assert isinstance(environment, EntryPointEnvironment)
     found = environment.healthcheck
     assert (found and (found.command, *(getattr(found, name) for name in TIMES))) == CHECKS[lines]
 

@@ -18,7 +18,7 @@ from signal import SIGKILL
 from typing import IO, Any, BinaryIO
 
 from pytest_evocode.environments.archive import Source
-from pytest_evocode.environments.command_environment import EntryPointEnvironment, MendableEnvironment
+from pytest_evocode.environments.command_environment import CommandEnvironment
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
 from pytest_evocode.environments.docker.channel import KEEPER
@@ -72,7 +72,7 @@ _ENDING = 10.0  # seconds for the engine to tell of a killed program's end
 _LOOKED_AT = 32
 
 
-class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
+class DockerEnvironment(CommandEnvironment):
     """An :class:`~pytest_evocode.environments.protocol.Environment` in a Docker container.
 
     Short commands of root run through the container's PID 1.
@@ -351,7 +351,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
                 self.kill_processes()
 
     def entry_point_settled(self) -> None:
-        """See :class:`~pytest_evocode.environments.entry_points.EntryPointEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         output = CappedOutput()
         if self.entered is not None and self._files.channel.ask(_PROCESSES, output):
             self.entered.services = tuple(int(word) for word in output.text().split() if _is_id(word) and word != "1")

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pytest_evocode.environments.archive import Source, lay_over, pack, unpack
-from pytest_evocode.environments.command_environment import MendableEnvironment
 from pytest_evocode.environments.programs import Command, FileStatus, User
 from pytest_evocode.environments.protocol import Environment, FileContents, Snapshot
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
@@ -38,7 +37,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FILES = 120.0  # seconds that reading or writing files may take
 
 
-class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
+class SandboxEnvironment(SandboxPrograms):
     """An :class:`~pytest_evocode.environments.protocol.Environment` that needs neither Docker nor root."""
 
     _start_failures = re.compile(r"\[Errno \d+\] |no user 'root'|bash: error while loading shared ")

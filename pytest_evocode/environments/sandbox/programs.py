@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, MutableSet, Sequence
 from dataclasses import replace
 
-from pytest_evocode.environments.command_environment import EntryPointEnvironment
+from pytest_evocode.environments.command_environment import CommandEnvironment
 from pytest_evocode.environments.egress import PROXY_VARIABLES
 from pytest_evocode.environments.programs import CappedOutput, Command, Program, ProgramResult, Stream, TakeOutput, User
 from pytest_evocode.environments.sandbox.running import RunningSandbox, SandboxProgram
@@ -24,7 +24,7 @@ _KILL_GRACE = 0.5  # seconds for the killed tree to be reaped before it is kille
 _KILLS = 10  # after which the sandbox counts as broken
 
 
-class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
+class SandboxPrograms(RunningSandbox, CommandEnvironment):
     """A base class with what runs in a sandbox."""
 
     workdir: str

@@ -20,10 +20,9 @@ from pytest_evocode.environments import Environment, Snapshot, require_readable
 from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.results.changes import recorded_changes, write_changes
-from pytest_evocode.results.records import ChangesFile
+from pytest_evocode.results.records import ChangedPaths, ChangesFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trial.context import TrialContext, writing_results
-from pytest_evocode.verifier import SuiteRun
 
 Carry = Literal["declared", "reference", "changed", "system"]
 """How much of the agent's system a clean environment has: the workspace and what the task declares; what the reference
@@ -71,6 +70,11 @@ class Carried:
     trusts: tuple[str, ...] = ()
     """Of those carried, what the verdict has to say; and files in the workspace that the image runs by itself."""
     changes: Changes = Changes()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What a verdict says that it trusts, cut where that is much."""
+        return _cut(self.trusts)
 
     @property
     def file(self) -> ChangesFile:
@@ -133,13 +137,12 @@ class Carrying:
         own = [path for path in modules if path not in self._reference.after(round_)]
         return replace(carried, trusts=(*carried.trusts, *find_shadowing(place, own, round_.tests)))
 
-    def attach(self, suite: SuiteRun, carried: Carried, round_: Round) -> SuiteRun:
-        """Return a suite's run with what it rests on in its verdict; the list is written into the results."""
-        recorded = recorded_changes(carried.file, self._context.scrubber)
+    def recorded(self, carried: Carried) -> ChangedPaths:
+        """Write the list into the results, and return what a verdict says of it."""
         if (directory := self._context.directory) is not None:
             with writing_results():
                 write_changes(directory.path, carried.file, self._context.scrubber)
-        return suite.saying(rests_on=round_.verify_in, changed=recorded, trusts=_cut(carried.trusts))
+        return recorded_changes(carried.file, self._context.scrubber)
 
 
 def trees_of(task: Task, environment: Environment) -> tuple[str, ...]:
