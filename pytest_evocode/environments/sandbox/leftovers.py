@@ -230,7 +230,7 @@ def remove_sandbox_leftover(launcher: Launcher, path: Path) -> None:
 
 #: Below the cache directory.
 IMAGES = "sandbox-images"
-_RECORD = "installation.json"
+_INSTALLED = "installation.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,14 +252,14 @@ class AgentLayer:
 
 def note_installation(directory: Path, installed: str) -> None:
     """Note what is installed in a layer's directory."""
-    (directory / _RECORD).write_text(json.dumps({"installed": installed}))
+    (directory / _INSTALLED).write_text(json.dumps({"installed": installed}))
 
 
 def agent_layers(launcher: Launcher) -> list[AgentLayer]:
     """Return the layers of agents on this machine, in order of what is installed."""
     found = []
     for path in sorted((cache_directory() / IMAGES).glob("*")):
-        record = path / _RECORD
+        record = path / _INSTALLED
         if record.is_file():
             installed = str(json.loads(record.read_text())["installed"])
             size = bytes_of(launcher, path)
