@@ -11,7 +11,12 @@ from pathlib import Path
 
 from benchmarks.material import ENVIRONMENTS, available, scratch, write_task
 from benchmarks.tables import Table
-from pytest_evocode.environments import Engine, Environment, Snapshot, choose_engine
+from pytest_evocode.environments import (
+    Engine,
+    Environment,
+    Snapshot,
+    choose_engine,
+)
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.tasks import load_task
 

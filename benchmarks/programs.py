@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.material import ENVIRONMENTS, available, scratch, write_task
 from benchmarks.tables import Table
-from pytest_evocode.environments import Command, ProgramEnvironment, choose_engine
+from pytest_evocode.environments import Command, Environment, choose_engine
 from pytest_evocode.tasks import load_task
 
 CALLS = 100  # of each kind a run; a thousand of `true`
@@ -36,8 +36,7 @@ def _measure(table: Table, name: str, directory: Path, runs: int) -> None:
     engine, _ = choose_engine(name)
     try:
         environment = engine.create(load_task(directory / "task"), env={}, network=None)
-        assert isinstance(environment, ProgramEnvironment)
-        programs: ProgramEnvironment = environment
+        programs: Environment = environment
         programs.start()
         server = programs.open_program(Command(("sleep", "infinity")), lambda *_: None)
         calls: dict[str, Callable[[], object]] = {

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_evocode.agents import Agent, RoundContext, RoundTranscript, make_agent
-    from pytest_evocode.environments import Engine, Environment, ExecResult, Snapshot, choose_engine
+    from pytest_evocode.environments import (
+        Engine,
+        Environment,
+        ExecResult,
+        Snapshot,
+        choose_engine,
+    )
     from pytest_evocode.errors import EvocodeError
     from pytest_evocode.metrics.scores import Scores, scores
     from pytest_evocode.results.loading import Results, load_results

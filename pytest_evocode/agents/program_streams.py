@@ -14,10 +14,8 @@ import anyio.abc
 import anyio.from_thread
 import anyio.to_thread
 
-from pytest_evocode.environments import Command, Environment, ProgramEnvironment
-from pytest_evocode.environments.command_environment import CappedOutput
-from pytest_evocode.environments.programs import Program, Stream
-from pytest_evocode.environments.protocol import User
+from pytest_evocode.environments import Command, Environment
+from pytest_evocode.environments.programs import CappedOutput, Program, Stream, User
 from pytest_evocode.errors import EnvironmentFault
 
 _CHUNKS = 256  # of the output that wait to be read; then the program waits
@@ -57,8 +55,6 @@ class ProgramStream(anyio.abc.ByteStream):
         env: Mapping[str, str] | None = None,
     ) -> ProgramStream:
         """Start a program in a container."""
-        if not isinstance(environment, ProgramEnvironment):
-            raise EnvironmentFault("this kind of environment runs no programs that are talked to while they run")
         made = cls(portal)
         command = Command(argv, user=user, env=env or {})
         made._program = await anyio.to_thread.run_sync(environment.open_program, command, made._take)

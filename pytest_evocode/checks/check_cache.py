@@ -23,7 +23,7 @@ from pytest_evocode.tasks import Round, Task, resolve_env, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.tasks.lockfile import read_pins
-from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.context import TrialOptions
 
 _KEPT = 30 * 86400.0  # seconds since the last use
 _OF_WHOLE_TASK = ("starter-clean", "cheat")

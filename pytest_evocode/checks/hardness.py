@@ -13,8 +13,7 @@ from pytest_evocode.checks.cheating import play_attack, visible_in
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound
 from pytest_evocode.environments import Engine
 from pytest_evocode.tasks import Task
-from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.context import TrialContext, TrialOptions
 
 
 class _SolvesWhatItCan(OracleAgent):

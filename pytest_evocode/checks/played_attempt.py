@@ -20,7 +20,7 @@ from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.reference_states import ReferenceChanges
+from pytest_evocode.trial.references import ReferenceChanges
 from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun
 

@@ -22,8 +22,7 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeError
 from pytest_evocode.tasks import Task
-from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.context import TrialContext, TrialOptions
 from pytest_evocode.verifier import SuiteRun
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from pytest_evocode.trial.verifier_slots import VerifierSlots
+from pytest_evocode.trial.context import VerifierSlots
 
 
 class TaskRunner(Protocol):

@@ -21,7 +21,7 @@ from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.suite_changes import suite_changes
 from pytest_evocode.trajectories.file_changes import File
 from pytest_evocode.trajectories.patches import Tree, host_tree, tree_patches, workspace_tree
-from pytest_evocode.trial.round_workspaces import ReferenceWorkspaces
+from pytest_evocode.trial.references import ReferenceWorkspaces
 
 _COLOURS = {"@": "cyan", "+": "green", "-": "red"}
 

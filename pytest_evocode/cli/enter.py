@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.environments.sandbox.enter_kept import enter_kept_sandbox
+from pytest_evocode.environments.sandbox.engine import enter_kept_sandbox
 
 
 @click.command("enter")

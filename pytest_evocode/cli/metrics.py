@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_evocode.cli.scb_check import ScbCheck
     from pytest_evocode.environments import Engine
     from pytest_evocode.process.attempts import TaskFinder
-    from pytest_evocode.trial.round_workspaces import MakeEngine
+    from pytest_evocode.trial.recorded import MakeEngine
 
 
 @click.command("metrics")
@@ -125,7 +125,7 @@ def _with_code(found: dict[str, AgentMetrics], rows: Sequence[ScoreRow], tasks: 
 
 
 def _decay(row: ScoreRow, finder: TaskFinder, checker: ScbCheck, engine_of: MakeEngine) -> CodeDecay | None:
-    from pytest_evocode.trial.round_workspaces import round_texts, task_directory
+    from pytest_evocode.trial.recorded import round_texts, task_directory
 
     measured: dict[str, list[dict[int, CodeQuality]]] = {}
     for attempt in row.attempts:

@@ -14,7 +14,7 @@ from pytest_evocode.metrics.score_table import ScoreRow, score_table
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.regraded import change_lines, changes, flaky_line, score_changes, scored_together
 from pytest_evocode.tasks import find_tasks
-from pytest_evocode.trial.regrading import Regraded, Regrader
+from pytest_evocode.trial.recorded import Regraded, Regrader
 
 
 @click.command("regrade")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from pytest_evocode.cli.printing import echo
+from pytest_evocode.environments.choice import NAMES
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.names import TASK_FILE
@@ -38,7 +39,7 @@ STARTER = "starter"
 environment_option = click.option(
     "--env",
     "environment",
-    type=click.Choice(["auto", "docker", "sandbox"]),
+    type=click.Choice(NAMES),
     default="auto",
     show_default=True,
     help="Where to run what has to be run; auto is Docker where a daemon answers, else the sandbox.",

@@ -19,14 +19,15 @@ from pytest_evocode.cli.shared_options import (
     named_task,
 )
 from pytest_evocode.cli.signals import ending_orderly
-from pytest_evocode.environments import Command, Environment, InteractiveEnvironment, choose_engine
+from pytest_evocode.environments import Command, Environment, choose_engine
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import attempt_name
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.states import SnapshotFile
 from pytest_evocode.tasks import Round, Task, load_task
-from pytest_evocode.trial.round_workspaces import ReferenceWorkspaces, recorded_workspace
+from pytest_evocode.trial.recorded import recorded_workspace
+from pytest_evocode.trial.references import ReferenceWorkspaces
 
 _STDIN = 0
 
@@ -131,6 +132,4 @@ def _bring_suite(environment: Environment, task: Task, round_: Round) -> None:
 
 
 def _interact(environment: Environment, round_: Round) -> int:
-    if not isinstance(environment, InteractiveEnvironment):
-        raise UsageError("this environment cannot be entered")
     return environment.interact(Command(("bash", "--norc"), user=round_.agent_user), _STDIN)

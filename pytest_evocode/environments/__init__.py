@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from pytest_evocode.environments.choice import choose_engine
-from pytest_evocode.environments.programs import FileStatus, Program, ProgramEnvironment, ProgramResult
+from pytest_evocode.environments.engines import BuildWish, Engine, ExportedLayer, Installation
+from pytest_evocode.environments.programs import Command, ExecResult, FileStatus, Program, ProgramResult, User
 from pytest_evocode.environments.protocol import (
-    BuildWish,
-    Command,
-    Engine,
     Environment,
-    ExecResult,
-    ExportedLayer,
     FileContents,
-    GuardedEnvironment,
-    Installation,
-    InteractiveEnvironment,
+    Files,
     Snapshot,
-    User,
     read_environment_file,
     require_readable,
 )
@@ -30,11 +23,9 @@ __all__ = [
     "ExportedLayer",
     "FileContents",
     "FileStatus",
-    "GuardedEnvironment",
+    "Files",
     "Installation",
-    "InteractiveEnvironment",
     "Program",
-    "ProgramEnvironment",
     "ProgramResult",
     "Snapshot",
     "User",

@@ -71,7 +71,7 @@ def copy_declared(packed: IO[bytes], tree: DeclaredTree, archive: tarfile.TarFil
     Everything belongs to root there and has no set-id bit, and every user may write to the directory itself.
 
     Args:
-        packed: A tar as of :meth:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment.pack_trees`.
+        packed: A tar as of :meth:`~pytest_evocode.environments.protocol.Environment.pack_trees`.
         tree: What was packed.
         archive: A tar that is open for writing.
 

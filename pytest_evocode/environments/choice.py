@@ -11,14 +11,16 @@ from pathlib import Path
 
 from pytest_evocode.environments import scratch
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.environments.protocol import Engine
+from pytest_evocode.environments.engines import Engine
 from pytest_evocode.environments.removals import Removals
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.model import EnvironmentConfig
 
-NAMES = ("auto", "docker", "sandbox")
+ENGINES = ("docker", "sandbox")
+"""The names of the engines, the one first that is taken where both can be had."""
+NAMES = ("auto", *ENGINES)
 
 
 def choose_engine(
@@ -60,6 +62,11 @@ def choose_engine(
                 f"  - Docker: {no_docker}. Start it, or set DOCKER_HOST.\n"
                 f"  - the sandbox: {no_sandbox}. Install it with: pip install 'pytest-evocode[sandbox]'"
             ) from None
+
+
+def has_network(engine: str) -> bool:
+    """Tell whether environments of the engine of a name have a network where the task says nothing of one."""
+    return engine != "sandbox"
 
 
 def bare_system(task: Task) -> tuple[Engine, Task]:

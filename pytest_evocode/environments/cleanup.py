@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_evocode.environments import attempt_homes, scratch
+from pytest_evocode.environments import kept_tasks, scratch
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.environments.reference_index import ReferenceIndex
@@ -53,8 +53,8 @@ def images_of_agents() -> Iterator[tuple[list[Leftover], list[str]]]:
 
 def _agents_of_docker(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover, bool]]:
     from pytest_evocode.environments.docker import engine
+    from pytest_evocode.environments.docker.calls import remove
     from pytest_evocode.environments.docker.images import agent_images
-    from pytest_evocode.environments.docker.removal import remove
 
     try:
         client = stack.enter_context(contextlib.closing(engine.connect()))
@@ -65,17 +65,17 @@ def _agents_of_docker(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover, b
 
 
 def _agents_of_sandboxes(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover, bool]]:
-    from pytest_evocode.environments.sandbox import agent_layers
+    from pytest_evocode.environments.sandbox import leftovers as sandboxes
     from pytest_evocode.environments.sandbox.launcher_client import Launcher
 
     launcher = stack.enter_context(contextlib.closing(Launcher()))
-    for each in agent_layers.agent_layers(launcher):
-        yield Leftover(str(each), partial(agent_layers.remove_agent_layer, launcher, each)), each.in_use
+    for each in sandboxes.agent_layers(launcher):
+        yield Leftover(str(each), partial(sandboxes.remove_agent_layer, launcher, each)), each.in_use
 
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
     from pytest_evocode.environments.docker import engine
-    from pytest_evocode.environments.docker.removal import remove
+    from pytest_evocode.environments.docker.calls import remove
 
     try:
         client = stack.enter_context(contextlib.closing(engine.connect()))
@@ -122,8 +122,8 @@ def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[
 def _of_no_engine(kept: bool, references: bool) -> Iterator[Leftover]:
     for path in scratch.find_dead():
         yield Leftover(f"scratch files {path}", partial(scratch.remove_dead, path))
-    for home in attempt_homes.unfinished_homes() if kept else ():
-        yield Leftover(f"files of the unfinished attempt {home}", partial(attempt_homes.remove_home, home))
+    for home in kept_tasks.unfinished_homes() if kept else ():
+        yield Leftover(f"files of the unfinished attempt {home}", partial(kept_tasks.remove_home, home))
     if not references:
         return
     directory = cache_directory() / "reference-changes"

@@ -6,15 +6,9 @@ import posixpath
 import threading
 import time
 import uuid
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
 
-from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
-from pytest_evocode.environments.programs import Program, Stream, TakeOutput
-from pytest_evocode.environments.protocol import Command, Environment, ExecResult, User
-from pytest_evocode.tasks import Healthcheck
+from pytest_evocode.environments.programs import CappedOutput, Command, Program, Stream
 
 _KEPT = 2**18  # bytes of the beginning of its output, and as many of its end
 _SHOWN_LINES = 20
@@ -124,80 +118,3 @@ class EnteredProgram:
         last = "\n".join(self.output().rstrip().splitlines()[-_SHOWN_LINES:])
         shown = f"; its last lines were:\n{last}" if last else ", without a word"
         return f"the image's ENTRYPOINT {list(self.argv)} ended with exit code {self.exit_code}{shown}"
-
-
-class EntryPointEnvironment(CommandEnvironment, Environment):
-    """A base class for environments that run the ENTRYPOINT of their image.
-
-    A fork has the image of what it was made from.
-    """
-
-    entry_point: EntryPoint | None = None
-    """None where the image has none."""
-    healthcheck: Healthcheck | None = None
-    """The HEALTHCHECK of the image, which no engine runs by itself; None where it has none."""
-    _entered: EnteredProgram | None = None
-
-    @abstractmethod
-    def open_program(self, command: Command, take: TakeOutput) -> Program:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
-
-    @property
-    def entered(self) -> EnteredProgram | None:
-        """The ENTRYPOINT that was started here, running or not."""
-        return self._entered
-
-    def enter(self, *, killed: bool = False) -> EnteredProgram | None:
-        """Start the image's ENTRYPOINT unless that was done, and return it; None where the image has none.
-
-        From then on it is started again when a command's deadline has killed it. What it starts counts as a program
-        that is opened: :meth:`~pytest_evocode.environments.programs.ProgramEnvironment.run_program` spares it.
-
-        Args:
-            killed: Every process has just been killed, so it is started again if it was started before.
-        """
-        if self.entry_point is None or (killed and self._entered is None):
-            return None
-        if self._entered is None:
-            self._entered = EnteredProgram(self.entry_point)
-        elif killed:
-            self._entered.wait_for_end()
-        else:
-            return self._entered
-        self._entered.begun(self.open_program(self._entered.command, self._entered.take))
-        return self._entered
-
-    def entry_point_settled(self) -> None:
-        """Take all that runs now for what the ENTRYPOINT has started, also what has left its session."""
-
-    def exec(
-        self,
-        command: str | Sequence[str],
-        *,
-        user: User | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        timeout: float | None = None,
-        stdout: BinaryIO | None = None,
-    ) -> ExecResult:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        result = super().exec(command, user=user, env=env, cwd=cwd, timeout=timeout, stdout=stdout)
-        if result.timed_out and self._entered is not None:
-            self.enter(killed=True)
-        return result
-
-
-def enter(environment: Environment, *, killed: bool = False) -> EnteredProgram | None:
-    """Start the ENTRYPOINT of an environment's image, if it has one; see :meth:`EntryPointEnvironment.enter`."""
-    return environment.enter(killed=killed) if isinstance(environment, EntryPointEnvironment) else None
-
-
-def entry_files(environment: Environment) -> tuple[str, ...]:
-    """Return the files that an environment's ENTRYPOINT may be started from; none where it has no ENTRYPOINT."""
-    found = environment.entry_point if isinstance(environment, EntryPointEnvironment) else None
-    return () if found is None else found.files
-
-
-def entered_program(environment: Environment) -> EnteredProgram | None:
-    """Return the ENTRYPOINT that was started in an environment, running or not; None where none was."""
-    return environment.entered if isinstance(environment, EntryPointEnvironment) else None

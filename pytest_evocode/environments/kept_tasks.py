@@ -1,7 +1,8 @@
-"""The task directories that a node of a cluster keeps, under the hashes of their contents, for later attempts.
+"""What a node of a cluster keeps: the files of attempts that have not ended there, and directories of tasks.
 
-Those that no attempt has used for 30 days are removed, and the longest unused while all together have over 4 GiB. One
-lock guards the directory, and one for each task tells that attempts use it.
+Tasks are kept under the hashes of their contents, for later attempts. Those that no attempt has used for 30 days are
+removed, and the longest unused while all together have over 4 GiB. One lock guards the directory, and one for each task
+tells that attempts use it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import tarfile
 import tempfile
 import time
@@ -19,7 +21,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory, is_used, used
+from pytest_evocode.environments.cache import cache_directory, is_locked, is_used, try_lock, used
 from pytest_evocode.tasks.content_hash import hash_directory
 
 LONGEST_UNUSED = 30 * 86_400.0  # seconds
@@ -127,3 +129,36 @@ class KeptTasks:
 
 def _sign(home: Path) -> Path:
     return home.with_name(f".used-{home.name}")
+
+
+def attempt_home(name: str) -> Path:
+    """Return the directory of an attempt on this machine, in which its results directory is."""
+    return _homes() / name
+
+
+def attempt_homes() -> list[Path]:
+    """Return the directories of all attempts that this machine has."""
+    return sorted(path for path in _homes().glob("*") if not path.name.startswith("."))
+
+
+def lock_of(home: Path) -> Path:
+    """Return the file that the process of an attempt holds the lock of."""
+    return home.with_name(f".{home.name}.lock")
+
+
+def unfinished_homes() -> list[Path]:
+    """Return the directories of attempts that have not ended and do not run: a later session may go on from them."""
+    return [home for home in attempt_homes() if not is_locked(lock_of(home))]
+
+
+def remove_home(home: Path) -> None:
+    """Remove the directory of an attempt, unless the attempt runs."""
+    lock = try_lock(lock_of(home))
+    if lock is not None:
+        shutil.rmtree(home, ignore_errors=True)
+        lock.release()
+        lock_of(home).unlink(missing_ok=True)
+
+
+def _homes() -> Path:
+    return cache_directory() / "cluster" / "attempts"

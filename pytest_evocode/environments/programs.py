@@ -1,23 +1,66 @@
-"""What the workspace of a native suite takes of an environment: programs with their streams apart, ports and files.
+"""Commands and programs: what is run in an environment, what it prints, how it ended, and what it left at a path.
 
-:class:`ProgramEnvironment` is implemented by both engines. All that comes out of such an environment is data that an
-agent's program may have made; nothing here parses it, and all of it is bounded.
+All of it is data that an agent's program may have made; nothing here parses it, and all of it is bounded.
 """
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO, Literal, Protocol
 
-from pytest_evocode.environments.protocol import Command, Environment, User
+from pytest_evocode.errors import EnvironmentFault
+
+User = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """How a command ended."""
+
+    exit_code: int | None
+    """The shell's, 128 + n for signal n; None when the command was killed at its deadline."""
+    output: str
+    """Stdout and stderr as they came, decoded as UTF-8 with replacement characters.
+
+    Of more than 16 MiB the first and the last 8 MiB are kept, and a line between them says how much was left out.
+    """
+    timed_out: bool
+    seconds: float
+    """Wall-clock time."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the command ended by itself with exit code 0."""
+        return self.exit_code == 0
+
+    def tail(self, lines: int = 20) -> str:
+        """Return the last lines of the output, for messages, each cut after its first 2000 characters."""
+        return "\n".join(line[:2000] for line in self.output.rstrip().splitlines()[-lines:])
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command with the arguments of :meth:`Environment.exec`."""
+
+    argv: tuple[str, ...]
+    user: User | None = None
+    """A name or uid; None for the image's user."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables in addition to those of the image and the task."""
+    cwd: str | None = None
+    """None for the environment's working directory."""
+    input: bytes = b""
+    """Its stdin, where it is run by :meth:`Environment.exec`."""
+
 
 Stream = Literal[1, 2]
 """Stdout or stderr."""
 
+
 TakeOutput = Callable[[Stream, bytes], None]
 """Takes what a program prints, piece by piece, in a thread of the environment's; while it blocks, the program does."""
+
 
 FileKind = Literal["file", "directory", "link", "other"]
 
@@ -75,72 +118,60 @@ class Program(Protocol):
         """
 
 
-@runtime_checkable
-class ProgramEnvironment(Environment, Protocol):
-    """An environment in which programs run beside one another, each with its three streams."""
+#: Bytes that are kept of the beginning of a command's output, and as many of its end.
+OUTPUT_LIMIT = 8 * 2**20
 
-    def run_program(
-        self,
-        command: Command,
-        *,
-        input: bytes = b"",
-        timeout: float | None = None,
-        limit: int = 2**20,
-        alongside: Sequence[Program] = (),
-    ) -> ProgramResult:
-        """Run a program to its end, or to its timeout, and kill whatever it has started.
 
-        When this returns, no process is alive but PID 1, the programs ``alongside``, other programs that run by this
-        method at the same time, programs that were opened meanwhile, and descendants of these. A program that cannot be
-        started is a result with exit code 127 or 126 whose stderr says why, as for :meth:`Environment.exec`.
+class CappedOutput:
+    """A command's output while it runs, of which the head and the tail are kept."""
 
-        Args:
-            command: What to run.
-            input: Its stdin.
-            timeout: Seconds until it is killed; None for no limit.
-            limit: Bytes kept of each stream: half of its beginning and half of its end.
-            alongside: Programs of :meth:`open_program` that live on.
-        """
+    def __init__(self, limit: int = OUTPUT_LIMIT, whole: BinaryIO | None = None) -> None:
+        """Keep up to ``limit`` bytes of each, and write everything to the file ``whole``."""
+        self._whole = whole
+        self._unwritten: OSError | None = None
+        self._limit = limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
 
-    def open_program(self, command: Command, take: TakeOutput) -> Program:
-        """Start a program and return it running; ``take`` gets what it prints.
+    def add(self, chunk: bytes) -> None:
+        """Append the next bytes."""
+        if self._whole is not None and self._unwritten is None:
+            try:
+                self._whole.write(chunk)
+            except OSError as error:  # Reading has to go on, or the command would wait for ever.
+                self._unwritten = error
+        space = self._limit - len(self._head)
+        if space > 0:
+            self._head += chunk[:space]
+            chunk = chunk[space:]
+        self._tail += chunk
+        # Trimmed at twice the limit, so that a long stream costs one copy per `limit` bytes and not one per chunk.
+        if len(self._tail) > 2 * self._limit:
+            self._trim()
 
-        One that cannot be started ends with exit code 127 or 126, and stderr says why.
-        """
+    def _trim(self) -> None:
+        excess = max(0, len(self._tail) - self._limit)
+        del self._tail[:excess]
+        self._dropped += excess
 
-    def end_programs(self, alongside: Sequence[Program] = ()) -> None:
-        """Kill every process but PID 1, the programs ``alongside`` and their descendants."""
+    def check_whole(self) -> None:
+        """Raise :class:`~pytest_evocode.errors.EnvironmentFault` if the file ``whole`` could not be written."""
+        if self._unwritten is not None:
+            raise EnvironmentFault(f"a command's output could not be written: {self._unwritten}")
 
-    def connect(self, port: int, timeout: float) -> socket.socket:
-        """Return a stream socket whose other end is connected to a TCP port of the environment's loopback.
+    @property
+    def left_out(self) -> int:
+        """How many bytes in the middle are not kept."""
+        self._trim()
+        return self._dropped
 
-        Raises:
-            ConnectionRefusedError: Nobody listens there.
-            TimeoutError: The connection was not made within ``timeout`` seconds.
-        """
+    def text(self) -> str:
+        """Return :meth:`bytes`, decoded as UTF-8 with replacement characters."""
+        return self.bytes().decode("utf-8", "replace")
 
-    def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
-        """Write files below a directory; missing directories are made, and belong to the user like the files.
-
-        No link is followed below ``directory``: what stands where a file or directory is to be is replaced, unless it
-        is a directory where one is to be. ``directory`` itself is made unless it is there; links in its own path count.
-
-        Args:
-            directory: Absolute path.
-            files: Contents by relative path, without ``..``; an empty mapping makes the directory alone.
-            user: The owner, None for the image's user. Files get mode 0644 and directories 0755.
-
-        Raises:
-            OSError: One cannot be written: no space, no such user, a name too long.
-        """
-
-    def file_status(self, path: str) -> FileStatus | None:
-        """Return what stands at an absolute path, None where there is nothing; a link there is not followed."""
-
-    def list_directory(self, path: str, limit: int = 100_000) -> list[str]:
-        """Return the names in a directory, sorted; at most ``limit``.
-
-        Raises:
-            NotADirectoryError: There is no directory at the path; a link to one is none.
-            OverflowError: There are more names than ``limit``.
-        """
+    def bytes(self) -> bytes:
+        """Return all of it, or head and tail around a line that gives the number of bytes left out."""
+        self._trim()
+        gap = f"\n[... {self._dropped} bytes left out ...]\n".encode() if self._dropped else b""
+        return b"".join((self._head, gap, self._tail))

@@ -1,146 +1,39 @@
-"""What an environment and an engine can do, as protocols; every implementation passes one test suite.
+"""What an environment can do: one contract, which the test suite of environments holds every implementation to.
 
-:class:`Environment` and :class:`Engine` are what an attempt needs. What only some features need is in protocols that an
-implementation may leave out: :class:`InteractiveEnvironment`, :class:`GuardedEnvironment` and
-:class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`.
-:class:`~pytest_evocode.environments.command_environment.CommandEnvironment` is a base class with the part of ``exec``
-that is the same everywhere.
+All that comes out of an environment is data that an agent's program may have made; nothing here parses it, and all of
+it is bounded. :class:`~pytest_evocode.environments.command_environment.CommandEnvironment` is a base class with the
+part of ``exec`` that is the same everywhere.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+import contextlib
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Literal, Protocol
 
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.egress import EgressGate
-from pytest_evocode.errors import UnreadableFile
-from pytest_evocode.tasks import Network, Task
-
-User = str | int
+from pytest_evocode.environments.entry_points import EnteredProgram, EntryPoint
+from pytest_evocode.environments.programs import (
+    Command,
+    ExecResult,
+    FileStatus,
+    Program,
+    ProgramResult,
+    TakeOutput,
+    User,
+)
+from pytest_evocode.environments.tree_archives import DirectoryAbove
+from pytest_evocode.errors import EnvironmentFault, UnreadableFile
+from pytest_evocode.results.records import DeniedConnection
+from pytest_evocode.tasks import Healthcheck, Network
+from pytest_evocode.tasks.compose_file import MAIN
 
 #: What :meth:`Environment.read_files` finds at a path: contents, a refusal, or nothing.
 FileContents = bytes | UnreadableFile | None
-
-
-@dataclass(frozen=True, slots=True)
-class ExecResult:
-    """How a command ended."""
-
-    exit_code: int | None
-    """The shell's, 128 + n for signal n; None when the command was killed at its deadline."""
-    output: str
-    """Stdout and stderr as they came, decoded as UTF-8 with replacement characters.
-
-    Of more than 16 MiB the first and the last 8 MiB are kept, and a line between them says how much was left out.
-    """
-    timed_out: bool
-    seconds: float
-    """Wall-clock time."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether the command ended by itself with exit code 0."""
-        return self.exit_code == 0
-
-    def tail(self, lines: int = 20) -> str:
-        """Return the last lines of the output, for messages, each cut after its first 2000 characters."""
-        return "\n".join(line[:2000] for line in self.output.rstrip().splitlines()[-lines:])
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """Software that an agent needs on top of a task's image; installed once per content of image and script."""
-
-    name: str
-    """What is installed, for messages."""
-    script: str
-    """Run by ``bash -c`` as root, with a network and, in the usual variables, the machine's proxies and certificates.
-
-    ``$EVOCODE_ENGINE`` is the engine's name, ``docker`` or ``sandbox``. In a sandbox the system is the host's.
-    """
-    ca: Path | None = None
-    """File of certificates to trust while the script runs, beside those that this machine's variables name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command with the arguments of :meth:`Environment.exec`."""
-
-    argv: tuple[str, ...]
-    user: User | None = None
-    """A name or uid; None for the image's user."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Variables in addition to those of the image and the task."""
-    cwd: str | None = None
-    """None for the environment's working directory."""
-    input: bytes = b""
-    """Its stdin, where it is run by :meth:`Environment.exec`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceLimits:
-    """Limits of one environment where its task sets none, the same for Docker and the sandbox."""
-
-    processes: int = 4096
-    """Processes and threads at once: far more than builds need, far fewer than a host has."""
-    memory_share: float = 0.75
-    """Of the machine's memory for an environment whose task has no ``memory_mb``; the rest is the session's."""
-    free_disk: int = 2**30
-    """Bytes to be left free on the file system that holds the sandboxes' files."""
-
-    def memory(self, memory_mb: int | None, machine: int) -> int:
-        """Return how many bytes of memory an environment may use on a machine with ``machine`` bytes.
-
-        >>> ResourceLimits().memory(None, 8 * 2**30) == 6 * 2**30
-        True
-        >>> ResourceLimits().memory(512, 8 * 2**30) == 512 * 2**20
-        True
-        """
-        return int(machine * self.memory_share) if memory_mb is None else memory_mb * 2**20
-
-
-def require_readable(found: FileContents) -> bytes | None:
-    """Return the contents of a file that was read, None where there is no such file.
-
-    Raises:
-        UnreadableFile: The file was refused.
-    """
-    if isinstance(found, UnreadableFile):
-        raise found
-    return found
-
-
-def read_environment_file(environment: Environment, path: str, limit: int) -> bytes | None:
-    """Return the contents of a file of at most ``limit`` bytes, None where there is no such file.
-
-    Raises:
-        UnreadableFile: There is something else, such as a symlink or a larger file.
-    """
-    return require_readable(environment.read_files({path: limit})[path])
-
-
-@dataclass(frozen=True, slots=True)
-class BuildWish:
-    """How a build is asked for."""
-
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    """Set when the build is not wanted any more: it is ended, and whoever waits for it gets Cancelled."""
-    ahead: bool = False
-    """Whether nobody waits for the image yet: then the build waits while too many others run on this machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedLayer:
-    """A layer of a snapshot over the task's image."""
-
-    name: str
-    """Says what is in it, to this engine: layers of the same name are the same."""
-    archive: Path | None
-    """A tar of it, with deleted files as the engine notes them; None where it was not asked for."""
 
 
 class Snapshot(Protocol):
@@ -164,11 +57,48 @@ class Snapshot(Protocol):
         """Free the disk space of the snapshot; forks made from it must have stopped."""
 
 
-class Environment(Protocol):
+def _lacking(what: str) -> EnvironmentFault:
+    return EnvironmentFault(f"this kind of environment has no {what}")
+
+
+class Files(Protocol):
+    """The files of an environment, or of one of its services."""
+
+    def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
+        """Copy a file or directory tree to the host, to be ``target`` there.
+
+        Only regular files and directories are copied. A missing ``source`` and an empty directory copy nothing.
+
+        Args:
+            source: Absolute path in the environment.
+            target: The path of the copy on the host.
+            exclude: ``fnmatch`` patterns for names and for paths relative to ``source``.
+
+        Returns:
+            What was left out for another reason than ``exclude``, each with the reason.
+        """
+
+    def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
+        """Write directories to a tar, each entry named by its absolute path without the first slash.
+
+        It has directories, regular files, and symbolic and hard links, with the numbers of owners, modes and times.
+        What is no directory, or not there, is passed over; with ``files`` a path may be a regular file, too.
+        """
+        raise _lacking("archives of trees")
+
+    def file_status(self, path: str) -> FileStatus | None:
+        """Return what stands at an absolute path, None where there is nothing; a link there is not followed."""
+        raise _lacking("look at single files")
+
+
+class Environment(Files, Protocol):
     """One container or sandbox.
 
     All methods may be called from any thread. Each raises :class:`~pytest_evocode.errors.EnvironmentFault` when the
     engine fails or the environment is gone; what commands inside do is never an exception.
+
+    An implementation inherits from it and has to have what an attempt needs, up to :meth:`stop`. What follows is what
+    only some features need: what it lacks of that is an EnvironmentFault where somebody asks for it.
     """
 
     workdir: str
@@ -214,20 +144,6 @@ class Environment(Protocol):
                 its contents there below ``target``.
             target: Absolute path of a directory.
             writable: Let every user write the files and the directories they are in.
-        """
-
-    def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
-        """Copy a file or directory tree to the host, to be ``target`` there.
-
-        Only regular files and directories are copied. A missing ``source`` and an empty directory copy nothing.
-
-        Args:
-            source: Absolute path in the environment.
-            target: The path of the copy on the host.
-            exclude: ``fnmatch`` patterns for names and for paths relative to ``source``.
-
-        Returns:
-            What was left out for another reason than ``exclude``, each with the reason.
         """
 
     def read_files(self, limits: Mapping[str, int]) -> dict[str, FileContents]:
@@ -285,10 +201,166 @@ class Environment(Protocol):
     def stop(self) -> None:
         """Kill everything and remove every trace, without a grace period; a second call does nothing."""
 
+    # The network, and what an image starts by itself.
 
-@runtime_checkable
-class InteractiveEnvironment(Environment, Protocol):
-    """An environment that a person can enter, with ``--evocode-shell``, ``--pdb`` and ``--evocode-keep``."""
+    egress: EgressGate | None = None
+    """The gate of an environment made with an :class:`~pytest_evocode.tasks.Allowlist`, through whose proxy the one way
+    to the network is; None for any other."""
+
+    entry_point: EntryPoint | None = None
+    """The ENTRYPOINT of the image; None where it has none."""
+
+    healthcheck: Healthcheck | None = None
+    """The HEALTHCHECK of the image, which no engine runs by itself; None where it has none."""
+
+    entered: EnteredProgram | None = None
+    """The ENTRYPOINT that was started here, running or not."""
+
+    def allow_network(self, network: Network | None) -> None:
+        """Let it reach from now on what a phase may; an environment without a gate has its network for good."""
+        if self.egress is not None:
+            self.egress.allow(network)
+
+    def take_denied(self, phase: Literal["agent", "verifier"]) -> tuple[DeniedConnection, ...] | None:
+        """Return what it was denied since the last call; None where it has no gate."""
+        return None if self.egress is None else self.egress.take_denied(phase)
+
+    def enter(self, *, killed: bool = False) -> EnteredProgram | None:
+        """Start the image's ENTRYPOINT unless that was done, and return it; None where the image has none.
+
+        From then on it is started again when a command's deadline has killed it. What it starts counts as a program
+        that is opened: :meth:`run_program` spares it.
+
+        Args:
+            killed: Every process has just been killed, so it is started again if it was started before.
+        """
+        return None
+
+    def entry_point_settled(self) -> None:
+        """Take all that runs now for what the ENTRYPOINT has started, also what has left its session."""
+        return None
+
+    def mendable(self) -> AbstractContextManager[None]:
+        """Bring a shell meanwhile for commands that cannot be started, and begin in ``/`` where the workdir is gone.
+
+        A command that names a directory begins there or not at all.
+        """
+        return contextlib.nullcontext()
+
+    # The services beside the container in which the agent works: those of a task's compose file.
+
+    def files_of(self, service: str | None) -> Files:
+        """Return the files of a service; those of the environment itself for ``main`` and None.
+
+        Raises :class:`~pytest_evocode.errors.EnvironmentFault` where the environment has no such service.
+        """
+        if service in (None, MAIN):
+            return self
+        raise EnvironmentFault(f"there is no service {service} here")
+
+    def exec_in(self, service: str, command: str, *, user: User | None = None, timeout: float) -> ExecResult:
+        """Run a line for ``sh`` in a service.
+
+        When its time is up, the service is started again, which ends all that runs there.
+        """
+        raise EnvironmentFault(f"there is no service {service} here")
+
+    def service_states(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return how the services are at the moment, by name, as the engine says; nothing where there are none."""
+        return {}
+
+    def service_log(self, service: str) -> bytes:
+        """Return the last that a service printed."""
+        raise EnvironmentFault(f"there is no service {service} here")
+
+    # Trees as they are, for suites that have an environment for themselves.
+
+    def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
+        """Put directories in place of whatever is at their paths, and files in place of what is at theirs.
+
+        Without ``paths`` and ``above`` nothing that runs inside takes part in it, and no entry may be below a link.
+
+        Args:
+            paths: The paths, which are empty afterwards but for what the archive has there.
+            above: Directories above them, the highest first. They are made where there is something else, such as a
+                link that leads elsewhere; one that is there keeps owner and mode.
+            archive: A tar as of :meth:`pack_trees`, read to its end; it may have entries elsewhere, but none of a
+                directory that exists. Owners that the environment cannot have are left out.
+        """
+        raise _lacking("trees that are put into it")
+
+    # Programs beside one another, each with its three streams, for suites that run apart.
+
+    def run_program(
+        self,
+        command: Command,
+        *,
+        input: bytes = b"",
+        timeout: float | None = None,
+        limit: int = 2**20,
+        alongside: Sequence[Program] = (),
+    ) -> ProgramResult:
+        """Run a program to its end, or to its timeout, and kill whatever it has started.
+
+        When this returns, no process is alive but PID 1, the programs ``alongside``, other programs that run by this
+        method at the same time, programs that were opened meanwhile, and descendants of these. A program that cannot be
+        started is a result with exit code 127 or 126 whose stderr says why, as for :meth:`Environment.exec`.
+
+        Args:
+            command: What to run.
+            input: Its stdin.
+            timeout: Seconds until it is killed; None for no limit.
+            limit: Bytes kept of each stream: half of its beginning and half of its end.
+            alongside: Programs of :meth:`open_program` that live on.
+        """
+        raise _lacking("programs with their streams apart")
+
+    def open_program(self, command: Command, take: TakeOutput) -> Program:
+        """Start a program and return it running; ``take`` gets what it prints.
+
+        One that cannot be started ends with exit code 127 or 126, and stderr says why.
+        """
+        raise _lacking("programs with their streams apart")
+
+    def end_programs(self, alongside: Sequence[Program] = ()) -> None:
+        """Kill every process but PID 1, the programs ``alongside`` and their descendants."""
+        raise _lacking("programs with their streams apart")
+
+    def connect(self, port: int, timeout: float) -> socket.socket:
+        """Return a stream socket whose other end is connected to a TCP port of the environment's loopback.
+
+        Raises:
+            ConnectionRefusedError: Nobody listens there.
+            TimeoutError: The connection was not made within ``timeout`` seconds.
+        """
+        raise _lacking("programs with their streams apart")
+
+    def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
+        """Write files below a directory; missing directories are made, and belong to the user like the files.
+
+        No link is followed below ``directory``: what stands where a file or directory is to be is replaced, unless it
+        is a directory where one is to be. ``directory`` itself is made unless it is there; links in its own path count.
+
+        Args:
+            directory: Absolute path.
+            files: Contents by relative path, without ``..``; an empty mapping makes the directory alone.
+            user: The owner, None for the image's user. Files get mode 0644 and directories 0755.
+
+        Raises:
+            OSError: One cannot be written: no space, no such user, a name too long.
+        """
+        raise _lacking("programs with their streams apart")
+
+    def list_directory(self, path: str, limit: int = 100_000) -> list[str]:
+        """Return the names in a directory, sorted; at most ``limit``.
+
+        Raises:
+            NotADirectoryError: There is no directory at the path; a link to one is none.
+            OverflowError: There are more names than ``limit``.
+        """
+        raise _lacking("programs with their streams apart")
+
+    # A person's way in, with ``--evocode-shell``, ``--pdb`` and ``--evocode-keep``.
 
     def interact(self, command: Command, terminal: int) -> int:
         """Run a command on a terminal until it ends, and return its exit code (128 + n for signal n).
@@ -301,6 +373,7 @@ class InteractiveEnvironment(Environment, Protocol):
             command: What to run.
             terminal: An open file descriptor of the person's terminal.
         """
+        raise _lacking("terminal")
 
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """Kill everything and leave the files on the machine until somebody runs ``evocode clean --kept``.
@@ -315,138 +388,24 @@ class InteractiveEnvironment(Environment, Protocol):
         Returns:
             A command line that runs ``command`` there on the terminal it is typed at. Changes made that way stay.
         """
+        raise _lacking("way to be kept")
 
 
-@runtime_checkable
-class GuardedEnvironment(Environment, Protocol):
-    """An environment that may have one way to the network, through a proxy that asks a gate each time."""
+def require_readable(found: FileContents) -> bytes | None:
+    """Return the contents of a file that was read, None where there is no such file.
 
-    @property
-    def egress(self) -> EgressGate | None:
-        """The gate of an environment made with an :class:`~pytest_evocode.tasks.Allowlist`; None for any other."""
+    Raises:
+        UnreadableFile: The file was refused.
+    """
+    if isinstance(found, UnreadableFile):
+        raise found
+    return found
 
 
-class Engine(Protocol):
-    """A maker of environments of one kind."""
+def read_environment_file(environment: Environment, path: str, limit: int) -> bytes | None:
+    """Return the contents of a file of at most ``limit`` bytes, None where there is no such file.
 
-    name: str
-    """``docker`` or ``sandbox``."""
-
-    description: str
-    """What the engine is on this machine, for the header."""
-
-    memory: int
-    """Bytes of the machine that environments run on, which they share."""
-
-    without_effect: tuple[str, ...]
-    """Keys below ``[environment]`` of ``task.toml`` that have no effect here."""
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """The versions of what the engine is made of, by name, for the record of a run."""
-
-    def create(
-        self,
-        task: Task,
-        *,
-        env: Mapping[str, str],
-        network: Network | None,
-        snapshot: Snapshot | None = None,
-        installation: Installation | None = None,
-    ) -> Environment:
-        """Return a new environment of a task, not started; its image is built first unless one of its content exists.
-
-        Args:
-            task: The task.
-            env: The task's variables, with everything resolved.
-            network: As in ``task.toml``; None for the engine's default.
-            snapshot: Its files are there in place of the image's; taken of an environment of the same task and
-                installation.
-            installation: Software to be on top of the image.
-
-        Raises:
-            BuildError: The image or the installation cannot be built; the message has the last lines of the build.
-        """
-
-    def find_snapshot(self, reference: str) -> Snapshot | None:
-        """Return a snapshot that this session or an earlier one has kept, None where it is gone."""
-
-    def image_key(self, task: Task) -> str:
-        """Return a key of the contents of the task's image, which is built first when there is none.
-
-        Raises:
-            BuildError: It cannot be built.
-        """
-
-    def build_seconds(self, task: Task) -> float | None:
-        """Return how long it took to build the task's image, which is built first when there is none.
-
-        None is for a task that names a finished image.
-
-        Raises:
-            BuildError: It cannot be built.
-        """
-
-    def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
-        """Write what a snapshot has on top of its image to files, and return the layers, the lowest first.
-
-        Args:
-            snapshot: One that has a reference and is made.
-            known: Names of layers that are not wanted, because somebody has them.
-            target: An empty directory for the files.
-
-        Raises:
-            EnvironmentFault: The engine failed, or the snapshot is gone.
-        """
-
-    def import_snapshot(
-        self,
-        task: Task,
-        installation: Installation | None,
-        reference: str,
-        layers: Sequence[ExportedLayer],
-        keep_for: Path,
-    ) -> None:
-        """Have :meth:`find_snapshot` find a snapshot that another machine exported.
-
-        Args:
-            task: The task, whose image is built first unless one of its content exists.
-            installation: What is on top of the image.
-            reference: The snapshot's, on both machines.
-            layers: What was exported, the lowest layer first, all with their archives.
-            keep_for: As for :meth:`Environment.snapshot`.
-
-        Raises:
-            BuildError: The image cannot be built.
-            EnvironmentFault: The engine failed.
-        """
-
-    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-        """Build what :meth:`create` starts from, unless it is there; return whether it was built now.
-
-        Raises:
-            BuildError: It cannot be built; the message has the last lines of the build.
-            Cancelled: It is not wanted any more.
-        """
-
-    def image_size(self, task: Task, installation: Installation | None) -> int:
-        """Return the bytes of an image, which is built first when there is none; raises BuildError.
-
-        In Docker all that it is built on counts; in a sandbox, where that is the host's system, it does not.
-        """
-
-    def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
-        """Keep a copy of a snapshot beyond the session under a name, and return how many bytes it takes."""
-
-    def find_reference_state(self, key: str) -> Snapshot | None:
-        """Return the copy of that name, for :meth:`create`; None where there is none."""
-
-    def drop_reference_state(self, key: str) -> None:
-        """Remove the copy of that name, if there is one."""
-
-    def close(self) -> None:
-        """Stop every environment that still runs, and remove what no attempt needs any more."""
-
-    @property
-    def left_behind(self) -> Sequence[str]:
-        """What could not be removed so far, of this session and of dead ones."""
+    Raises:
+        UnreadableFile: There is something else, such as a symlink or a larger file.
+    """
+    return require_readable(environment.read_files({path: limit})[path])

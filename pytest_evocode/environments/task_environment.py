@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from pytest_evocode.environments.egress.phases import allow_network
-from pytest_evocode.environments.entry_points import EnteredProgram, EntryPointEnvironment, enter
-from pytest_evocode.environments.protocol import BuildWish, Engine, Environment, Installation, Snapshot
-from pytest_evocode.environments.services import ServicesEnvironment
-from pytest_evocode.errors import Cancelled, TaskError
+from pytest_evocode.environments.engines import BuildWish, Engine, Installation
+from pytest_evocode.environments.entry_points import EnteredProgram
+from pytest_evocode.environments.protocol import Environment, Snapshot
+from pytest_evocode.errors import Cancelled, EnvironmentFault, TaskError
+from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
+from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.compose_file import MAIN
 
 VERIFIER_DIRECTORIES = ("/tests", "/logs/verifier")
@@ -68,15 +71,15 @@ class TaskEnvironment:
     def make_ready(self, environment: Environment) -> None:
         """Remove what the image must not bring, run its ENTRYPOINT, and wait until the task's or its check passes."""
         environment.remove(HIDDEN_FROM_AGENT)
-        allow_network(environment, self.task.rounds[0].setup_network)
-        self._wait_until_ready(environment, enter(environment))
+        environment.allow_network(self.task.rounds[0].setup_network)
+        self._wait_until_ready(environment, environment.enter())
 
     def enter_fork(self, fork: Environment) -> tuple[str, ...]:
         """Run the image's ENTRYPOINT anew in a fork, wait as :meth:`make_ready` does, and return what is to be said.
 
         What fails there may be the agent's doing, and no mistake of the task's.
         """
-        entered = enter(fork)
+        entered = fork.enter()
         if entered is None:
             return ()
         try:
@@ -87,20 +90,20 @@ class TaskEnvironment:
 
     def enter_again(self, environment: Environment) -> None:
         """Run the ENTRYPOINT again where every process has been killed, if it was run there before."""
-        if (entered := enter(environment, killed=True)) is not None:
+        if (entered := environment.enter(killed=True)) is not None:
             with contextlib.suppress(TaskError):  # What fails now may be the agent's doing.
                 self._wait_until_ready(environment, entered)
 
     def _wait_until_ready(self, environment: Environment, entered: EnteredProgram | None) -> None:
         check, what = self.task.config.environment.healthcheck, "the healthcheck of the environment"
-        if check is None and isinstance(environment, EntryPointEnvironment):
+        if check is None:
             check, what = environment.healthcheck, _BUILT_IN
         if check is not None:
             self._wait_until_healthy(environment, check, what, entered)
         elif entered is not None:
             entered.wait_until_settled()
             self._refuse_failed(entered)
-        if entered is not None and isinstance(environment, EntryPointEnvironment):
+        if entered is not None:
             environment.entry_point_settled()
 
     def _refuse_failed(self, entered: EnteredProgram | None) -> None:
@@ -114,7 +117,7 @@ class TaskEnvironment:
         """
         self.refuse_when_cancelled()
         if round_.workdir is not None or round_.healthcheck is not None:
-            allow_network(environment, round_.setup_network)
+            environment.allow_network(round_.setup_network)
         if round_.workdir is not None:
             # An agent that is not root, by the task or by the image, has to be able to edit what it is given.
             environment.upload([round_.workdir], environment.workdir, writable=True)
@@ -134,7 +137,7 @@ class TaskEnvironment:
         for hook in round_.collect:
             self.refuse_when_cancelled()
             logger.debug("%s, %s: collecting by %s", self.task.name, round_.name, hook.command)
-            if hook.service != MAIN and isinstance(environment, ServicesEnvironment):
+            if hook.service != MAIN:
                 done = environment.exec_in(hook.service, hook.command, user=hook.user, timeout=hook.timeout_sec)
             else:
                 done = environment.exec(hook.command, user=hook.user, timeout=hook.timeout_sec)
@@ -170,3 +173,25 @@ class TaskEnvironment:
                     (self.task.dockerfile if what is _BUILT_IN else None) or self.task.file,
                 )
             self.cancelled.wait(check.start_interval_sec if starting else check.interval_sec)
+
+
+SERVICES = "services"
+"""The directory of what is written, in that of a round, and in that of its suite's logs."""
+STATES = "services.json"
+
+
+def record_services(environment: Environment, directory: Path, scrubber: Scrubber) -> None:
+    """Write the states and logs of an environment's services into a directory, without secrets.
+
+    What the engine does not tell is left out. Raises OSError.
+    """
+    try:
+        states = environment.service_states()
+        logs = {name: environment.service_log(name) for name in states}
+    except EnvironmentFault as error:
+        logger.info("nothing is written of services: %s", error)
+        return
+    if states:
+        write_atomically(directory / STATES, json.dumps(states, indent=1) + "\n")
+    for name, printed in logs.items():
+        write_atomically(directory / f"{name}.log", scrubber.text(printed.decode("utf-8", "replace")))

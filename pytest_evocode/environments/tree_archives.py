@@ -6,9 +6,7 @@ import posixpath
 import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, BinaryIO, Protocol, runtime_checkable
-
-from pytest_evocode.environments.protocol import Environment
+from typing import IO
 
 CHUNK = 2**20  # bytes
 END = bytes(2 * tarfile.BLOCKSIZE)
@@ -30,31 +28,6 @@ class DirectoryAbove:
         info.type, info.mode = tarfile.DIRTYPE, self.mode & 0o1777
         info.uid, info.gid = self.uid, self.gid
         return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
-
-
-@runtime_checkable
-class TreeKeepingEnvironment(Environment, Protocol):
-    """An environment whose directories can be kept on the host as they are, and put into another one."""
-
-    def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
-        """Write directories to a tar, each entry named by its absolute path without the first slash.
-
-        It has directories, regular files, and symbolic and hard links, with the numbers of owners, modes and times.
-        What is no directory, or not there, is passed over; with ``files`` a path may be a regular file, too.
-        """
-
-    def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
-        """Put directories in place of whatever is at their paths, and files in place of what is at theirs.
-
-        Without ``paths`` and ``above`` nothing that runs inside takes part in it, and no entry may be below a link.
-
-        Args:
-            paths: The paths, which are empty afterwards but for what the archive has there.
-            above: Directories above them, the highest first. They are made where there is something else, such as a
-                link that leads elsewhere; one that is there keeps owner and mode.
-            archive: A tar as of :meth:`pack_trees`, read to its end; it may have entries elsewhere, but none of a
-                directory that exists. Owners that the environment cannot have are left out.
-        """
 
 
 def filter_tar(

@@ -129,7 +129,7 @@ class AttemptCollector(pytest.Collector):
 
         ``cases`` are the patterns of the only cases that are run, by round; none to run all.
         """
-        from pytest_evocode.trial.attempt_storage import AttemptStorage
+        from pytest_evocode.trial.storage import AttemptStorage
 
         settings = self._evocode.settings
         return {

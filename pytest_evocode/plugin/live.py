@@ -23,7 +23,7 @@ from pytest_evocode.plugin.pytest_private import file_of
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks.atomic_write import replacing
-from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.context import Progress
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController

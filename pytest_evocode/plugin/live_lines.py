@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pytest_evocode.report.printable import printable_line
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.context import Progress
 
 
 def status_lines(running: Mapping[str, Progress], *, now: float, columns: int, rows: int) -> list[str]:

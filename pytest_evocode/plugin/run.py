@@ -25,7 +25,7 @@ from pytest_evocode.results.selection import RunProgress, SelectedAttempt, progr
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
-    from pytest_evocode.trial.attempt_storage import AttemptStorage
+    from pytest_evocode.trial.storage import AttemptStorage
 
 logger = logging.getLogger(__name__)
 
@@ -276,7 +276,7 @@ def _with_versions(run: RunRecord, versions: Mapping[str, str]) -> dict[str, tup
 def _storage_of(settings: Settings) -> AttemptStorage | None:
     if settings.storage is None:
         return None
-    from pytest_evocode.trial.attempt_storage import AttemptStorage
+    from pytest_evocode.trial.storage import AttemptStorage
 
     return AttemptStorage(settings.storage)
 

@@ -57,7 +57,7 @@ class WarmCollector(pytest.Collector):
         """Start what is selected, unless that was done."""
         if self._runner is not None:
             return
-        from pytest_evocode.trial.options import TrialOptions
+        from pytest_evocode.trial.context import TrialOptions
         from pytest_evocode.trial.warming import INSTALL, TaskWarming
 
         settings = session.settings

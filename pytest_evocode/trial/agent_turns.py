@@ -14,9 +14,8 @@ from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.mcp.servers import servers_of_task
 from pytest_evocode.agents.protocol import declared_hosts
 from pytest_evocode.environments import Environment
-from pytest_evocode.environments.egress.phases import allow_network, take_denied
-from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
-from pytest_evocode.environments.own_shell import mendable
+from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG
+from pytest_evocode.environments.task_environment import record_services
 from pytest_evocode.errors import AgentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.waiting import Waiting, counted_in
@@ -30,9 +29,7 @@ from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
-from pytest_evocode.trial.context import TrialContext, writing_results
-from pytest_evocode.trial.progress import Progress
-from pytest_evocode.trial.service_records import record_services
+from pytest_evocode.trial.context import Progress, TrialContext, writing_results
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +79,7 @@ class AgentTurns:
         self.stopwatch.begin("setup")
         self.taking = True
         try:
-            with mendable(environment):
+            with environment.mendable():
                 self._context.task_environment.prepare_round(environment, round_)
                 turn = self.work(environment, round_)
         finally:
@@ -110,7 +107,7 @@ class AgentTurns:
         if (lost := self._journal.used) is not None:
             recorder.lose(lost)
         logger.debug("%s, %s: the turn of %s begins", context.task.name, round_.name, self._agent.name)
-        allow_network(environment, self._network(round_))
+        environment.allow_network(self._network(round_))
         self.spending.begin_turn(waiting := Waiting(self._context.options.waiting_limit))
         self.under_way = True
         try:
@@ -134,7 +131,7 @@ class AgentTurns:
         finally:
             recorder.close()
             self.taken |= {"usage": recorder.usage, "provider_waits": waiting.waits}
-            self.taken["denied"] = take_denied(environment, "agent")
+            self.taken["denied"] = environment.take_denied("agent")
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
             self._write_entry_point(environment)
@@ -223,7 +220,7 @@ class AgentTurns:
         return Journal(path, of=begun_by, clean=lambda entry: scrubbed(entry, scrubber))
 
     def _write_entry_point(self, environment: Environment) -> None:
-        if self._directory is None or (entered := entered_program(environment)) is None:
+        if self._directory is None or (entered := environment.entered) is None:
             return
         with writing_results():
             output = self._directory.scrubber.text(entered.output())

@@ -18,8 +18,7 @@ from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
 from pytest_evocode.results.states import AttemptState, Spent, TurnRecord
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.clearing import Clearing
-from pytest_evocode.trial.saving import AttemptSaver, WrittenState
+from pytest_evocode.trial.storage import AttemptSaver, WrittenState
 
 #: The version of records that first says which harness drove an agent.
 _WITH_HARNESS = 3
@@ -80,14 +79,14 @@ class Checkpoints:
         self,
         directory: AttemptDirectory | None,
         state: AttemptState,
-        clearing: Clearing,
+        clear: Callable[[Callable[[], object]], object],
         *,
         keep_all: bool = False,
         saver: AttemptSaver | None = None,
     ) -> None:
-        """Begin without snapshots; those that a round needed alone are discarded by ``clearing``."""
+        """Begin without snapshots; ``clear`` has discarded those that a round needed alone."""
         self._saver = saver
-        self._clearing = clearing
+        self._clear = clear
         self._directory = directory
         self._keep_all = keep_all
         self._state = state
@@ -346,7 +345,7 @@ class Checkpoints:
         unheld = [index for index in unneeded if index not in self._held]
         dropped = [snapshot for index in unheld if (snapshot := self._dropped(index)) is not None]
         if dropped:
-            self._clearing.begin(lambda: _discard(dropped))
+            self._clear(lambda: _discard(dropped))
 
     def _discard(self, indexes: Sequence[int]) -> None:
         _discard([snapshot for index in indexes if (snapshot := self._dropped(index)) is not None])

@@ -35,18 +35,12 @@ from pytest_evocode.results.states import AttemptState, SnapshotFile, TurnRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
-from pytest_evocode.trial.chain import Chain
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
-from pytest_evocode.trial.context import StopEvent, TrialContext, writing_results
-from pytest_evocode.trial.options import TrialOptions
-from pytest_evocode.trial.progress import Progress
-from pytest_evocode.trial.reference_states import ReferenceChanges
-from pytest_evocode.trial.round_records import RoundRecords
-from pytest_evocode.trial.saving import AttemptSaver
-from pytest_evocode.trial.starting_state import StartingState
+from pytest_evocode.trial.context import Progress, StopEvent, TrialContext, TrialOptions, writing_results
+from pytest_evocode.trial.references import ReferenceChanges, StartingState
 from pytest_evocode.trial.suites.left_forks import HeldFork
 from pytest_evocode.trial.suites.runner import SuiteRunner
-from pytest_evocode.trial.verdict_pipeline import VerdictPipeline
+from pytest_evocode.trial.verdicts import Chain, RoundRecords, VerdictPipeline
 
 __all__ = ["RoundSelection", "Trial", "TrialOptions"]
 
@@ -104,9 +98,9 @@ class Trial:
         self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=self._start_state.is_of_task_alone)
         # Suites that run in place need the processes there, which no snapshot has.
         self._keeps_states = options.keep_snapshots and directory is not None and not self._suites.in_place
-        self._saver = saver = AttemptSaver.of(context)
+        self._saver = saver = context.saver()
         keep_all = self._keeps_states
-        self._checkpoints = Checkpoints(directory, state, self._suites.clearing, keep_all=keep_all, saver=saver)
+        self._checkpoints = Checkpoints(directory, state, self._suites.clearing.begin, keep_all=keep_all, saver=saver)
         if options.hold_last:
             self._checkpoints.hold(len(self._rounds), "last")
         self._records = RoundRecords(context, name or agent.name, attempt, rounds, self._checkpoints)
@@ -138,7 +132,7 @@ class Trial:
             self._suites,
             self._checkpoints,
             self._records,
-            self._start_state.kept,
+            kept.keep if (kept := self._start_state.kept) is not None else None,
             self._chain,
             is_oracle=is_oracle,
         )
@@ -275,7 +269,6 @@ class Trial:
         """Take the turns from where an earlier session ended to the last, or to where the chain ends."""
         self._ended = before.last_turn
         self._chain.resume(before)
-        self._chain.watch(environment)
         in_order = before.turns if self._suites.state.paths else before.turns[::-1]  # The longest suites first.
         for turn in in_order:
             self._verdicts.begin(environment, self._rounds[turn.index - 1], turn)

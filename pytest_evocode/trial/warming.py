@@ -24,8 +24,8 @@ from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.tasks.task import RoundSelection
-from pytest_evocode.trial.options import TrialOptions
-from pytest_evocode.trial.reference_states import ReferenceStates
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.references import ReferenceStates
 from pytest_evocode.trial.suites.suite_environments import prepare_image
 from pytest_evocode.trial.trial import Trial
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from pytest_evocode.verifier.native import debug_cases
 from pytest_evocode.verifier.native_session import NativeSession
-from pytest_evocode.verifier.round_outcome import compare_cases, ended_by, judge, may_fall_short, needs_verdict
-from pytest_evocode.verifier.suite import native_session, run_suite
-from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings, of_repeated, round_variables, worst
+from pytest_evocode.verifier.suite import debug_cases, native_session, run_suite
+from pytest_evocode.verifier.suite_run import (
+    SuiteRun,
+    SuiteSettings,
+    as_recorded,
+    compare_cases,
+    ended_by,
+    judge,
+    may_fall_short,
+    needs_verdict,
+    of_repeated,
+    round_variables,
+    worst,
+)
 from pytest_evocode.verifier.toolbox import SuiteHome, Toolbox, find_suite_home, find_toolbox
 
 __all__ = [
@@ -15,6 +25,7 @@ __all__ = [
     "SuiteRun",
     "SuiteSettings",
     "Toolbox",
+    "as_recorded",
     "compare_cases",
     "debug_cases",
     "ended_by",

@@ -19,7 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeGuard
 
-from pytest_evocode.environments import Command, Program, ProgramEnvironment, User, require_readable
+from pytest_evocode.environments import (
+    Command,
+    Environment,
+    Program,
+    User,
+    require_readable,
+)
 from pytest_evocode.environments.programs import Stream
 from pytest_evocode.errors import EnvironmentFault, RefusedRequest, UnreadableFile
 from pytest_evocode.verifier.in_container.protocol import (
@@ -196,7 +202,7 @@ class _Open:
 class Door:
     """Serves one session of a suite."""
 
-    fork: ProgramEnvironment
+    fork: Environment
     user: User | None
     """Whom programs run as where a request names nobody."""
     env: Mapping[str, str]

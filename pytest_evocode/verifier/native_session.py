@@ -20,9 +20,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
-from pytest_evocode.environments import Command, Environment, ExecResult, Program, ProgramEnvironment, require_readable
-from pytest_evocode.environments.command_environment import CappedOutput
-from pytest_evocode.environments.programs import Stream
+from pytest_evocode.environments import (
+    Command,
+    Environment,
+    ExecResult,
+    Program,
+    require_readable,
+)
+from pytest_evocode.environments.programs import CappedOutput, Stream
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.tasks import Round, Task
@@ -127,8 +132,8 @@ class SeparateSession(NativeSession):
 
     def __init__(
         self,
-        verifier: ProgramEnvironment,
-        fork: ProgramEnvironment,
+        verifier: Environment,
+        fork: Environment,
         task: Task,
         round_: Round,
         settings: SuiteSettings,

@@ -14,7 +14,7 @@ from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.tasks import load_task
-from pytest_evocode.trial.reference_states import ReferenceStates
+from pytest_evocode.trial.references import ReferenceStates
 from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
 from tests.click_runner import separating_runner
 
@@ -194,7 +194,7 @@ def test_a_state_that_cannot_be_kept_or_dropped_is_nobodys_error(
 
     task = load_task(write_task("a", 2))
     options = TrialOptions(references=True)
-    monkeypatch.setattr("pytest_evocode.trial.reference_states.LIMIT", 0)
+    monkeypatch.setattr("pytest_evocode.trial.references.LIMIT", 0)
     try:
         for name in ("drop_reference_state", "keep_reference_state"):
             monkeypatch.setattr(SandboxEngine, name, fail)

@@ -12,7 +12,7 @@ from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trial import Trial, TrialOptions
-from pytest_evocode.trial.reference_states import ReferenceStates
+from pytest_evocode.trial.references import ReferenceStates
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks

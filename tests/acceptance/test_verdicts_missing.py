@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.command_environment import OUTPUT_LIMIT
+from pytest_evocode.environments.programs import OUTPUT_LIMIT
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks

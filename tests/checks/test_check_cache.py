@@ -16,7 +16,7 @@ from pytest_evocode.checks.catalogue import Check, CheckWarning, checks_of
 from pytest_evocode.checks.check_cache import CheckCache
 from pytest_evocode.environments import Engine
 from pytest_evocode.tasks import load_task
-from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.context import TrialOptions
 
 ORACLE, FIRST, SECOND = Check("oracle"), Check("needs-work", "round-1"), Check("needs-work", "round-2")
 ACTIVE, MINE, CLEAN = Check("active", "one"), Check("cheat", "mine"), Check("starter-clean")

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from pytest_evocode.cli.clean import clean_command
-from pytest_evocode.environments.attempt_homes import attempt_home, lock_of
 from pytest_evocode.environments.cache import try_lock
+from pytest_evocode.environments.kept_tasks import attempt_home, lock_of
 
 
 def test_unfinished_attempts_of_a_cluster_are_removed_only_when_asked_for_and_not_running(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from pytest_evocode.environments import Engine, Environment, InteractiveEnvironment
+from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task, load_task
 
@@ -48,7 +48,7 @@ class MakeEnvironment(Protocol):
 
     def __call__(
         self, task: Task | None = None, *, env: Mapping[str, str] = {}, network: Network | None = None
-    ) -> InteractiveEnvironment: ...
+    ) -> Environment: ...
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -120,11 +120,8 @@ def make_environment(engine: Engine, plain_task: Task) -> Iterator[MakeEnvironme
     """For tests that want an environment of their own kind."""
     made: list[Environment] = []
 
-    def make(
-        task: Task | None = None, *, env: Mapping[str, str] = {}, network: Network | None = None
-    ) -> InteractiveEnvironment:
+    def make(task: Task | None = None, *, env: Mapping[str, str] = {}, network: Network | None = None) -> Environment:
         environment = engine.create(task or plain_task, env=env, network=network)
-        assert isinstance(environment, InteractiveEnvironment)
         made.append(environment)
         environment.start()
         return environment

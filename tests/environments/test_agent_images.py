@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments import Installation
+from pytest_evocode.environments.docker.calls import remove
 from pytest_evocode.environments.docker.engine import DockerEngine, connect
 from pytest_evocode.environments.docker.images import AgentImage, agent_images
-from pytest_evocode.environments.docker.removal import remove
 from pytest_evocode.tasks import Task
 
 pytestmark = [pytest.mark.turns(2), pytest.mark.docker]

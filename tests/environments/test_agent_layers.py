@@ -13,11 +13,17 @@ from click.testing import CliRunner
 from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments import Installation
 from pytest_evocode.environments.docker import engine as docker
-from pytest_evocode.environments.protocol import Command
-from pytest_evocode.environments.sandbox.agent_layers import IMAGES, agent_layers, note_installation, remove_agent_layer
+from pytest_evocode.environments.programs import Command
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
-from pytest_evocode.environments.sandbox.leftovers import claim, state_parents
+from pytest_evocode.environments.sandbox.leftovers import (
+    IMAGES,
+    agent_layers,
+    claim,
+    note_installation,
+    remove_agent_layer,
+    state_parents,
+)
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
 

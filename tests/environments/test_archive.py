@@ -11,7 +11,7 @@ import pytest
 
 from pytest_evocode.environments import archive
 from pytest_evocode.environments.archive import DEPTH_LIMIT, unpack
-from pytest_evocode.environments.command_environment import CappedOutput
+from pytest_evocode.environments.programs import CappedOutput
 
 
 def entry(name: str, *, type: bytes = tarfile.REGTYPE, link: str = "", size: int = 1) -> tarfile.TarInfo:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.environments import Command, Engine, Environment, ProgramEnvironment
-from pytest_evocode.environments.entry_points import EntryPointEnvironment, enter, entered_program
+from pytest_evocode.environments import Command, Engine, Environment
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import BuildError, TaskError
 from pytest_evocode.tasks import Task
@@ -41,10 +40,9 @@ def task(make_task: MakeTask) -> Task:
     return make_task(DOCKERFILE, files={"entry.sh": SERVICE}, toml='[environment]\nworkdir = "/app"\n')
 
 
-def entered(environment: Environment) -> EntryPointEnvironment:
+def entered(environment: Environment) -> Environment:
     """Run the ENTRYPOINT, and wait until it has started its services."""
-    assert isinstance(environment, EntryPointEnvironment)
-    program = enter(environment)
+    program = environment.enter()
     assert program is not None
     program.wait_until_settled()
     environment.entry_point_settled()
@@ -62,7 +60,7 @@ def test_it_runs_beside_commands_as_the_image_s_user_in_its_own_directory(
 ) -> None:
     environment = entered(make_environment(task))
     assert beats(environment)
-    program = entered_program(environment)
+    program = environment.entered
     assert program is not None
     assert program.exit_code is None
     assert sorted(program.output().splitlines()) == ["about to serve hello as root in /srv", "complaint"]
@@ -70,7 +68,6 @@ def test_it_runs_beside_commands_as_the_image_s_user_in_its_own_directory(
 
 def test_programs_that_are_run_beside_it_leave_it_alone(make_environment: MakeEnvironment, task: Task) -> None:
     environment = entered(make_environment(task))
-    assert isinstance(environment, ProgramEnvironment)
     left = "sleep 1000 & (setsid sleep 1000 &)"
     result = environment.run_program(Command(("bash", "-c", left), cwd="/"))
     assert result.exit_code == 0
@@ -86,7 +83,7 @@ def test_a_fork_starts_it_anew_from_its_own_files(make_environment: MakeEnvironm
     try:
         fork.start()
         assert beats(entered(fork))
-        program = entered_program(fork)
+        program = fork.entered
         assert program is not None
         assert "now serving hello" in program.output()
     finally:
@@ -98,7 +95,7 @@ def test_a_command_s_deadline_does_not_end_it_for_good(make_environment: MakeEnv
     environment = entered(make_environment(task))
     assert environment.exec("sleep 1000", timeout=0.3).timed_out
     assert beats(environment)
-    program = entered_program(environment)
+    program = environment.entered
     assert program is not None
     assert "[started again]" in program.output()
 
@@ -106,14 +103,14 @@ def test_a_command_s_deadline_does_not_end_it_for_good(make_environment: MakeEnv
 def test_how_it_ended_is_known_with_its_last_lines(make_environment: MakeEnvironment, make_task: MakeTask) -> None:
     dockerfile = 'FROM python:3.11-slim-bookworm\nSHELL ["/bin/bash", "-c"]\nENTRYPOINT echo "no database" && exit 3\n'
     environment = entered(make_environment(make_task(dockerfile)))
-    program = entered_program(environment)
+    program = environment.entered
     assert program is not None
     assert program.failed
     assert program.describe_end().endswith("ended with exit code 3; its last lines were:\nno database")
 
 
 def test_an_image_without_one_runs_nothing(make_environment: MakeEnvironment, tmp_path: Path) -> None:
-    assert enter(make_environment()) is None
+    assert make_environment().enter() is None
 
 
 TIMES = ("interval_sec", "timeout_sec", "start_period_sec", "start_interval_sec", "retries")
@@ -131,7 +128,6 @@ def test_the_check_of_an_image_is_known_with_its_times(
     make_environment: MakeEnvironment, make_task: MakeTask, lines: str
 ) -> None:
     environment = make_environment(make_task(f"FROM python:3.11-slim-bookworm\n{lines}\n"))
-    assert isinstance(environment, EntryPointEnvironment)
     found = environment.healthcheck
     assert (found and (found.command, *(getattr(found, name) for name in TIMES))) == CHECKS[lines]
 

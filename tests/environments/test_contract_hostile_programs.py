@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.environments import Command, Engine, Environment, ProgramEnvironment
-from pytest_evocode.environments.protocol import ResourceLimits
+from pytest_evocode.environments import Command, Engine, Environment
+from pytest_evocode.environments.engines import ResourceLimits
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
@@ -31,9 +31,8 @@ IN_PYTHON = ("python3", "-c")
 
 
 @pytest.fixture
-def hostile(environment: Environment) -> ProgramEnvironment:
+def hostile(environment: Environment) -> Environment:
     """A started environment of the plain task."""
-    assert isinstance(environment, ProgramEnvironment)
     return environment
 
 
@@ -52,30 +51,29 @@ def limited(request: pytest.FixtureRequest, cache: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def small(limited: Engine, plain_task: Task) -> Iterator[ProgramEnvironment]:
+def small(limited: Engine, plain_task: Task) -> Iterator[Environment]:
     """An environment with room for 60 processes."""
     environment = limited.create(plain_task, env={}, network=None)
-    assert isinstance(environment, ProgramEnvironment)
     environment.start()
     yield environment
     environment.stop()
 
 
-def works(environment: ProgramEnvironment) -> bool:
+def works(environment: Environment) -> bool:
     """Whether nothing runs there, and the next program does as if nothing had been."""
     result = environment.run_program(bash("echo as ever"), timeout=WAIT)
     return processes(environment) == [] and (result.exit_code, result.stdout) == (0, b"as ever\n")
 
 
 @pytest.mark.nightly  # By day test_contract_limits.py has a fork bomb.
-def test_a_fork_bomb_ends_with_the_run_that_waits_for_it(small: ProgramEnvironment) -> None:
+def test_a_fork_bomb_ends_with_the_run_that_waits_for_it(small: Environment) -> None:
     result = small.run_program(bash(f"{BOMB} sleep 300"), timeout=2, limit=2**16)
     assert result.exit_code != 0
     assert result.seconds < WAIT
     assert works(small)
 
 
-def test_a_fork_bomb_that_a_run_leaves_behind_ends_and_a_server_beside_it_does_not(small: ProgramEnvironment) -> None:
+def test_a_fork_bomb_that_a_run_leaves_behind_ends_and_a_server_beside_it_does_not(small: Environment) -> None:
     server, taken = opened(small, "cat")
     result = small.run_program(bash(f"{BOMB} exit 3"), timeout=WAIT, limit=2**16, alongside=[server])
     assert result.seconds < WAIT
@@ -86,7 +84,7 @@ def test_a_fork_bomb_that_a_run_leaves_behind_ends_and_a_server_beside_it_does_n
     assert works(small)
 
 
-def test_where_no_process_can_be_started_a_run_is_a_failure_of_its_own(small: ProgramEnvironment) -> None:
+def test_where_no_process_can_be_started_a_run_is_a_failure_of_its_own(small: Environment) -> None:
     full, taken = opened(small, *IN_PYTHON, FULL)
     taken.wait_for(b"full")
     result = small.run_program(Command(("true",)), timeout=WAIT, alongside=[full])
@@ -107,7 +105,7 @@ def test_where_no_process_can_be_started_a_run_is_a_failure_of_its_own(small: Pr
     ],
     ids=["stopped", "stops all", "closed streams", "stops whoever comes", "floods", "goes on printing"],
 )
-def test_a_run_ends_at_its_timeout_whatever_it_does(hostile: ProgramEnvironment, script: str) -> None:
+def test_a_run_ends_at_its_timeout_whatever_it_does(hostile: Environment, script: str) -> None:
     result = hostile.run_program(bash(script), timeout=2, limit=1000)
     assert result.exit_code is None
     assert result.seconds < WAIT
@@ -115,7 +113,7 @@ def test_a_run_ends_at_its_timeout_whatever_it_does(hostile: ProgramEnvironment,
     assert works(hostile)
 
 
-def test_a_program_that_kills_all_it_can_has_its_own_exit_code(hostile: ProgramEnvironment) -> None:
+def test_a_program_that_kills_all_it_can_has_its_own_exit_code(hostile: Environment) -> None:
     result = hostile.run_program(bash("kill -9 -1; exit 5"), timeout=WAIT)
     assert result.exit_code == 5
     assert works(hostile)
@@ -134,7 +132,7 @@ while True:
 
 
 @pytest.mark.nightly
-def test_who_traces_the_others_delays_them_and_ends(hostile: ProgramEnvironment) -> None:
+def test_who_traces_the_others_delays_them_and_ends(hostile: Environment) -> None:
     tracer, taken = opened(hostile, *IN_PYTHON, TRACE)
     taken.wait_for(b"begun")
     for _ in range(5):
@@ -165,7 +163,7 @@ while True:
 """
 
 
-def test_a_link_that_comes_and_goes_is_not_followed(hostile: ProgramEnvironment) -> None:
+def test_a_link_that_comes_and_goes_is_not_followed(hostile: Environment) -> None:
     racer, taken = opened(hostile, *IN_PYTHON, RACE)
     taken.wait_for(b"begun")
     for number in range(50):
@@ -191,7 +189,7 @@ while True:
 """
 
 
-def test_what_moves_while_it_is_removed_is_gone_or_said_to_be_left(hostile: ProgramEnvironment) -> None:
+def test_what_moves_while_it_is_removed_is_gone_or_said_to_be_left(hostile: Environment) -> None:
     mover, taken = opened(hostile, *IN_PYTHON, MOVER)
     taken.wait_for(b"begun")
     for _ in range(20):
@@ -205,7 +203,7 @@ def test_what_moves_while_it_is_removed_is_gone_or_said_to_be_left(hostile: Prog
     assert hostile.file_status("/opt/tree") is None
 
 
-def test_a_port_that_accepts_and_never_answers_keeps_nobody_waiting(hostile: ProgramEnvironment) -> None:
+def test_a_port_that_accepts_and_never_answers_keeps_nobody_waiting(hostile: Environment) -> None:
     script = "import socket, time; s = socket.create_server(('127.0.0.1', 8123), backlog=1); print('up', flush=True)"
     server, taken = opened(hostile, *IN_PYTHON, f"{script}; time.sleep(300)")
     taken.wait_for(b"up")
@@ -228,7 +226,7 @@ DAEMON = (
 )
 
 
-def test_no_daemon_survives_its_run(hostile: ProgramEnvironment) -> None:
+def test_no_daemon_survives_its_run(hostile: Environment) -> None:
     for _ in range(3):
         assert hostile.run_program(bash(DAEMON), timeout=WAIT).exit_code == 0
         assert works(hostile)
@@ -239,7 +237,7 @@ def test_no_daemon_survives_its_run(hostile: ProgramEnvironment) -> None:
     assert server.wait(0) is None
 
 
-def test_no_signal_to_pid_1_changes_how_a_run_ends(hostile: ProgramEnvironment) -> None:
+def test_no_signal_to_pid_1_changes_how_a_run_ends(hostile: Environment) -> None:
     # With a pause behind each, in which PID 1 goes on with what the signal has made it look at.
     script = "for number in $(seq 64); do kill -$number 1; sleep 0.02; done 2>/dev/null; echo on; exit 7"
     result = hostile.run_program(bash(script), timeout=WAIT)
@@ -247,7 +245,7 @@ def test_no_signal_to_pid_1_changes_how_a_run_ends(hostile: ProgramEnvironment) 
     assert works(hostile)
 
 
-def test_names_that_look_like_options_or_scripts_are_names(hostile: ProgramEnvironment) -> None:
+def test_names_that_look_like_options_or_scripts_are_names(hostile: Environment) -> None:
     names = ["-rf", "$(touch x)", "`id`", "a'b\"c", "*", "new\nline", "%s%n", "\\000", "~"]
     place = "/opt/$(odd) 'place'\n/-n"
     hostile.write_files(place, {name: name.encode() for name in names})

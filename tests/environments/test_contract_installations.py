@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from pytest_evocode.environments import Engine, Environment, Installation
-from pytest_evocode.environments.installing import certificates
+from pytest_evocode.environments.builds import certificates
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import MakeTask

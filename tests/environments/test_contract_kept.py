@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from pytest_evocode.cli import main
 from pytest_evocode.environments import Command, Engine
 from pytest_evocode.environments.cleanup import Leftover, leftovers
-from pytest_evocode.environments.sandbox.enter_kept import enter_kept_sandbox
+from pytest_evocode.environments.sandbox.engine import enter_kept_sandbox
 from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, start_engine

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.environments import Command, Engine, Environment, ProgramEnvironment
+from pytest_evocode.environments import Command, Engine, Environment
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.errors import EnvironmentFault
@@ -92,7 +92,6 @@ def test_a_sandbox_that_was_killed_and_does_not_end_has_no_result(sandbox_engine
 
 @pytest.mark.parametrize("user", ["0", "nobody"])
 def test_a_program_in_what_is_killed_has_no_result(environment: Environment, user: str) -> None:
-    assert isinstance(environment, ProgramEnvironment)
     thread = soon(killer_of(environment))
     with pytest.raises(EnvironmentFault, match=KILLED):
         environment.run_program(Command(("sleep", "600"), user=user), timeout=60)
@@ -100,7 +99,6 @@ def test_a_program_in_what_is_killed_has_no_result(environment: Environment, use
 
 
 def test_a_program_that_was_opened_in_what_is_killed_has_no_result(environment: Environment) -> None:
-    assert isinstance(environment, ProgramEnvironment)
     taken: list[Any] = []
     program = environment.open_program(Command(("sleep", "600")), lambda *args: taken.append(args))
     killer_of(environment)()
@@ -112,7 +110,6 @@ def test_a_program_that_was_opened_in_what_is_killed_has_no_result(environment: 
 
 @pytest.mark.parametrize("user", ["0", "nobody"])
 def test_a_program_that_is_killed_inside_has_a_result(environment: Environment, user: str) -> None:
-    assert isinstance(environment, ProgramEnvironment)
     assert environment.exec("kill -9 $$", user=user).exit_code == 137
     assert environment.run_program(Command(("sh", "-c", "kill -9 $$"), user=user), timeout=60).exit_code == 137
     assert environment.exec("true", user=user).ok

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.environments import Environment
-from pytest_evocode.environments.own_shell import SHELL, mendable
+from pytest_evocode.environments.command_environment import SHELL
 
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
@@ -36,7 +36,7 @@ broken = pytest.mark.parametrize(("breaking", "start"), BROKEN.values(), ids=BRO
 def test_a_turn_goes_on_without_a_shell_or_working_directory(
     environment: Environment, breaking: str, start: str
 ) -> None:
-    with mendable(environment):
+    with environment.mendable():
         environment.exec(breaking)
         ended = environment.exec('echo "now in $PWD, $WORD" > /dev/null; bash -c "pwd; exit 5"', env={"WORD": "a b"})
     assert ended.exit_code == 5, ended.output
@@ -48,7 +48,7 @@ def test_a_turn_goes_on_without_a_shell_or_working_directory(
 def test_what_an_agent_has_mended_is_ordinary_from_the_next_command_on(
     environment: Environment, breaking: str, start: str
 ) -> None:
-    with mendable(environment):
+    with environment.mendable():
         environment.exec(breaking)
         mended = environment.exec(MEND)
         assert mended.ok, mended.output
@@ -57,7 +57,7 @@ def test_what_an_agent_has_mended_is_ordinary_from_the_next_command_on(
 
 
 def test_the_shell_is_gone_after_the_turn_with_all_that_was_written_there(environment: Environment) -> None:
-    with mendable(environment):
+    with environment.mendable():
         environment.exec(BASH)
         assert environment.exec(f"touch {SHELL}/mine; chmod 500 {SHELL}").ok
     snapshot = environment.snapshot()
@@ -70,13 +70,13 @@ def test_the_shell_is_gone_after_the_turn_with_all_that_was_written_there(enviro
 def test_outside_of_turns_a_command_that_cannot_start_fails(
     environment: Environment, breaking: str, start: str
 ) -> None:
-    with mendable(environment):
+    with environment.mendable():
         environment.exec(breaking)
     assert environment.exec("echo ran").exit_code in (126, 127)
 
 
 def test_a_command_that_names_its_directory_starts_there_or_not_at_all(environment: Environment) -> None:
-    with mendable(environment):
+    with environment.mendable():
         environment.exec("rm -rf /app")
         assert environment.exec("echo ran", cwd="/app").exit_code == 126
         assert environment.exec("pwd", cwd="/tmp").output == "/tmp\n"
@@ -85,7 +85,7 @@ def test_a_command_that_names_its_directory_starts_there_or_not_at_all(environme
 def test_a_command_that_was_started_is_run_once_whatever_it_breaks_and_however_it_ends(
     environment: Environment,
 ) -> None:
-    with mendable(environment):
+    with environment.mendable():
         ended = environment.exec("echo once >> /tmp/runs; rm -rf /app; no-such-program")
         assert ended.exit_code == 127
         assert environment.exec("cat /tmp/runs", cwd="/").output == "once\n"
@@ -94,7 +94,7 @@ def test_a_command_that_was_started_is_run_once_whatever_it_breaks_and_however_i
 
 
 def test_a_shell_that_an_agent_has_removed_too_is_brought_again(environment: Environment) -> None:
-    with mendable(environment):
+    with environment.mendable():
         for _ in range(2):
             environment.exec(ALL_FILES)
             assert environment.exec("echo ran").output.endswith("\nran\n")
@@ -102,7 +102,7 @@ def test_a_shell_that_an_agent_has_removed_too_is_brought_again(environment: Env
 
 def test_files_are_brought_and_removed_where_all_are_gone(environment: Environment, tmp_path: Path) -> None:
     (tmp_path / "solve.sh").write_text("pwd; cat > /app/made <<< made\n", encoding="utf-8")
-    with mendable(environment):
+    with environment.mendable():
         environment.exec(ALL_FILES)
         environment.upload([tmp_path], "/solution")
         environment.upload([tmp_path], "/app")
@@ -114,7 +114,7 @@ def test_files_are_brought_and_removed_where_all_are_gone(environment: Environme
 def test_users_other_than_root_get_the_shell_as_well(make_task: MakeTask, make_environment: MakeEnvironment) -> None:
     task = make_task("FROM python:3.11-slim-bookworm\nWORKDIR /app\nUSER nobody\n")
     environment = make_environment(task)
-    with mendable(environment):
+    with environment.mendable():
         environment.exec("rm -rf /app; rm -f /usr/bin/bash /bin/bash", user="root")
         ended = environment.exec("cat /proc/self/status | grep Uid; pwd")
         assert ended.output.split()[-5:] == ["65534"] * 4 + ["/"]
@@ -123,7 +123,7 @@ def test_users_other_than_root_get_the_shell_as_well(make_task: MakeTask, make_e
 @pytest.mark.parametrize("breaking", [BASH, BROKEN["loader"][0], ALL_FILES], ids=["bash", "loader", "all-files"])
 @pytest.mark.nightly  # By day test_contract_processes.py has deadlines.
 def test_a_turn_without_a_shell_can_run_out_of_time(environment: Environment, breaking: str) -> None:
-    with mendable(environment):
+    with environment.mendable():
         environment.exec(breaking)
         assert environment.exec("touch /ran; sleep 300", timeout=3).timed_out
         environment.kill_processes()
@@ -135,7 +135,7 @@ def test_a_turn_without_a_shell_can_run_out_of_time(environment: Environment, br
 def test_whatever_an_agent_puts_in_the_shells_way_is_no_fault_of_the_engine(
     environment: Environment, planted: str
 ) -> None:
-    with mendable(environment):
+    with environment.mendable():
         environment.exec(f"{planted}; rm -rf /app; ln -sf true /usr/bin/rm")
         ended = environment.exec("echo ran")
         assert ended.exit_code in (126, 127) or ended.output.endswith("\nran\n")

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pytest_evocode.environments import Command, Environment, Program, ProgramEnvironment
+from pytest_evocode.environments import Command, Environment, Program
 
 pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
@@ -39,13 +39,12 @@ class Taken:
 
 
 @pytest.fixture
-def programs(environment: Environment) -> ProgramEnvironment:
+def programs(environment: Environment) -> Environment:
     """A started environment of the plain task."""
-    assert isinstance(environment, ProgramEnvironment)
     return environment
 
 
-def opened(programs: ProgramEnvironment, *argv: str, user: str | None = None) -> tuple[Program, Taken]:
+def opened(programs: Environment, *argv: str, user: str | None = None) -> tuple[Program, Taken]:
     taken = Taken()
     return programs.open_program(Command(argv, user), taken.take), taken
 
@@ -54,13 +53,13 @@ def bash(script: str) -> Command:
     return Command(("bash", "-c", script))
 
 
-def processes(programs: ProgramEnvironment) -> list[str]:
+def processes(programs: Environment) -> list[str]:
     """The names of all processes but PID 1, as a command sees them that kills nothing."""
     script = "cd /proc; for p in [0-9]*; do [ $p = 1 ] || [ $p = $$ ] || cat $p/comm 2>/dev/null; done; true"
     return sorted(programs.exec(script, cwd="/").output.split())
 
 
-def test_a_program_reads_and_writes_while_it_runs(programs: ProgramEnvironment) -> None:
+def test_a_program_reads_and_writes_while_it_runs(programs: Environment) -> None:
     program, taken = opened(programs, "bash", "-c", "while read -r word; do echo $word; echo no >&2; done; exit 3")
     program.write(b"one\n")
     taken.wait_for(b"one\n")
@@ -74,7 +73,7 @@ def test_a_program_reads_and_writes_while_it_runs(programs: ProgramEnvironment) 
     assert program.wait() == 3
 
 
-def test_a_program_gets_and_gives_megabytes_byte_for_byte(programs: ProgramEnvironment) -> None:
+def test_a_program_gets_and_gives_megabytes_byte_for_byte(programs: Environment) -> None:
     program, taken = opened(programs, "cat")
     data = bytes(range(256)) * 2**16
     program.write(data, timeout=WAIT)
@@ -83,7 +82,7 @@ def test_a_program_gets_and_gives_megabytes_byte_for_byte(programs: ProgramEnvir
     assert taken.both == (data, b"")
 
 
-def test_nobody_reads_what_is_written_to_a_program_that_has_ended(programs: ProgramEnvironment) -> None:
+def test_nobody_reads_what_is_written_to_a_program_that_has_ended(programs: Environment) -> None:
     program, _ = opened(programs, "true")
     assert program.wait(WAIT) == 0
     with pytest.raises(BrokenPipeError):
@@ -92,7 +91,7 @@ def test_nobody_reads_what_is_written_to_a_program_that_has_ended(programs: Prog
     program.close_input()
 
 
-def test_input_that_is_not_taken_in_time_is_a_timeout(programs: ProgramEnvironment) -> None:
+def test_input_that_is_not_taken_in_time_is_a_timeout(programs: Environment) -> None:
     program, _ = opened(programs, "sleep", "300")
     with pytest.raises(TimeoutError):
         program.write(bytes(2**24), timeout=0.3)
@@ -100,7 +99,7 @@ def test_input_that_is_not_taken_in_time_is_a_timeout(programs: ProgramEnvironme
     assert program.wait(WAIT) == 137
 
 
-def test_a_signal_goes_to_all_of_a_programs_group(programs: ProgramEnvironment) -> None:
+def test_a_signal_goes_to_all_of_a_programs_group(programs: Environment) -> None:
     script = "trap 'echo stopped; exit 5' TERM; sleep 300 & echo $!; wait"
     program, taken = opened(programs, "bash", "-c", script)
     taken.wait_for(b"\n")
@@ -112,13 +111,13 @@ def test_a_signal_goes_to_all_of_a_programs_group(programs: ProgramEnvironment) 
 
 
 @pytest.mark.parametrize("number", [9, 15])
-def test_a_program_that_a_signal_ended_says_so(programs: ProgramEnvironment, number: int) -> None:
+def test_a_program_that_a_signal_ended_says_so(programs: Environment, number: int) -> None:
     program, _ = opened(programs, "sleep", "300")
     program.signal(number)
     assert program.wait(WAIT) == 128 + number
 
 
-def test_output_that_descendants_hold_open_is_not_waited_for(programs: ProgramEnvironment) -> None:
+def test_output_that_descendants_hold_open_is_not_waited_for(programs: Environment) -> None:
     program, taken = opened(programs, "bash", "-c", "sleep 300 & echo done; exit 4")
     started = time.monotonic()
     assert program.wait(WAIT) == 4
@@ -137,7 +136,7 @@ def test_output_that_descendants_hold_open_is_not_waited_for(programs: ProgramEn
     ids=["no program", "no permission", "no user", "no directory"],
 )
 def test_a_program_that_cannot_be_started_says_why_on_stderr(
-    programs: ProgramEnvironment, command: Command, exit_code: int
+    programs: Environment, command: Command, exit_code: int
 ) -> None:
     taken = Taken()
     program = programs.open_program(command, taken.take)
@@ -146,7 +145,7 @@ def test_a_program_that_cannot_be_started_says_why_on_stderr(
     assert taken.both[1]
 
 
-def test_programs_run_beside_one_another(programs: ProgramEnvironment) -> None:
+def test_programs_run_beside_one_another(programs: Environment) -> None:
     one, one_taken = opened(programs, "cat")
     two, two_taken = opened(programs, "cat")
     one.write(b"first")
@@ -159,33 +158,33 @@ def test_programs_run_beside_one_another(programs: ProgramEnvironment) -> None:
     assert (one_taken.both[0], two_taken.both[0]) == (b"first", b"second")
 
 
-def test_a_program_has_the_commands_user_directory_and_variables(programs: ProgramEnvironment) -> None:
+def test_a_program_has_the_commands_user_directory_and_variables(programs: Environment) -> None:
     taken = Taken()
     command = Command(("bash", "-c", "pwd; echo $ONE"), env={"ONE": "a b\nc"}, cwd="/usr")
     assert programs.open_program(command, taken.take).wait(WAIT) == 0
     assert taken.both == (b"/usr\na b c\n", b"")
 
 
-def test_a_program_that_is_run_has_its_streams_apart(programs: ProgramEnvironment) -> None:
+def test_a_program_that_is_run_has_its_streams_apart(programs: Environment) -> None:
     result = programs.run_program(bash("cat; echo err >&2; exit 7"), input=b"a\0b\xff\n%s\\")
     assert (result.exit_code, result.stdout, result.stderr) == (7, b"a\0b\xff\n%s\\", b"err\n")
     assert result.left_out == (0, 0)
     assert 0 < result.seconds < WAIT
 
 
-def test_a_program_without_input_reads_the_end_of_it(programs: ProgramEnvironment) -> None:
+def test_a_program_without_input_reads_the_end_of_it(programs: Environment) -> None:
     assert programs.run_program(Command(("cat",)), timeout=WAIT).exit_code == 0
 
 
 @pytest.mark.parametrize("size", [10_000, 3_000_000])
-def test_input_arrives_whole_and_need_not_be_read(programs: ProgramEnvironment, size: int) -> None:
+def test_input_arrives_whole_and_need_not_be_read(programs: Environment, size: int) -> None:
     data = (bytes(range(256)) * (size // 256 + 1))[:size]
     result = programs.run_program(Command(("cat",)), input=data, limit=2**24, timeout=WAIT)
     assert result.stdout == data
     assert programs.run_program(Command(("true",)), input=data, timeout=WAIT).exit_code == 0
 
 
-def test_what_is_beyond_the_limit_is_left_out_of_the_middle(programs: ProgramEnvironment) -> None:
+def test_what_is_beyond_the_limit_is_left_out_of_the_middle(programs: Environment) -> None:
     script = "printf first; head -c 5000000 /dev/zero; printf last; printf few >&2"
     result = programs.run_program(bash(script), limit=1000, timeout=WAIT)
     assert result.stdout.startswith(b"first\0")
@@ -196,7 +195,7 @@ def test_what_is_beyond_the_limit_is_left_out_of_the_middle(programs: ProgramEnv
     assert result.stderr == b"few"
 
 
-def test_a_program_is_killed_at_its_timeout_and_its_output_kept(programs: ProgramEnvironment) -> None:
+def test_a_program_is_killed_at_its_timeout_and_its_output_kept(programs: Environment) -> None:
     result = programs.run_program(bash("echo begun; echo so >&2; sleep 300"), timeout=1)
     assert (result.exit_code, result.stdout, result.stderr) == (None, b"begun\n", b"so\n")
     assert 1 <= result.seconds < 30
@@ -204,7 +203,7 @@ def test_a_program_is_killed_at_its_timeout_and_its_output_kept(programs: Progra
 
 
 @pytest.mark.parametrize("number", [6, 9, 15])
-def test_a_run_that_a_signal_ended_says_so(programs: ProgramEnvironment, number: int) -> None:
+def test_a_run_that_a_signal_ended_says_so(programs: Environment, number: int) -> None:
     assert programs.run_program(bash(f"kill -{number} $$; sleep 300"), timeout=WAIT).exit_code == 128 + number
 
 
@@ -219,14 +218,14 @@ def test_a_run_that_a_signal_ended_says_so(programs: ProgramEnvironment, number:
     ids=["no program", "no permission", "no user", "no directory"],
 )
 def test_a_run_that_cannot_be_started_says_why_on_stderr(
-    programs: ProgramEnvironment, command: Command, exit_code: int
+    programs: Environment, command: Command, exit_code: int
 ) -> None:
     result = programs.run_program(command, timeout=WAIT)
     assert (result.exit_code, result.stdout) == (exit_code, b"")
     assert result.stderr
 
 
-def test_nothing_that_a_run_has_started_is_alive_after_it(programs: ProgramEnvironment) -> None:
+def test_nothing_that_a_run_has_started_is_alive_after_it(programs: Environment) -> None:
     script = "sleep 300 & (setsid bash -c 'trap \"\" TERM HUP; sleep 301 & sleep 302' >/dev/null 2>&1 &) & echo done"
     result = programs.run_program(bash(script), timeout=WAIT)
     assert (result.exit_code, result.stdout) == (0, b"done\n")
@@ -234,13 +233,13 @@ def test_nothing_that_a_run_has_started_is_alive_after_it(programs: ProgramEnvir
     assert processes(programs) == []
 
 
-def test_output_that_children_hold_open_does_not_keep_a_run_waiting(programs: ProgramEnvironment) -> None:
+def test_output_that_children_hold_open_does_not_keep_a_run_waiting(programs: Environment) -> None:
     result = programs.run_program(bash("yes & sleep 300 & exec 1>&- 2>&-; exit 3"), timeout=WAIT)
     assert result.exit_code == 3
     assert result.seconds < 30
 
 
-def test_programs_alongside_live_on_with_their_children_and_no_others(programs: ProgramEnvironment) -> None:
+def test_programs_alongside_live_on_with_their_children_and_no_others(programs: Environment) -> None:
     kept, taken = opened(programs, "bash", "-c", "sleep 300 & echo ready; while read -r line; do echo $line; done")
     other, _ = opened(programs, "sleep", "300")
     taken.wait_for(b"ready\n")
@@ -258,7 +257,7 @@ def test_programs_alongside_live_on_with_their_children_and_no_others(programs: 
     assert processes(programs) == []
 
 
-def test_programs_that_run_at_the_same_time_do_not_end_each_other(programs: ProgramEnvironment) -> None:
+def test_programs_that_run_at_the_same_time_do_not_end_each_other(programs: Environment) -> None:
     def run(number: int) -> bytes:
         script = f"sleep 0.0{number}; (sleep 0.{number}; true); sleep 300 & echo {number}"
         return programs.run_program(bash(script), timeout=WAIT).stdout
@@ -268,7 +267,7 @@ def test_programs_that_run_at_the_same_time_do_not_end_each_other(programs: Prog
     assert processes(programs) == []
 
 
-def test_a_program_that_is_opened_while_another_one_runs_outlives_that(programs: ProgramEnvironment) -> None:
+def test_a_program_that_is_opened_while_another_one_runs_outlives_that(programs: Environment) -> None:
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(programs.run_program, bash("touch /tmp/begun; sleep 2 & wait; sleep 300 &"), timeout=WAIT)
         assert programs.exec("until [ -e /tmp/begun ]; do sleep 0.05; done", timeout=WAIT).ok
@@ -279,7 +278,7 @@ def test_a_program_that_is_opened_while_another_one_runs_outlives_that(programs:
     assert processes(programs) == ["cat"]
 
 
-def test_a_run_has_the_commands_user_directory_and_variables(programs: ProgramEnvironment) -> None:
+def test_a_run_has_the_commands_user_directory_and_variables(programs: Environment) -> None:
     environment = {"ONE": "a b\nc", "TWO": "$(echo)'\""}
     result = programs.run_program(Command(("bash", "-c", 'pwd; echo "$ONE" "$TWO"'), env=environment, cwd="/usr"))
     assert result.stdout == b"/usr\na b\nc $(echo)'\"\n"
@@ -302,7 +301,7 @@ while True:
 """
 
 
-def serving(programs: ProgramEnvironment) -> tuple[Program, int]:
+def serving(programs: Environment) -> tuple[Program, int]:
     server, taken = opened(programs, "python3", "-c", ECHO)
     taken.wait_for(b"\n")
     return server, int(taken.both[0])
@@ -315,7 +314,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("data", [b"short", bytes(range(256)) * 2**12], ids=["short", "long"])
-def test_a_port_of_the_loopback_is_reached(programs: ProgramEnvironment, data: bytes) -> None:
+def test_a_port_of_the_loopback_is_reached(programs: Environment, data: bytes) -> None:
     server, port = serving(programs)
 
     def send() -> None:
@@ -331,7 +330,7 @@ def test_a_port_of_the_loopback_is_reached(programs: ProgramEnvironment, data: b
     assert server.wait(WAIT) == 137
 
 
-def test_a_connection_outlives_runs_beside_its_server(programs: ProgramEnvironment) -> None:
+def test_a_connection_outlives_runs_beside_its_server(programs: Environment) -> None:
     server, port = serving(programs)
     with programs.connect(port, WAIT) as connection:
         connection.settimeout(WAIT)
@@ -343,7 +342,7 @@ def test_a_connection_outlives_runs_beside_its_server(programs: ProgramEnvironme
     assert processes(programs) == []
 
 
-def test_a_connection_ends_with_its_server(programs: ProgramEnvironment) -> None:
+def test_a_connection_ends_with_its_server(programs: Environment) -> None:
     server, port = serving(programs)
     with programs.connect(port, WAIT) as connection:
         connection.sendall(b"ping")
@@ -353,12 +352,12 @@ def test_a_connection_ends_with_its_server(programs: ProgramEnvironment) -> None
         assert connection.recv(1) == b""
 
 
-def test_a_port_where_nobody_listens_refuses(programs: ProgramEnvironment) -> None:
+def test_a_port_where_nobody_listens_refuses(programs: Environment) -> None:
     with pytest.raises(ConnectionRefusedError):
         programs.connect(9, WAIT)
 
 
-def test_files_are_written_with_their_directories_and_owner(programs: ProgramEnvironment) -> None:
+def test_files_are_written_with_their_directories_and_owner(programs: Environment) -> None:
     contents = {"a.txt": b"a", "deep/er/b": bytes(range(256)) * 100, "a name\nof \udcff": b"", "deep/c": b"c"}
     programs.write_files("/opt/new/place", contents)
     assert programs.read_files({"/opt/new/place/a.txt": 10})["/opt/new/place/a.txt"] == b"a"
@@ -371,7 +370,7 @@ def test_files_are_written_with_their_directories_and_owner(programs: ProgramEnv
     assert programs.exec("stat -c %U /opt/new/place/deep /opt/new/place/a.txt").output.split() == ["root", "root"]
 
 
-def test_an_empty_mapping_makes_the_directory_alone(programs: ProgramEnvironment) -> None:
+def test_an_empty_mapping_makes_the_directory_alone(programs: Environment) -> None:
     programs.write_files("/opt/empty/one", {})
     assert programs.list_directory("/opt/empty/one") == []
     programs.exec("chmod 1777 /opt/empty/one; touch /opt/empty/one/kept")
@@ -382,7 +381,7 @@ def test_an_empty_mapping_makes_the_directory_alone(programs: ProgramEnvironment
     assert status.mode == 0o1777
 
 
-def test_no_link_is_followed_below_the_directory_that_is_written_to(programs: ProgramEnvironment) -> None:
+def test_no_link_is_followed_below_the_directory_that_is_written_to(programs: Environment) -> None:
     programs.exec(
         "mkdir -p /opt/target/directory /opt/place/is-directory/x /opt/place/file-to-be/x; echo old > /opt/target/file;"
         "ln -s /opt/place /opt/way; cd /opt/place; ln -s /opt/target there; ln -s /opt/target/file link;"
@@ -408,14 +407,14 @@ def test_no_link_is_followed_below_the_directory_that_is_written_to(programs: Pr
     ids=["no user", "a file above", "a long name"],
 )
 def test_files_that_cannot_be_written_are_an_error_of_that_call(
-    programs: ProgramEnvironment, directory: str, user: str | None
+    programs: Environment, directory: str, user: str | None
 ) -> None:
     with pytest.raises(OSError, match=r"no-such-user|/etc/passwd"):
         programs.write_files(directory, {"a": b"a"}, user=user)
     assert programs.file_status("/etc/passwd/below") is None
 
 
-def test_what_stands_at_a_path_is_described(programs: ProgramEnvironment) -> None:
+def test_what_stands_at_a_path_is_described(programs: Environment) -> None:
     programs.exec(
         "mkdir /opt/seen; cd /opt/seen; printf 12345 > file; chmod 4750 file; touch -d @1234567890.5 file;"
         "mkdir -m 1777 directory; ln -s 'a b/../c' link; mkfifo fifo; ln -s directory way; touch directory/inner"
@@ -440,7 +439,7 @@ def test_what_stands_at_a_path_is_described(programs: ProgramEnvironment) -> Non
     assert programs.file_status("/") is not None
 
 
-def test_names_in_a_directory_are_listed_whatever_they_are(programs: ProgramEnvironment) -> None:
+def test_names_in_a_directory_are_listed_whatever_they_are(programs: Environment) -> None:
     programs.exec(
         r"""mkdir -p /opt/names/sub; cd /opt/names; ln -s sub link;"""
         r"""touch -- .hidden $'new\nline' $'\xff\xfe' '*' '-n' ' ' $'\e[31m'"""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.environments import Environment
-from pytest_evocode.environments.tree_archives import DirectoryAbove, TreeKeepingEnvironment
+from pytest_evocode.environments.tree_archives import DirectoryAbove
 
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment
@@ -28,8 +28,6 @@ mkfifo pipe; chmod 4755 latin*
 
 def move(source: Environment, target: Environment, paths: Sequence[str] = (PLACE,)) -> None:
     """Put directories of one environment into another."""
-    assert isinstance(source, TreeKeepingEnvironment)
-    assert isinstance(target, TreeKeepingEnvironment)
     with tempfile.TemporaryFile() as archive:
         source.pack_trees(paths, archive)
         archive.seek(0)
@@ -80,8 +78,6 @@ def test_what_is_not_there_is_removed_and_what_is_no_directory_is_passed_over(
 def test_files_are_kept_where_that_is_asked_for(environment: Environment, make_environment: MakeEnvironment) -> None:
     environment.exec("mkdir -p /srv; echo x > /srv/file; ln -s file /srv/link; mkfifo /srv/pipe; mkdir /srv/tree")
     other = make_environment()
-    assert isinstance(environment, TreeKeepingEnvironment)
-    assert isinstance(other, TreeKeepingEnvironment)
     with tempfile.TemporaryFile() as archive:
         environment.pack_trees(
             [f"/srv/{name}" for name in ("file", "link", "pipe", "tree", "none")], archive, files=True

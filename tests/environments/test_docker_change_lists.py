@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.docker import change_lists
+from pytest_evocode.environments.docker import snapshots
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import start_engine
 from tests.environments.test_contract_carrying_over import reading_no_layers
@@ -42,7 +42,7 @@ def task(make_task: MakeTask) -> Task:
 def test_what_was_changed_is_known_whole_and_after_an_attempt_was_resumed_until_its_snapshots_go(
     engine: Engine, task: Task, tmp_path: Path
 ) -> None:
-    before = set(change_lists._directory().iterdir())
+    before = set(snapshots._directory().iterdir())
     environment = engine.create(task, env={}, network="no-network")
     environment.start()
     name = "long-" * 40
@@ -65,11 +65,11 @@ def test_what_was_changed_is_known_whole_and_after_an_attempt_was_resumed_until_
     later = again.snapshot()
     try:
         assert later.changed_paths(["/logs", "/usr/lib"]) == ["/usr/local/bin/second", "/usr/local/bin/zzz"]
-        lists = set(change_lists._directory().iterdir()) - before
+        lists = set(snapshots._directory().iterdir()) - before
         assert lists
     finally:
         again.stop()
         later.discard()
         kept.discard()
     engine.close()
-    assert not lists & set(change_lists._directory().iterdir())
+    assert not lists & set(snapshots._directory().iterdir())

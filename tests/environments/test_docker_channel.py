@@ -12,7 +12,6 @@ import pytest
 from pytest_evocode.environments import read_environment_file
 from pytest_evocode.environments.docker.engine import DockerEngine
 from pytest_evocode.environments.docker.environment import DockerEnvironment
-from pytest_evocode.environments.own_shell import mendable
 from pytest_evocode.errors import EnvironmentFault
 from tests.environments.conftest import BASE, MakeTask
 
@@ -137,7 +136,7 @@ def test_a_pid_1_that_was_made_to_end_is_started_again_with_its_files(container:
 
 
 def test_a_pid_1_that_was_made_to_end_is_started_again_without_a_shell_of_its_own(container: DockerEnvironment) -> None:
-    with mendable(container):
+    with container.mendable():
         container.exec("rm -f /usr/bin/bash /bin/bash; printf 'exit 0\\0' > /proc/1/fd/0")
         assert not container.exec("sleep 60", timeout=30).ok
         assert container.exec("echo ran").output == "ran\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from docker.errors import APIError
 
-from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.calls import faults
 from pytest_evocode.errors import EnvironmentFault
 
 

@@ -16,9 +16,8 @@ from click.testing import CliRunner
 
 from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments.docker import client as client_module
+from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine, connect
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.environments.removals import Removals

@@ -7,18 +7,21 @@ import re
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from pytest_evocode.environments import (
+    Command,
     Engine,
     Environment,
     ExecResult,
-    InteractiveEnvironment,
+    Files,
     read_environment_file,
 )
-from pytest_evocode.environments.command_environment import OUTPUT_LIMIT
+from pytest_evocode.environments.command_environment import CommandEnvironment
+from pytest_evocode.environments.programs import OUTPUT_LIMIT, CappedOutput
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task
 
@@ -246,8 +249,29 @@ def test_an_argument_is_as_long_as_the_kernel_takes(shared: Environment) -> None
     assert "rgument list too long" in result.output
 
 
-def test_our_engines_have_what_only_some_features_need(engine: Engine, shared: Environment) -> None:
-    assert isinstance(shared, InteractiveEnvironment)
+def test_our_engines_have_what_only_some_features_need(shared: Environment) -> None:
+    contract = {**vars(Files), **vars(Environment)}
+    lacking = {
+        name
+        for name, each in contract.items()
+        if isinstance(each, FunctionType) and "_lacking" in each.__code__.co_names
+    }
+    assert {"interact", "keep", "pack_trees", "run_program"} <= lacking
+    assert [name for name in lacking if getattr(type(shared), name) is contract[name]] == []
+
+
+def test_an_environment_of_somebody_else_says_what_it_lacks() -> None:
+    class Minimal(CommandEnvironment):
+        def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
+            return 0
+
+    environment: Environment = cast(Any, Minimal)()
+    assert (environment.egress, environment.enter(), environment.service_states()) == (None, None, {})
+    assert environment.files_of("main") is environment
+    with environment.mendable(), pytest.raises(EnvironmentFault, match="has no terminal"):
+        environment.interact(Command(("true",)), 0)
+    with pytest.raises(EnvironmentFault, match="no service database"):
+        environment.files_of("database")
 
 
 def test_what_happens_to_an_environment_is_logged_without_the_values_of_variables(

@@ -18,8 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pytest_evocode.environments.carry_over import NewLayer
-from pytest_evocode.environments.overlay import LayeredFiles, list_changes
+from pytest_evocode.environments.overlay import LayeredFiles, NewLayer, list_changes
 
 Operation = tuple[str, str, str]
 

@@ -18,8 +18,8 @@ from pytest_evocode.environments.cache import is_locked
 from pytest_evocode.environments.removals import Removals
 from pytest_evocode.environments.sandbox import files, leftovers
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
-from pytest_evocode.environments.sandbox.kept import kept_sandboxes, lock_kept
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, receive
+from pytest_evocode.environments.sandbox.leftovers import kept_sandboxes, lock_kept
 from tests.environments.conftest import start_engine
 from tests.terminals import HANGS
 

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_evocode.plugin.live_lines import round_line, status_lines
 from pytest_evocode.results.records import Case, RoundRecord, Usage, Verdict
-from pytest_evocode.trial.progress import Doing, Progress
+from pytest_evocode.trial.context import Doing, Progress
 
 pytestmark = pytest.mark.every_python
 

@@ -28,7 +28,7 @@ from pytest_evocode.results.object_store import ObjectStore
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
-from pytest_evocode.trial.attempt_storage import AttemptStorage
+from pytest_evocode.trial.storage import AttemptStorage
 from pytest_evocode.trial.trial import Trial, TrialOptions
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from pytest_evocode.errors import Cancelled, EnvironmentFault
 from pytest_evocode.plugin.live_lines import status_lines
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.trial import clearing
-from pytest_evocode.trial.clearing import MOST_FORKS, Clearing
-from pytest_evocode.trial.suites import left_forks
+from pytest_evocode.trial.suites import clearing, left_forks
+from pytest_evocode.trial.suites.clearing import MOST_FORKS, Clearing
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.trial import Trial, TrialOptions
 

@@ -9,7 +9,7 @@ from pytest_evocode.agents import RoundContext
 from pytest_evocode.environments import Engine
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.records import Usage
-from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.context import Progress
 from pytest_evocode.trial.trial import Trial, TrialOptions
 
 if TYPE_CHECKING:

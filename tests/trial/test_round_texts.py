@@ -13,7 +13,7 @@ from pytest_evocode.results.loading import StoredAttempt, load_results
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trajectories.atif import ToolCall
 from pytest_evocode.trajectories.recorder import Action
-from pytest_evocode.trial.round_workspaces import RoundTexts, round_texts, task_directory
+from pytest_evocode.trial.recorded import RoundTexts, round_texts, task_directory
 from pytest_evocode.trial.trial import Trial, TrialOptions
 from tests.trial.conftest import Finish, MakeTask, Scripted
 

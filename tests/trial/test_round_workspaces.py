@@ -13,7 +13,8 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.tasks import Task
-from pytest_evocode.trial.round_workspaces import ReferenceWorkspaces, RoundWorkspace, recorded_workspace
+from pytest_evocode.trial.recorded import recorded_workspace
+from pytest_evocode.trial.references import ReferenceWorkspaces, RoundWorkspace
 from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
 
 if TYPE_CHECKING:

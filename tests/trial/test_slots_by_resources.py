@@ -20,9 +20,7 @@ from pytest_evocode.environments.cache import cache_directory, is_locked, try_lo
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.results.phases import Phases, Stopwatch
 from pytest_evocode.tasks.model import EnvironmentConfig
-from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.options import TrialOptions
-from pytest_evocode.trial.verifier_slots import Machine, VerifierSlots, suite_resources
+from pytest_evocode.trial.context import Machine, TrialContext, TrialOptions, VerifierSlots, suite_resources
 
 if TYPE_CHECKING:
     from tests.trial.conftest import MakeTask
@@ -97,7 +95,7 @@ def test_who_stops_waiting_for_several_has_none_of_them() -> None:
 
 WAIT_FOR_ALL = """
 import threading
-from pytest_evocode.trial.verifier_slots import VerifierSlots
+from pytest_evocode.trial.context import VerifierSlots
 with VerifierSlots(3).take(threading.Event(), slots=3):
     print("taken", flush=True)
     input()
@@ -151,7 +149,7 @@ class Looks(threading.Event):
 def test_a_process_that_is_halted_in_front_of_the_line_is_passed(
     cache: Path, slots: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_evocode.trial.verifier_slots._PATIENCE", 0.02)
+    monkeypatch.setattr("pytest_evocode.trial.context._PATIENCE", 0.02)
     (cache / "verifiers").mkdir()
     halted = try_lock(cache / "verifiers/line-3.lock")
     assert halted is not None
@@ -164,7 +162,7 @@ def test_a_process_that_is_halted_in_front_of_the_line_is_passed(
 def test_the_first_in_line_shows_that_it_lives_and_holds_nothing_while_it_waits(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_evocode.trial.verifier_slots._BEAT", 0.0)
+    monkeypatch.setattr("pytest_evocode.trial.context._BEAT", 0.0)
     looks = Looks(cache, 5)
     with VerifierSlots(3).take(at_once()), pytest.raises(Cancelled), VerifierSlots(3).take(looks, slots=3):
         pass
@@ -184,7 +182,7 @@ def test_all_slots_of_a_process_that_dies_are_free_again(other: subprocess.Popen
 TAKE_MANY = """
 import os, random, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
-from pytest_evocode.trial.verifier_slots import VerifierSlots
+from pytest_evocode.trial.context import VerifierSlots
 
 count, wanted, log = int(sys.argv[1]), sys.argv[2].split(","), os.open(sys.argv[3], os.O_WRONLY | os.O_APPEND)
 

@@ -361,7 +361,7 @@ def test_closing_while_solutions_are_played_ends_them(
 def test_closing_while_another_session_makes_the_state_does_not_wait_for_it(
     engine: Engine, make_task: MakeTask
 ) -> None:
-    from pytest_evocode.trial.reference_states import ReferenceStates
+    from pytest_evocode.trial.references import ReferenceStates
 
     task = make_task(PASS, PASS, files=solutions("true"))
     with ReferenceStates(engine, task, {}).making(threading.Event()):

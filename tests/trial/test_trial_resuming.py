@@ -16,7 +16,7 @@ from pytest_evocode.results.states import AttemptState, TurnRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.tasks.task import RoundSelection
-from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault
 from pytest_evocode.llm.budget import RunSpending
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import AttemptRecord, RoundRecord, Usage
-from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.trial import Trial
 

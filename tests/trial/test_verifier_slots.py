@@ -17,8 +17,8 @@ from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.errors import Cancelled
+from pytest_evocode.trial.context import VerifierSlots
 from pytest_evocode.trial.trial import Trial, TrialOptions
-from pytest_evocode.trial.verifier_slots import VerifierSlots
 
 if TYPE_CHECKING:
     from tests.trial.conftest import MakeTask
@@ -78,7 +78,7 @@ def test_one_of_the_threads_that_wait_looks_for_a_free_slot(monkeypatch: pytest.
         with pytest.raises(Cancelled), VerifierSlots(1).take(stop):
             pass
 
-    monkeypatch.setattr("pytest_evocode.trial.verifier_slots.try_lock", look)
+    monkeypatch.setattr("pytest_evocode.trial.context.try_lock", look)
     with ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(wait) for _ in range(4)]
         enough.wait(300)
@@ -97,7 +97,7 @@ def test_there_is_a_slot_for_every_core_unless_told_otherwise() -> None:
 def test_a_slot_of_another_process_counts_until_it_dies() -> None:
     program = (
         "import threading, time\n"
-        "from pytest_evocode.trial.verifier_slots import VerifierSlots\n"
+        "from pytest_evocode.trial.context import VerifierSlots\n"
         "with VerifierSlots(1).take(threading.Event()):\n"
         "    print('taken', flush=True)\n"
         "    time.sleep(60)\n"

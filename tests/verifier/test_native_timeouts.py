@@ -34,8 +34,8 @@ PINNED = {"round-1/test_a.py::test_x": "x", "round-1/test_a.py::test_y": ""}
 @pytest.fixture
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cases have half a second, and as much again to end by themselves."""
-    monkeypatch.setattr("pytest_evocode.verifier.native.CASE_TIMEOUT", 0.5)
-    monkeypatch.setattr("pytest_evocode.verifier.native.GRACE", 0.5)
+    monkeypatch.setattr("pytest_evocode.verifier.suite.CASE_TIMEOUT", 0.5)
+    monkeypatch.setattr("pytest_evocode.verifier.suite.GRACE", 0.5)
 
 
 def verdict(run: SuiteRun) -> Verdict:
@@ -46,7 +46,7 @@ def verdict(run: SuiteRun) -> Verdict:
 @pytest.mark.usefixtures("_short")
 @pytest.mark.nightly
 def test_cases_that_hang_end_and_the_others_run(native: RunNative, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_evocode.verifier.native.GRACE", 60.0)  # All of them end by themselves.
+    monkeypatch.setattr("pytest_evocode.verifier.suite.GRACE", 60.0)  # All of them end by themselves.
     test = """
 import subprocess
 import time

@@ -17,7 +17,7 @@ from acp.connection import Connection
 from pytest_evocode.agents.acp.container_side import ContainerSide
 from pytest_evocode.agents.program_streams import ProgramStream
 from pytest_evocode.environments import Environment
-from pytest_evocode.environments.protocol import User
+from pytest_evocode.environments.programs import User
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from acp.exceptions import RequestError
 
 from pytest_evocode.agents.program_streams import ProgramStream
 from pytest_evocode.environments import Environment
-from pytest_evocode.environments.protocol import User
+from pytest_evocode.environments.programs import User
 
 _WRITE = 'mkdir -p -- "$(dirname -- "$1")" && exec cat >"$1"'
 _FILES = 60.0  # seconds that reading or writing a file may take

@@ -31,6 +31,7 @@ from pytest_evocode.agents.mcp.servers import (
 )
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
+from pytest_evocode.environments.choice import has_network
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
@@ -169,7 +170,7 @@ class InstalledAgent(ABC):
                 "such as anthropic/MODEL"
             )
         network = task.rounds[0].agent_network
-        if network == "no-network" or (network is None and engine == "sandbox"):
+        if network == "no-network" or (network is None and not has_network(engine)):
             why = (
                 "this task gives it no network"
                 if network == "no-network"

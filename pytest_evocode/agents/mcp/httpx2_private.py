@@ -15,7 +15,7 @@ from httpcore2._backends.anyio import AnyIOStream
 
 from pytest_evocode.agents.program_streams import ProgramStream
 from pytest_evocode.environments import Environment
-from pytest_evocode.environments.protocol import User
+from pytest_evocode.environments.programs import User
 
 _CONNECTING = 30.0  # seconds
 _READING = 300.0  # seconds, as the SDK has it: a server may hold a stream open

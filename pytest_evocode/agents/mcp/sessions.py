@@ -21,7 +21,7 @@ from pytest_evocode.agents.mcp.httpx2_private import http_client
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.agents.program_streams import ProgramStream
 from pytest_evocode.environments import Environment
-from pytest_evocode.environments.protocol import User
+from pytest_evocode.environments.programs import User
 
 _STARTING = 60.0  # seconds for a server to start and to list its tools
 _LISTENING = 20.0  # seconds in which a server that takes no connection yet may come up

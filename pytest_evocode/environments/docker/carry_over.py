@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from pytest_evocode.environments.carry_over import NewLayer
-from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.files import (
     DIRECTORY,
     SPECIAL,
@@ -23,10 +22,16 @@ from pytest_evocode.environments.docker.files import (
     batches,
     streamed,
 )
-from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshots import MOUNTED, DockerSnapshot, layered_files, layers_can_be_read
-from pytest_evocode.environments.protocol import ExecResult
-from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in, parents
+from pytest_evocode.environments.overlay import NewLayer
+from pytest_evocode.environments.programs import ExecResult
+from pytest_evocode.environments.tree_archives import (
+    CHUNK,
+    END,
+    filter_tar,
+    is_in,
+    parents,
+)
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.execs import EngineCommand, FramedStream
-from pytest_evocode.environments.programs import Stream, TakeOutput
+from pytest_evocode.environments.programs import CappedOutput, Stream, TakeOutput
 from pytest_evocode.errors import ChannelClosed
 
 if TYPE_CHECKING:

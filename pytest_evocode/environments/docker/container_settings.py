@@ -1,15 +1,25 @@
-"""What the containers of one task in one session have in common, such as how many GPUs of the engine's machine."""
+"""What the containers of one task in one session have in common, such as GPUs, and when one of them is healthy.
+
+Health checks of images and compose files are run by us and never by the engine, each until it passes, and not any more.
+The engine would go on with it for ever, and a container that is paused in the middle of one stays so until the timeout
+of the check, for which a snapshot would have to wait.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.entry_points import EntryPoint
+from pytest_evocode.environments.programs import CappedOutput
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Healthcheck, Task
+from pytest_evocode.tasks.compose_file import parse_seconds
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -83,3 +93,53 @@ def gpu_requests(gpus: int) -> list[DeviceRequest] | None:
     from docker.types import DeviceRequest
 
     return [DeviceRequest(count=gpus, capabilities=[["gpu"]])] if gpus else None
+
+
+_SHORTEST = 0.2  # seconds between two tries: nobody has to wait for the interval of a service that is ready
+_SHOWN = 1000  # characters of what the last try printed
+
+
+def health_of(said: Mapping[str, Any] | None, image: Mapping[str, Any]) -> Healthcheck | None:
+    """Return the health check of an image, as the engine describes it, with what a compose file says; None for none."""
+    built = (image.get("Config") or {}).get("Healthcheck") or {}
+    said = said or {}
+    if said.get("disable"):
+        return None
+
+    def seconds(name: str, built_as: str) -> float:
+        return parse_seconds(str(said[name])) if name in said else built.get(built_as, 0) / 1e9
+
+    return Healthcheck.of_engine(
+        [str(word).replace("$$", "$") for word in said["test"]] if "test" in said else built.get("Test") or (),
+        interval=seconds("interval", "Interval"),
+        timeout=seconds("timeout", "Timeout"),
+        start_period=seconds("start_period", "StartPeriod"),
+        retries=int(said.get("retries") or built.get("Retries") or 0),
+    )
+
+
+def wait_until_healthy(client: APIClient, container: str, check: Healthcheck, ended: Callable[[], bool]) -> str:
+    """Try until a service is ready, or its container has ``ended``; return why it never will be, empty where it is."""
+    begun = time.monotonic()
+    # After so long, one that never answered has failed as often as it may.
+    patience = check.start_period_sec + check.retries * (check.interval_sec + check.timeout_sec)
+    failures, shown = 0, ""
+    while time.monotonic() - begun < patience:
+        output = CappedOutput()
+        argv = tuple(shlex.split(check.command))
+        command = EngineCommand(argv, "", {}, "", time.monotonic() + check.timeout_sec)
+        try:
+            code, timed_out = run_by_engine(client, container, command, output, lambda: None)
+        except EnvironmentFault:
+            if ended():
+                return "has ended"
+            raise
+        if code == 0 and not timed_out:
+            return ""
+        shown = output.text()[-_SHOWN:]
+        # More tries than the engine would make, but the same time.
+        failures += 1
+        if ended():
+            return "has ended"
+        time.sleep(min(check.interval_sec, _SHORTEST * 2 ** min(failures, 6)))
+    return f"is unhealthy: {shown.strip()}" if shown.strip() else "is unhealthy"

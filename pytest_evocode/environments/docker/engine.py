@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import socket
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -14,26 +17,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.builds import Builds
-from pytest_evocode.environments.docker.change_lists import drop_lists_without_image
-from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of, gpus_of, has_gpus
+from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.environments.docker.calls import Kind, discard, faults, remove
+from pytest_evocode.environments.docker.container_settings import (
+    ContainerSettings,
+    entry_point_of,
+    gpus_of,
+    has_gpus,
+    health_of,
+)
 from pytest_evocode.environments.docker.environment import DockerEnvironment
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.health import health_of
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
-from pytest_evocode.environments.docker.portable import export_image, import_image
-from pytest_evocode.environments.docker.removal import Kind, discard, remove
 from pytest_evocode.environments.docker.snapshots import (
     COMMENT,
     KEEP_FOR,
     REFERENCES,
     DockerSnapshot,
+    drop_lists_without_image,
+    export_image,
     images_of_kept,
+    import_image,
     is_kept,
     snapshot_labels,
 )
+from pytest_evocode.environments.engines import (
+    BuildWish,
+    ExportedLayer,
+    Installation,
+    ResourceLimits,
+)
 from pytest_evocode.environments.owners import Owner, is_needed
-from pytest_evocode.environments.protocol import BuildWish, ExportedLayer, Installation, ResourceLimits, Snapshot
+from pytest_evocode.environments.protocol import Snapshot
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 
@@ -42,6 +57,29 @@ if TYPE_CHECKING:
 
     from pytest_evocode.environments.docker.client import EngineClient
     from pytest_evocode.environments.egress.proxy import EgressProxy
+
+# In a session of its own, out of reach for what kills a whole process group, and a child of nobody.
+_PROGRAM = """
+import os, sys
+if os.fork():
+    os._exit(0)
+sys.stdin.read()
+sys.path[:] = sys.argv[2:]
+remove_docker_leftovers(connect(), sys.argv[1])
+"""
+
+
+@functools.cache
+def watch_over(engine: str) -> int:
+    """Have what an engine of this process leaves removed when the process has ended, and return what that closes."""
+    awaited, held = os.pipe()
+    argv = [sys.executable, "-c", _PROGRAM, engine, *map(os.path.abspath, sys.path)]
+    silent = subprocess.DEVNULL
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # The next session removes it.
+        subprocess.run(argv, stdin=awaited, stdout=silent, stderr=silent, cwd="/", start_new_session=True, timeout=60)
+    os.close(awaited)
+    return held
+
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +159,6 @@ class DockerEngine:
         )
         if task.compose is not None:
             from pytest_evocode.environments.docker.compose.making import compose_environment
-            from pytest_evocode.environments.docker.compose.watcher import watch_over
 
             watch_over(self._own[ENGINE])
             memory = self._limits.memory(None, self.memory)
@@ -200,6 +237,18 @@ class DockerEngine:
     def _labels(self, task: Task, image: Mapping[str, Any]) -> dict[str, str]:
         """Return what says whose a container or snapshot is, of a task with this image."""
         return {**self._own, "evocode.task": task.name, IMAGE_LAYERS: str(len(image["RootFS"]["Layers"]))}
+
+    @property
+    def storage(self) -> Path:
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
+        root = Path(str(self._client.info().get("DockerRootDir") or "/"))
+        # Else the daemon is elsewhere, as in a container beside this one.
+        return root if root.is_dir() else cache_directory()
+
+    @property
+    def image_tags(self) -> frozenset[str]:
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
+        return frozenset(tag for image in self._client.images() for tag in image.get("RepoTags") or ())
 
     def image_key(self, task: Task) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""

@@ -18,7 +18,8 @@ from signal import SIGKILL
 from typing import IO, Any, BinaryIO
 
 from pytest_evocode.environments.archive import Source
-from pytest_evocode.environments.command_environment import CappedOutput
+from pytest_evocode.environments.command_environment import CommandEnvironment
+from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
 from pytest_evocode.environments.docker.channel import KEEPER
 from pytest_evocode.environments.docker.container_settings import ContainerSettings, gpu_requests
@@ -29,24 +30,27 @@ from pytest_evocode.environments.docker.execs import (
     run_by_engine,
     run_on_terminal,
 )
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.files import ContainerFiles, batches
-from pytest_evocode.environments.docker.killed import naming_kills, refuse_if_killed
+from pytest_evocode.environments.docker.files import ContainerFiles, batches, naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.program_files import list_names, status_of, write_files
 from pytest_evocode.environments.docker.relay import Relay, relay_argv
-from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
     commit_container,
     docker_exec_line,
     keep_container,
 )
-from pytest_evocode.environments.egress import EgressGate
-from pytest_evocode.environments.entry_points import EntryPointEnvironment
-from pytest_evocode.environments.own_shell import MendableEnvironment
-from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
-from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
+from pytest_evocode.environments.programs import (
+    CappedOutput,
+    Command,
+    FileStatus,
+    Program,
+    ProgramResult,
+    Stream,
+    TakeOutput,
+    User,
+)
+from pytest_evocode.environments.protocol import Environment, FileContents, Snapshot
 from pytest_evocode.environments.tree_archives import CHUNK, DirectoryAbove, is_in
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -68,8 +72,8 @@ _ENDING = 10.0  # seconds for the engine to tell of a killed program's end
 _LOOKED_AT = 32
 
 
-class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
-    """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
+class DockerEnvironment(CommandEnvironment):
+    """An :class:`~pytest_evocode.environments.protocol.Environment` in a Docker container.
 
     Short commands of root run through the container's PID 1.
     """
@@ -100,6 +104,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         self.healthcheck = settings.healthcheck
         self._image = image
         self._network = own_network or ContainerNetwork(settings.networks, network)
+        self.egress = self._network.gate
         self._running: ContainerFiles | None = None
         self._changing = threading.Lock()
         """Held while a program is started, and while others are killed, which must not hit the one that starts."""
@@ -107,11 +112,6 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         self._opened: weakref.WeakSet[DockerProgram] = weakref.WeakSet()
         self._relays: set[Relay] = set()
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
-
-    @property
-    def egress(self) -> EgressGate | None:
-        """See :class:`~pytest_evocode.environments.protocol.GuardedEnvironment`."""
-        return self._network.gate
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -258,7 +258,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         limit: int = 2**20,
         alongside: Sequence[Program] = (),
     ) -> ProgramResult:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         started = time.monotonic()
         deadline = None if timeout is None else started + timeout
         outputs = {1: CappedOutput(limit // 2), 2: CappedOutput(limit // 2)}
@@ -317,7 +317,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         return exit_code, False
 
     def open_program(self, command: Command, take: TakeOutput) -> DockerProgram:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         with self._changing:
             program = self._start_program(self._filled_in(command), take)
             self._opened.add(program)
@@ -341,7 +341,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         return program
 
     def end_programs(self, alongside: Sequence[Program] = ()) -> None:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         with self._changing:
             live = (*alongside, *self._runs, *(relay.program for relay in self._relays))
             spared = [program.pid for program in live if isinstance(program, DockerProgram) and program.pid is not None]
@@ -351,19 +351,19 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
                 self.kill_processes()
 
     def entry_point_settled(self) -> None:
-        """See :class:`~pytest_evocode.environments.entry_points.EntryPointEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         output = CappedOutput()
-        if self._entered is not None and self._files.channel.ask(_PROCESSES, output):
-            self._entered.services = tuple(int(word) for word in output.text().split() if _is_id(word) and word != "1")
+        if self.entered is not None and self._files.channel.ask(_PROCESSES, output):
+            self.entered.services = tuple(int(word) for word in output.text().split() if _is_id(word) and word != "1")
 
     def _entered_processes(self) -> Sequence[int]:
         """Return the processes of the ENTRYPOINT: what had left its session by the time that it was ready, too."""
-        program = None if self._entered is None else self._entered.program
+        program = None if self.entered is None else self.entered.program
         first = program.pid if isinstance(program, DockerProgram) else None
-        return () if self._entered is None or first is None else (first, *self._entered.services)
+        return () if self.entered is None or first is None else (first, *self.entered.services)
 
     def connect(self, port: int, timeout: float) -> socket.socket:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         deadline = time.monotonic() + timeout
         command = Command(relay_argv(port), user="0", cwd="/")
         relay = Relay(lambda take: self.open_program(command, take))
@@ -377,7 +377,7 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         raise ConnectionRefusedError(f"nobody listens at port {port}")
 
     def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         write_files(self._ready(), directory, files, *self._ids(user))
 
     def _ids(self, user: User | None) -> tuple[int, int]:
@@ -396,11 +396,11 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         raise OSError(errno.EINVAL, f"the container's /etc/passwd has no user {name}, who is to own files there")
 
     def file_status(self, path: str) -> FileStatus | None:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return status_of(self._client, self._ready(), path)
 
     def list_directory(self, path: str, limit: int = 100_000) -> list[str]:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return list_names(self._ready(), path, limit, self._print)
 
     def _print(self, argv: tuple[str, ...], output: CappedOutput) -> None:
@@ -450,11 +450,11 @@ class DockerEnvironment(MendableEnvironment, EntryPointEnvironment):
         self._files.make_directories(paths)
 
     def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
-        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.pack_trees(paths, archive, files=files)
 
     def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
-        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
         links = [each.path for each in above if self._files.is_link(each.path)]
         self.remove(links)

@@ -20,9 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from pytest_evocode.environments.command_environment import CappedOutput
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.programs import Stream, TakeOutput
+from pytest_evocode.environments.docker.calls import faults
+from pytest_evocode.environments.programs import CappedOutput, Stream, TakeOutput
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.errors import EnvironmentFault
 

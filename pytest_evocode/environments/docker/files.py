@@ -1,4 +1,7 @@
-"""Reading and writing a container's files by the engine's archive calls, which need no tool in the container."""
+"""A container's files by the engine's archive calls, which need no tool in it, and whether it was killed from outside.
+
+No signal from inside can end its PID 1.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,21 @@ import posixpath
 import shlex
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evocode.environments.archive import Source, add_directories, add_files, lay_over, pack, unpack
-from pytest_evocode.environments.command_environment import CappedOutput
+from pytest_evocode.environments.docker.calls import faults
 from pytest_evocode.environments.docker.channel import Channel
-from pytest_evocode.environments.docker.execs import USER_FILES
-from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.execs import KILLED, USER_FILES
 from pytest_evocode.environments.overlay import is_below
+from pytest_evocode.environments.programs import CappedOutput
 from pytest_evocode.environments.protocol import FileContents
 from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar
-from pytest_evocode.errors import EnvironmentFault, UnreadableFile
+from pytest_evocode.errors import EnvironmentFault, KilledFromOutside, UnreadableFile
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -141,7 +146,7 @@ class ContainerFiles:
                 present.add(name)
         return present
 
-    def download(self, source: str, target: Path, *, exclude: Sequence[str]) -> tuple[str, ...]:
+    def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         from docker.errors import APIError, NotFound
 
@@ -159,7 +164,7 @@ class ContainerFiles:
                 return unpack(stream, target, exclude=exclude)
 
     def pack_trees(self, paths: Sequence[str], archive: IO[bytes], *, files: bool = False) -> None:
-        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         for path in paths:
             found = self.look_up(path)
             wanted = found is not None and (
@@ -300,3 +305,57 @@ class _ChunkReader(io.RawIOBase):
         self._rest = self._rest[len(part) :]
         buffer[: len(part)] = part
         return len(part)
+
+
+_DEADLY = {"9", "15", "KILL", "TERM", "SIGKILL", "SIGTERM"}
+_DYING = 5.0  # seconds in which even a busy engine notices the end of a container
+
+
+def refuse_if_killed(client: APIClient, files: ContainerFiles | None) -> None:
+    """Raise :class:`~pytest_evocode.errors.KilledFromOutside` where a container has been killed or removed.
+
+    Not where memory ran out, or where root inside made PID 1 end, with whatever exit code: no program under test
+    is to get a fault in place of a verdict. So the engine is asked whether it was told to kill.
+    """
+    from docker.errors import NotFound
+
+    if files is None or files.channel.control(":"):
+        return
+    deadline = time.monotonic() + _DYING
+    with faults("looking whether a container still runs"):
+        try:
+            while (state := client.inspect_container(files.container)["State"])["Running"]:
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.02)
+        except NotFound:
+            raise KilledFromOutside(f"the container {files.container:.12}") from None
+    if state["ExitCode"] == KILLED and not state["OOMKilled"] and _was_told_to_kill(client, files.container, state):
+        raise KilledFromOutside(f"the container {files.container:.12}")
+
+
+def _was_told_to_kill(client: APIClient, container: str, state: Mapping[str, Any]) -> bool:
+    """Tell whether the engine was told to kill a container since it was last started."""
+    started, ended = nanoseconds(state["StartedAt"]), nanoseconds(state["FinishedAt"])
+    wanted = {"container": container, "event": "kill"}
+    with faults("asking why a container has ended"):
+        events = client.events(since=started // 10**9, until=ended // 10**9 + 1, filters=wanted, decode=True)
+        return any(
+            event["timeNano"] > started and event["Actor"]["Attributes"].get("signal") in _DEADLY for event in events
+        )
+
+
+def nanoseconds(moment: str) -> int:
+    """Return the nanoseconds since the epoch of a moment as the engine writes it, with up to nine digits."""
+    whole, _, fraction = moment.removesuffix("Z").partition(".")
+    return int(datetime.fromisoformat(f"{whole}+00:00").timestamp()) * 10**9 + int(f"{fraction:0<9}")
+
+
+@contextlib.contextmanager
+def naming_kills(client: APIClient, files: ContainerFiles | None) -> Iterator[None]:
+    """Raise :class:`~pytest_evocode.errors.KilledFromOutside` in place of what an engine says of a killed container."""
+    try:
+        yield
+    except EnvironmentFault:
+        refuse_if_killed(client, files)
+        raise

@@ -20,18 +20,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.builds import Builds
-from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.removal import discard
-from pytest_evocode.environments.installing import (
+from pytest_evocode.environments.builds import (
     CERTIFICATES,
+    Builds,
     certificates,
     failed_installation,
     install_script,
     proxies,
 )
-from pytest_evocode.environments.protocol import BuildWish, Installation
+from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.environments.docker.calls import discard, faults
+from pytest_evocode.environments.engines import BuildWish, Installation
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import BuildError, Cancelled

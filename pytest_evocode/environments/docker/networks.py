@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.calls import faults
 from pytest_evocode.environments.egress import PROXY_VARIABLES, EgressGate
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Allowlist, Network

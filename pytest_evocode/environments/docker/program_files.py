@@ -16,12 +16,10 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pytest_evocode.environments.command_environment import CappedOutput
+from pytest_evocode.environments.docker.calls import faults
 from pytest_evocode.environments.docker.channel import REQUEST_LIMIT, as_printf_format
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.files import ContainerFiles, streamed
-from pytest_evocode.environments.docker.killed import nanoseconds
-from pytest_evocode.environments.programs import FileKind, FileStatus
+from pytest_evocode.environments.docker.files import ContainerFiles, nanoseconds, streamed
+from pytest_evocode.environments.programs import CappedOutput, FileKind, FileStatus
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -37,7 +35,7 @@ _SPECIAL_BITS = ((1 << 23, stat.S_ISUID), (1 << 22, stat.S_ISGID), (1 << 20, sta
 
 
 def status_of(client: APIClient, files: ContainerFiles, path: str) -> FileStatus | None:
-    """Return what stands at an absolute path as :meth:`ProgramEnvironment.file_status` does."""
+    """Return what stands at an absolute path as :meth:`Environment.file_status` does."""
     found = files.look_up(path.rstrip("/") or "/")
     if found is None:
         return None
@@ -84,7 +82,7 @@ put() { replace "$1"; printf -- "$2" > "./$1" || exit 9; }
 
 
 def write_files(container: ContainerFiles, directory: str, files: Mapping[str, bytes], uid: int, gid: int) -> None:
-    """Write files as :meth:`ProgramEnvironment.write_files` does, for an owner given by number."""
+    """Write files as :meth:`Environment.write_files` does, for an owner given by number."""
     directory = directory.rstrip("/") or "/"
     channel = container.channel
     small = sum(map(len, files.values())) <= REQUEST_LIMIT
@@ -170,7 +168,7 @@ _NAME = 256  # bytes of a file's name at most, with a NUL behind it
 def list_names(
     container: ContainerFiles, path: str, limit: int, run: Callable[[tuple[str, ...], CappedOutput], None]
 ) -> list[str]:
-    """List a directory as :meth:`ProgramEnvironment.list_directory` does.
+    """List a directory as :meth:`Environment.list_directory` does.
 
     ``run`` runs a command for the case that the channel is not free.
     """

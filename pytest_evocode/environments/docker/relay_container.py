@@ -18,9 +18,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker import multiplexer
+from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.execs import FramedStream
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.removal import discard
 from pytest_evocode.environments.egress import PROXY_PORT
 from pytest_evocode.environments.egress.proxy import ServedEnvironment
 from pytest_evocode.environments.programs import Stream

@@ -1,33 +1,102 @@
 """What outlives a session's containers: snapshots, and containers that ``--evocode-keep`` leaves to be looked at.
 
 Snapshots are committed images. Kept containers are known by their names, because a container's labels are fixed.
+
+What a snapshot changed is listed when it is made, by the engine, and kept on the host where the engine's layers cannot
+be read, in a file named after the snapshot's image. No label could hold it: an agent can make it as long as it likes.
+
+A snapshot travels to another engine as archives of its layers over the task's image, those of the agent alone. There
+they are put on top of the image that is built of the same files; the engine gets them as it gets any saved image,
+without the layers that it has.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
+import hashlib
+import io
+import json
 import logging
 import os
 import shlex
+import tarfile
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.environments.docker.change_lists import compare_with_image, read_list, write_list
+from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.execs import EngineCommand
-from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.removal import discard
+from pytest_evocode.environments.docker.files import streamed
+from pytest_evocode.environments.engines import ExportedLayer
 from pytest_evocode.environments.overlay import LayeredFiles, is_below, list_changes
+from pytest_evocode.environments.tree_archives import CHUNK
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks.atomic_write import replacing
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+
+def compare_with_image(client: APIClient, container: str) -> list[str]:
+    """Have the engine compare a container with its image: all paths that differ, no directory above another of them."""
+    return leaves(change["Path"] for change in client.diff(container) or ())
+
+
+def leaves(paths: Iterable[str]) -> list[str]:
+    """Return the paths that are above no other one, in order.
+
+    >>> leaves(["/a", "/a-b", "/a/b", "/c"])
+    ['/a-b', '/a/b', '/c']
+    """
+    found = set(paths)
+    above: set[str] = set()
+    for path in found:
+        while (path := path.rpartition("/")[0]) and path not in above:
+            above.add(path)
+    return sorted(found - above)
+
+
+def write_list(image: str, paths: Collection[str]) -> None:
+    """Keep the list of a snapshot, whose image has this id."""
+    with replacing(_file_of(image)) as file:
+        file.write(gzip.compress(json.dumps(sorted(paths)).encode(), mtime=0))
+
+
+def read_list(image: str) -> list[str] | None:
+    """Return the list of a snapshot, None where there is none."""
+    try:
+        found: list[str] = json.loads(gzip.decompress(_file_of(image).read_bytes()))
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def drop_lists_without_image(client: APIClient) -> None:
+    """Remove the lists of snapshots that are gone."""
+    # Looked for before the images: a list is written when its image exists.
+    if files := list(_directory().iterdir()):
+        needed = {_file_of(image["Id"]) for image in client.images()}
+        for file in files:
+            if file not in needed:
+                file.unlink(missing_ok=True)
+
+
+def _file_of(image: str) -> Path:
+    return _directory() / f"{image.removeprefix('sha256:')}.gz"
+
+
+def _directory() -> Path:
+    directory = cache_directory() / "docker-changes"
+    directory.mkdir(exist_ok=True)
+    return directory
+
 
 logger = logging.getLogger(__name__)
 
@@ -255,3 +324,118 @@ def docker_exec_line(container: str, command: EngineCommand, conceal: Callable[[
     for name, value in command.env.items():
         line += ["--env", f"{name}={conceal(value)}"]
     return shlex.join([*line, container, *command.argv])
+
+
+_CHANGES = "evocode.changes"
+"""The name of an archive that has the list of what the snapshot changed; it is no layer of the image."""
+
+
+def export_image(
+    client: APIClient, image: Mapping[str, Any], below: int, known: Collection[str], target: Path
+) -> list[ExportedLayer]:
+    """Write the layers of an image above its first ``below`` to files, and the list of what is changed in them.
+
+    Raises EnvironmentFault.
+    """
+    names: list[str] = image["RootFS"]["Layers"][below:]
+    archives = {name: target / f"{index}.tar" for index, name in enumerate(names) if name not in known}
+    if archives:
+        with faults("reading a snapshot"):
+            _write_layers(client, image["Id"], archives)
+    layers = [ExportedLayer(name, archives.get(name)) for name in names]
+    with contextlib.suppress(EnvironmentFault):  # Where nobody here knows it.
+        changes = sorted(changed_in_image(image, below, ()))
+        digest = hashlib.sha256("\0".join(changes).encode("utf-8", "surrogateescape")).hexdigest()
+        name = f"{_CHANGES}:{digest}"
+        path = None
+        if name not in known:
+            path = target / _CHANGES
+            with tarfile.open(path, "w") as archive:
+                _add(archive, _CHANGES, json.dumps(changes).encode())
+        layers.append(ExportedLayer(name, path))
+    return layers
+
+
+def _write_layers(client: APIClient, image: str, archives: Mapping[str, Path]) -> None:
+    """Write layers to files out of all that the engine saves of an image, the layers below them included."""
+    missing = dict(archives)
+    part = next(iter(archives.values())).with_name("part")
+    with streamed(client.get_image(image)) as stream, tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as saved:
+        # Their names depend on the engine's version, their contents do not.
+        for member in saved:
+            if member.isreg() and (target := missing.pop(_copy(_contents(saved, member), part), None)) is not None:
+                part.rename(target)
+    part.unlink(missing_ok=True)
+    if missing:
+        raise EnvironmentFault(f"the engine saved the image {image} without the layers {', '.join(missing)}")
+
+
+def _copy(contents: IO[bytes], target: Path) -> str:
+    """Write contents to a file, and return their digest."""
+    digest = hashlib.sha256()
+    with target.open("wb") as file:
+        while chunk := contents.read(CHUNK):
+            digest.update(chunk)
+            file.write(chunk)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _contents(archive: tarfile.TarFile, member: tarfile.TarInfo | str) -> IO[bytes]:
+    found = archive.extractfile(member)
+    assert found is not None
+    return found
+
+
+def import_image(
+    client: APIClient,
+    base: Mapping[str, Any],
+    reference: str,
+    layers: Sequence[ExportedLayer],
+    labels: Mapping[str, str],
+) -> None:
+    """Put layers on top of an image, under a name; raises EnvironmentFault."""
+    changes = [each for each in layers if each.name.startswith(f"{_CHANGES}:")]
+    archives = [each.archive for each in layers if each.archive is not None and each not in changes]
+    digests = [_digest(path) for path in archives]
+    below: list[str] = base["RootFS"]["Layers"]
+    config = json.dumps({
+        "architecture": base["Architecture"],
+        "os": base["Os"],
+        "config": {**(base.get("Config") or {}), "Labels": dict(labels)},
+        "rootfs": {"type": "layers", "diff_ids": [*below, *digests]},
+        # As many entries as layers, or the engine cannot tell the sizes of these.
+        "history": [*({"created_by": "task"} for _ in below), *({"comment": COMMENT} for _ in archives)],
+    }).encode()  # fmt: skip
+    config_name = f"{hashlib.sha256(config).hexdigest()}.json"
+    names = [f"{digest.removeprefix('sha256:')}/layer.tar" for digest in (*below, *digests)]
+    manifest = json.dumps([{"Config": config_name, "RepoTags": [reference], "Layers": names}]).encode()
+    with tempfile.TemporaryFile() as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            for name, path in dict(zip(names[len(below) :], archives, strict=True)).items():
+                archive.add(path, name)
+            _add(archive, config_name, config)
+            _add(archive, "manifest.json", manifest)
+        file.seek(0)
+        with faults("bringing a snapshot"):
+            answers = list(client.load_image(file))  # type: ignore[no-untyped-call]
+            said = "; ".join(
+                str(answer["error"]) for answer in answers if isinstance(answer, dict) and "error" in answer
+            )
+            if said:
+                raise EnvironmentFault(f"the engine does not take the layers of {reference}: {said}")
+            image = client.inspect_image(reference)  # type: ignore[no-untyped-call]
+    for each in changes:
+        if each.archive is not None:
+            with tarfile.open(each.archive) as archive:
+                write_list(image["Id"], json.load(_contents(archive, _CHANGES)))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+def _add(archive: tarfile.TarFile, name: str, contents: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(contents)
+    archive.addfile(info, io.BytesIO(contents))

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
+from pytest_evocode.environments.egress.exchange import Resolve, system_resolver
 from pytest_evocode.environments.egress.gate import EgressGate
-from pytest_evocode.environments.egress.routes import Resolve, system_resolver
 
 logger = logging.getLogger(__name__)
 

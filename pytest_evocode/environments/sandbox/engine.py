@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -18,8 +19,15 @@ from filelock import FileLock
 
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory, try_lock
+from pytest_evocode.environments.engines import (
+    BuildWish,
+    ExportedLayer,
+    Installation,
+    ResourceLimits,
+)
 from pytest_evocode.environments.entry_points import EntryPoint
-from pytest_evocode.environments.protocol import BuildWish, ExportedLayer, Installation, ResourceLimits, Snapshot
+from pytest_evocode.environments.programs import Command
+from pytest_evocode.environments.protocol import Snapshot
 from pytest_evocode.environments.removals import Removals
 from pytest_evocode.environments.sandbox import leftovers
 from pytest_evocode.environments.sandbox.base_system import host_system, lay_least
@@ -28,6 +36,7 @@ from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limit
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.images import SandboxImages
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
+from pytest_evocode.environments.sandbox.leftovers import lock_kept, read_kept
 from pytest_evocode.environments.sandbox.snapshots import (
     SandboxSnapshot,
     keep_copy,
@@ -36,7 +45,7 @@ from pytest_evocode.environments.sandbox.snapshots import (
     remove_tree,
     unpack_layer,
 )
-from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
+from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable, UsageError
 from pytest_evocode.tasks import Network, Task
 
 if TYPE_CHECKING:
@@ -259,6 +268,16 @@ class SandboxEngine:
         """How layers note owners and deleted directories."""
         return "without root" if self._settings.rootless else "by root"
 
+    @property
+    def storage(self) -> Path:
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
+        return cache_directory()
+
+    @property
+    def image_tags(self) -> frozenset[str]:
+        """See :class:`~pytest_evocode.environments.engines.Engine`; here images have no names."""
+        return frozenset()
+
     def image_key(self, task: Task) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return self._images.ensure(task).layers[0].parent.name
@@ -330,3 +349,46 @@ def _probe(settings: SandboxSettings) -> None:
             environment.stop()
     if not result.ok:
         raise EnvironmentUnavailable(f"a probe in the sandbox failed: {result.output.strip()}")
+
+
+def enter_kept_sandbox(directory: Path, terminal: int) -> int:
+    """Run the command that a sandbox was kept for on a terminal, and return its exit code; changes to files stay.
+
+    Raises:
+        UsageError: There is no kept sandbox in the directory, or somebody else is in it.
+        EnvironmentFault: It does not start.
+    """
+    directory = directory.resolve()
+    kept, layers, hidden = read_kept(directory)
+    lock = lock_kept(directory)
+    if lock is None:
+        raise UsageError(f"{directory} is open in another terminal")
+    with contextlib.closing(Launcher()) as launcher:
+        settings = SandboxSettings(
+            bwrap=find_bubblewrap(),
+            rootless=kept.rootless,
+            state=directory,
+            state_lock=lock,
+            kept=directory,
+            hidden=hidden,
+            launcher=launcher,
+            launchers=LauncherPool(launcher, None),
+            limits=ResourceLimits(),
+            machine=memory_of_session(),
+        )
+        environment = SandboxEnvironment(
+            settings,
+            layers.below,
+            top=layers.top,
+            workdir=kept.cwd,
+            user=kept.user,
+            env=kept.env,
+            network="public" if kept.public_network else "no-network",
+            memory_mb=kept.memory_mb,
+        )
+        try:
+            environment.start()
+            return environment.interact(Command(tuple(kept.argv)), terminal)
+        finally:
+            environment.stop()
+            lock.release()

@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pytest_evocode.environments.archive import Source, lay_over, pack, unpack
-from pytest_evocode.environments.own_shell import MendableEnvironment
-from pytest_evocode.environments.programs import FileStatus
-from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
+from pytest_evocode.environments.programs import Command, FileStatus, User
+from pytest_evocode.environments.protocol import Environment, FileContents, Snapshot
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
-from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
 from pytest_evocode.environments.sandbox.launcher_client import receive
+from pytest_evocode.environments.sandbox.leftovers import KeptSandbox, enter_line, keep_files
 from pytest_evocode.environments.sandbox.programs import SandboxPrograms
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_top_layer, remove_tree
-from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar
+from pytest_evocode.environments.tree_archives import (
+    CHUNK,
+    END,
+    DirectoryAbove,
+    filter_tar,
+)
 from pytest_evocode.errors import EnvironmentFault, SnapshotGone, UnreadableFile
 from pytest_evocode.tasks import Network
 
@@ -33,8 +37,8 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FILES = 120.0  # seconds that reading or writing files may take
 
 
-class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
-    """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` that needs neither Docker nor root."""
+class SandboxEnvironment(SandboxPrograms):
+    """An :class:`~pytest_evocode.environments.protocol.Environment` that needs neither Docker nor root."""
 
     _start_failures = re.compile(r"\[Errno \d+\] |no user 'root'|bash: error while loading shared ")
 
@@ -173,7 +177,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         self._ask("make_directories", paths=list(paths))
 
     def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         for path in files:
             if {"", ".", ".."} & {*path.split("/")} or not directory.startswith("/"):
                 raise ValueError(f"no path of a file to be written: {path!r} below {directory!r}")
@@ -191,12 +195,12 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
             raise OSError(answer["errno"], answer["why"], answer["path"])
 
     def file_status(self, path: str) -> FileStatus | None:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         answer = self._ask("status", timeout=_FILES, path=path)
         return FileStatus(**answer["status"]) if answer else None
 
     def list_directory(self, path: str, limit: int = 100_000) -> list[str]:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         answer = self._ask("list", timeout=_FILES, path=path, limit=limit)
         if "missing" in answer:
             raise NotADirectoryError(f"there is no directory at {path}")
@@ -205,7 +209,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         return sorted(answer["names"])
 
     def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
-        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         for path in paths:
             if self._kind(path) not in (("directory", "file") if files else ("directory",)):
                 continue
@@ -214,7 +218,7 @@ class SandboxEnvironment(MendableEnvironment, SandboxPrograms):
         archive.write(END)
 
     def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
-        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self.remove([each.path for each in above if self._kind(each.path) == "link"])
         self.remove(paths)
 

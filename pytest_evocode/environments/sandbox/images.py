@@ -16,16 +16,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from pytest_evocode.environments.builds import Builds, ending_when
-from pytest_evocode.environments.installing import (
+from pytest_evocode.environments.builds import (
     CERTIFICATES,
+    Builds,
     certificates,
+    ending_when,
     failed_installation,
     install_script,
     proxies,
 )
-from pytest_evocode.environments.protocol import BuildWish, ExecResult, Installation
-from pytest_evocode.environments.sandbox.agent_layers import IMAGES, note_installation
+from pytest_evocode.environments.engines import BuildWish, Installation
+from pytest_evocode.environments.programs import ExecResult
 from pytest_evocode.environments.sandbox.base_system import host_system, lay_base, lay_directories, packages_digest
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
 from pytest_evocode.environments.sandbox.dockerfile import (
@@ -34,6 +35,7 @@ from pytest_evocode.environments.sandbox.dockerfile import (
     read_dockerfile,
 )
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
+from pytest_evocode.environments.sandbox.leftovers import IMAGES, note_installation
 from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import BuildError, NeedsDocker

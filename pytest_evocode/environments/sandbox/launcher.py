@@ -22,8 +22,7 @@ import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a wor
 from collections.abc import Callable
 from typing import Any
 
-from ..carry_over import NewLayer
-from ..overlay import LayeredFiles, list_changes
+from ..overlay import LayeredFiles, NewLayer, list_changes
 from . import files, mounts, processes
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
 from .processes import default_signals, lock, signal_inside

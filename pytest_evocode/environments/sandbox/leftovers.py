@@ -1,22 +1,136 @@
-"""What dead sessions left on the disk: the files of their sandboxes, and kept snapshots."""
+"""What outlives a session's sandboxes on the disk: what it keeps on purpose, and what it left when it died.
+
+``--evocode-keep`` leaves sandboxes to be looked at, with how to start them again. What agents need is installed in
+layers of its own, which stay until somebody removes them.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
+import shlex
+import shutil
+import sys
 import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
 from pytest_evocode.environments.cache import cache_directory, is_locked, try_lock
+from pytest_evocode.environments.owners import Owner
+from pytest_evocode.environments.programs import User
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
 from pytest_evocode.environments.sandbox.cgroups import remove_recorded
-from pytest_evocode.environments.sandbox.kept import ended_kept, kept_sandboxes, lock_kept
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
-from pytest_evocode.environments.sandbox.snapshots import leftover_snapshots, remove_tree
+from pytest_evocode.environments.sandbox.snapshots import bytes_of, leftover_snapshots, link_layer, remove_tree
+from pytest_evocode.errors import EnvironmentFault, UsageError
 
 logger = logging.getLogger(__name__)
+
+_RECORD, _LOCK, _TOP = "sandbox.json", "lock", "top"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSandbox:
+    """How to start a kept sandbox, and the command to run in it on a terminal."""
+
+    rootless: bool
+    public_network: bool
+    memory_mb: int | None
+    user: User
+    env: Mapping[str, str]
+    cwd: str
+    argv: tuple[str, ...]
+
+
+def kept_sandboxes(parent: Path) -> Path:
+    """Return where kept sandboxes are: beside the sessions' directories, which are removed with their sessions."""
+    return parent.with_name(f"{parent.name}-kept")
+
+
+def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: KeptSandbox) -> Path:
+    """Move the files of a stopped sandbox to where no session removes them, and return that directory.
+
+    Raises:
+        EnvironmentFault: They cannot be moved.
+    """
+    building = settings.state / f"kept-{uuid.uuid4().hex[:12]}"
+    kept = kept_sandboxes(settings.state.parent) / f"{name}-{uuid.uuid4().hex[:6]}"
+    below: list[str] = []
+    try:
+        building.mkdir(mode=0o700)
+        os.rename(layers.top, building / _TOP)
+        for number, layer in enumerate(layers.below):
+            if layer.parent in (settings.state, settings.kept):  # A snapshot, which is discarded when its round ends.
+                copy = building / f"below-{number}"
+                link_layer(settings.launcher, layer, copy)
+                below.append(str(kept / copy.name))
+            else:
+                below.append(str(layer))
+        hidden = [str(path) for path in settings.hidden]
+        record = {**asdict(sandbox), "owner": asdict(Owner.this()), "below": below, "hidden": hidden}
+        (building / _RECORD).write_text(json.dumps(record))
+        kept.parent.mkdir(exist_ok=True, mode=0o700)
+        logger.info("keeping the files of a sandbox in %s", kept)
+        os.rename(building, kept)  # In one step: until now the session removes it.
+    except OSError as error:
+        raise EnvironmentFault(f"a sandbox's files could not be kept at {kept}: {error}") from error
+    return kept
+
+
+def enter_line(directory: Path) -> str:
+    """Return the command line that opens a kept sandbox."""
+    beside = Path(sys.executable).with_name("evocode")
+    program = "evocode" if shutil.which("evocode") == str(beside) or not beside.exists() else str(beside)
+    return shlex.join([program, "enter", str(directory)])
+
+
+def read_kept(directory: Path) -> tuple[KeptSandbox, Layers, tuple[Path, ...]]:
+    """Return a kept sandbox, its layers, and the directories of the host that it may not see.
+
+    Raises:
+        UsageError: There is none in the directory, or its image is gone.
+    """
+    try:
+        record = json.loads((directory / _RECORD).read_text())
+        del record["owner"]
+        below = tuple(map(Path, record.pop("below")))
+        hidden = tuple(map(Path, record.pop("hidden")))
+        sandbox = KeptSandbox(**record)
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(f"{directory} is not a sandbox that --evocode-keep left") from None
+    if gone := [str(layer) for layer in below if not layer.is_dir()]:
+        raise UsageError(f"{directory} cannot be entered any more, because its image is gone: {', '.join(gone)}")
+    return sandbox, Layers(below, directory / _TOP), hidden
+
+
+def lock_kept(directory: Path) -> FileLock | None:
+    """Lock a kept sandbox, which two cannot be in at once; None when somebody is in it."""
+    return try_lock(directory / _LOCK)
+
+
+def _records(parent: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Find kept sandboxes, and what is written down about each."""
+    for record in sorted(parent.glob(f"*/{_RECORD}")):
+        with contextlib.suppress(OSError, ValueError):
+            yield record.parent, json.loads(record.read_text())
+
+
+def layers_below(parent: Path) -> set[Path]:
+    """Return all layers of images that kept sandboxes are made of."""
+    return {Path(layer) for _, record in _records(parent) for layer in record["below"]}
+
+
+def ended_kept(parent: Path) -> list[Path]:
+    """Find kept sandboxes whose session is over and that nobody is in."""
+    found = _records(parent)
+    return [path for path, each in found if not (Owner(**each["owner"]).is_alive() or is_locked(path / _LOCK))]
+
 
 #: The file in a session's directory that lists its cgroups.
 CGROUPS = "cgroups"
@@ -112,3 +226,80 @@ def remove_sandbox_leftover(launcher: Launcher, path: Path) -> None:
     remove_tree(launcher, path)
     if lock is not None:
         lock.release()
+
+
+#: Below the cache directory.
+IMAGES = "sandbox-images"
+_INSTALLED = "installation.json"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLayer:
+    """A directory with what an agent needs on top of a task's image."""
+
+    path: Path
+    installed: str
+    """What is installed, such as a package with its version."""
+    size: int
+    """Bytes."""
+    in_use: bool
+    """Whether a session with sandboxes is running, or a kept sandbox is made of it."""
+
+    def __str__(self) -> str:
+        """Return its name, what is installed and its size."""
+        return f"sandbox layer {self.path.name} with {self.installed}, {self.size / 1e6:,.0f} MB"
+
+
+def note_installation(directory: Path, installed: str) -> None:
+    """Note what is installed in a layer's directory."""
+    (directory / _INSTALLED).write_text(json.dumps({"installed": installed}))
+
+
+def agent_layers(launcher: Launcher) -> list[AgentLayer]:
+    """Return the layers of agents on this machine, in order of what is installed."""
+    found = []
+    for path in sorted((cache_directory() / IMAGES).glob("*")):
+        record = path / _INSTALLED
+        if record.is_file():
+            installed = str(json.loads(record.read_text())["installed"])
+            size = bytes_of(launcher, path)
+            with _no_session_begins():
+                found.append(AgentLayer(path, installed, size, _is_used(path)))
+    return sorted(found, key=lambda layer: (layer.installed, layer.path.name))
+
+
+def remove_agent_layer(launcher: Launcher, layer: AgentLayer) -> None:
+    """Remove a layer that is not in use; the next attempt of its agent installs it anew.
+
+    Raises:
+        EnvironmentFault: It is in use by now.
+    """
+    with _no_session_begins():
+        if _is_used(layer.path):
+            raise EnvironmentFault(f"the {layer} is in use by now")
+        remove_tree(launcher, layer.path)
+
+
+@contextlib.contextmanager
+def _no_session_begins() -> Iterator[None]:
+    """Keep sessions with sandboxes from beginning: one whose lock is looked at as it begins would be without it."""
+    with contextlib.ExitStack() as stack:
+        for parent in state_parents():
+            with contextlib.suppress(PermissionError):  # Another user's, whose images are elsewhere.
+                if parent.is_dir():
+                    stack.enter_context(claim(parent))
+        yield
+
+
+def _is_used(path: Path) -> bool:
+    """Whether a session may use a layer: sessions do not say which, so any that runs counts.
+
+    To be called while :func:`_no_session_begins`.
+    """
+    for parent in state_parents():
+        with contextlib.suppress(PermissionError):
+            if parent.is_dir() and any(is_locked(each / LOCK) for each in parent.iterdir() if each.is_dir()):
+                return True
+        if any(path in layer.parents for layer in layers_below(kept_sandboxes(parent))):
+            return True
+    return False

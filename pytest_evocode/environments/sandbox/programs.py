@@ -12,13 +12,10 @@ import time
 from collections.abc import Callable, Mapping, MutableSet, Sequence
 from dataclasses import replace
 
-from pytest_evocode.environments.command_environment import CappedOutput
+from pytest_evocode.environments.command_environment import CommandEnvironment
 from pytest_evocode.environments.egress import PROXY_VARIABLES
-from pytest_evocode.environments.entry_points import EntryPointEnvironment
-from pytest_evocode.environments.programs import Program, ProgramResult, Stream, TakeOutput
-from pytest_evocode.environments.protocol import Command, User
-from pytest_evocode.environments.sandbox.running import RunningSandbox
-from pytest_evocode.environments.sandbox.running_program import SandboxProgram
+from pytest_evocode.environments.programs import CappedOutput, Command, Program, ProgramResult, Stream, TakeOutput, User
+from pytest_evocode.environments.sandbox.running import RunningSandbox, SandboxProgram
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.errors import EnvironmentFault
 
@@ -27,7 +24,7 @@ _KILL_GRACE = 0.5  # seconds for the killed tree to be reaped before it is kille
 _KILLS = 10  # after which the sandbox counts as broken
 
 
-class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
+class SandboxPrograms(RunningSandbox, CommandEnvironment):
     """A base class with what runs in a sandbox."""
 
     workdir: str
@@ -55,7 +52,7 @@ class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
         limit: int = 2**20,
         alongside: Sequence[Program] = (),
     ) -> ProgramResult:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         started = time.monotonic()
         outputs: dict[Stream, CappedOutput] = {1: CappedOutput(limit // 2), 2: CappedOutput(limit // 2)}
         spared = _marks(alongside) | self._entered_mark()
@@ -96,11 +93,11 @@ class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
         )
 
     def open_program(self, command: Command, take: TakeOutput) -> Program:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return self._start(command, take, input=True, apart=True, among=self._opened)
 
     def end_programs(self, alongside: Sequence[Program] = ()) -> None:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         with self._starting:
             self._kill_without(_marks(alongside) | self._entered_mark())
 
@@ -192,7 +189,7 @@ class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
 
     def _entered_mark(self) -> set[int]:
         """Return the mark of the image's ENTRYPOINT, which all that it starts has, as a set."""
-        program = None if self._entered is None else self._entered.program
+        program = None if self.entered is None else self.entered.program
         return {program.mark} if isinstance(program, SandboxProgram) else set()
 
     def _kill_without(self, marks: set[int]) -> None:
@@ -204,7 +201,7 @@ class SandboxPrograms(RunningSandbox, EntryPointEnvironment):
                 self._relaunch()
 
     def connect(self, port: int, timeout: float) -> socket.socket:
-        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`.
+        """See :class:`~pytest_evocode.environments.protocol.Environment`.
 
         In a sandbox that shares the host's network it is a port of the host's.
         """

@@ -161,8 +161,7 @@ class AttemptRun:
     def run(self) -> None:
         """Make the attempt, and remove its files here when it has ended."""
         from pytest_evocode.environments import choose_engine
-        from pytest_evocode.environments.attempt_homes import attempt_home
-        from pytest_evocode.environments.kept_tasks import KeptTasks
+        from pytest_evocode.environments.kept_tasks import KeptTasks, attempt_home
         from pytest_evocode.llm.connection_limits import connections_shared_by
         from pytest_evocode.plugin.cluster.connections import ClusterConnections
         from pytest_evocode.results.directory import STATE_FILE
@@ -186,7 +185,7 @@ class AttemptRun:
         """Wait for an earlier try at the attempt on this machine, which may still be stopping."""
         from filelock import FileLock, Timeout
 
-        from pytest_evocode.environments.attempt_homes import lock_of
+        from pytest_evocode.environments.kept_tasks import lock_of
         from pytest_evocode.errors import EnvironmentFault
 
         home.parent.mkdir(parents=True, exist_ok=True)
@@ -254,7 +253,7 @@ class AttemptRun:
         return make_agent(order.agent.spec, order.agent.options, order.declarations)
 
     def _trial(self, task: Task, engine: Engine, directory: AttemptDirectory) -> Trial:
-        from pytest_evocode.trial.options import TrialOptions
+        from pytest_evocode.trial.context import TrialOptions
         from pytest_evocode.trial.trial import Trial
 
         order = self._order

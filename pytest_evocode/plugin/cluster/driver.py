@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_evocode.plugin.session import EvocodeSession
-    from pytest_evocode.trial.progress import Progress
+    from pytest_evocode.trial.context import Progress
 
 RETRIES = 1
 """How often an attempt that was lost is begun again."""
@@ -320,7 +320,7 @@ def _as_cluster_node(node: RayNode, facts: NodeFacts) -> ClusterNode:
 
 
 def _progress(values: dict[str, Any] | None) -> Progress | None:
-    from pytest_evocode.trial.progress import Progress
+    from pytest_evocode.trial.context import Progress
 
     return None if values is None else Progress(**values)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from pytest_evocode.environments.choice import ENGINES
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
 from pytest_evocode.plugin.cluster.node import NodeFacts
 
@@ -19,7 +20,7 @@ def choose_for_all(wanted: str, found: Mapping[str, NodeFacts]) -> tuple[str, st
         EnvironmentUnavailable: No node has it.
     """
     engines = {facts.engine for facts in found.values()}
-    engine = next((name for name in ("docker", "sandbox") if name in engines), "")
+    engine = next((name for name in ENGINES if name in engines), "")
     if not engine:
         reasons = "\n".join(f"  - {name}: {facts.description}" for name, facts in found.items())
         reasons = reasons or "  - no node answered"

@@ -49,7 +49,7 @@ def look_at_node(environment: str) -> NodeFacts:
         environment: As in ``--evocode-env``.
     """
     from pytest_evocode.environments import choose_engine
-    from pytest_evocode.environments.attempt_homes import attempt_homes
+    from pytest_evocode.environments.kept_tasks import attempt_homes
     from pytest_evocode.errors import EvocodeError
 
     try:
@@ -57,32 +57,9 @@ def look_at_node(environment: str) -> NodeFacts:
     except EvocodeError as error:
         return NodeFacts("", str(error), frozenset(), read_memory())
     with contextlib.closing(engine):
-        has = _images(engine.name) | frozenset(home.name for home in attempt_homes())
-        disk = shutil.disk_usage(_storage_of(engine.name)).free
+        has = engine.image_tags | frozenset(home.name for home in attempt_homes())
+        disk = shutil.disk_usage(engine.storage).free
         return NodeFacts(engine.name, engine.description, has, read_memory(), dict(engine.versions), disk)
-
-
-def _storage_of(engine: str) -> Path:
-    """Return where an engine keeps images and what attempts write."""
-    from pytest_evocode.environments.cache import cache_directory
-
-    if engine == "docker":
-        from pytest_evocode.environments.docker.engine import connect
-
-        with contextlib.closing(connect()) as client:
-            root = Path(str(client.info().get("DockerRootDir") or "/"))
-        if root.is_dir():  # Else the daemon is elsewhere, as in a container beside this one.
-            return root
-    return cache_directory()
-
-
-def _images(engine: str) -> frozenset[str]:
-    if engine != "docker":
-        return frozenset()
-    from pytest_evocode.environments.docker.engine import connect
-
-    with contextlib.closing(connect()) as client:
-        return frozenset(tag for image in client.images() for tag in image.get("RepoTags") or ())
 
 
 def read_memory() -> tuple[int, int]:

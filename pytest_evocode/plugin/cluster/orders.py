@@ -62,7 +62,7 @@ class AttemptOrder:
     engine: str
     verify: Verify | None
     options: Mapping[str, Any]
-    """Of :class:`~pytest_evocode.trial.options.TrialOptions`, those that the session sets."""
+    """Of :class:`~pytest_evocode.trial.context.TrialOptions`, those that the session sets."""
     environ: Mapping[str, str] = field(repr=False)
     """The driver's variables that the attempt needs, secrets among them."""
     search_path: tuple[str, ...]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
-    from pytest_evocode.trial.progress import Progress
+    from pytest_evocode.trial.context import Progress
 
 
 class Cluster(Protocol):

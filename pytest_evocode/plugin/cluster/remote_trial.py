@@ -11,7 +11,7 @@ from pytest_evocode.results.records import RoundRecord
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
-    from pytest_evocode.trial.progress import Progress
+    from pytest_evocode.trial.context import Progress
     from pytest_evocode.trial.suites.left_forks import HeldFork
 
 

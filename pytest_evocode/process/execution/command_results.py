@@ -17,7 +17,12 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from pytest_evocode.environments import Environment, ExecResult, User, read_environment_file
+from pytest_evocode.environments import (
+    Environment,
+    ExecResult,
+    User,
+    read_environment_file,
+)
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import UsageError

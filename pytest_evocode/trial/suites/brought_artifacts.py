@@ -19,9 +19,9 @@ from pytest_evocode.environments.artifact_archives import (
     too_large,
 )
 from pytest_evocode.environments.programs import FileKind
-from pytest_evocode.environments.services import ServiceFiles, place_of
+from pytest_evocode.environments.protocol import Files
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
-from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment, is_in
+from pytest_evocode.environments.tree_archives import is_in
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Artifact, Round
 from pytest_evocode.tasks.compose_file import MAIN
@@ -49,7 +49,7 @@ done
 """
 
 
-def bring_artifacts(source: TreeKeepingEnvironment, target: TreeKeepingEnvironment, round_: Round) -> tuple[str, ...]:
+def bring_artifacts(source: Environment, target: Environment, round_: Round) -> tuple[str, ...]:
     """Put the artifacts of a round into the environment of its suite, each at the path where the agent left it.
 
     What the image has there is replaced, except where an artifact is missing. Regular files, directories and links
@@ -74,7 +74,7 @@ def bring_artifacts(source: TreeKeepingEnvironment, target: TreeKeepingEnvironme
         for artifact in _outermost([*round_.artifacts, Artifact(source=ALWAYS)]):
             packed = opened.enter_context(tempfile.TemporaryFile())
             try:
-                kind = _pack(place_of(source, artifact.service), artifact.source, packed, left)
+                kind = _pack(source.files_of(artifact.service), artifact.source, packed, left)
             except UnreadableFile as error:
                 if artifact.source != ALWAYS:
                     left_out.append(f"{artifact.source} {error}")
@@ -112,9 +112,8 @@ def _outermost(artifacts: Sequence[Artifact]) -> list[Artifact]:
     ]
 
 
-def _pack(source: Environment | ServiceFiles, path: str, packed: IO[bytes], limit: int) -> FileKind:
+def _pack(source: Files, path: str, packed: IO[bytes], limit: int) -> FileKind:
     """Pack a file or directory, and return which it is; raises UnreadableFile where it is neither, or too large."""
-    assert isinstance(source, ServiceFiles)  # As all that keep trees do, it packs them and tells of files.
     status = source.file_status(path)
     if status is None:
         raise UnreadableFile("is not there")

@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from pytest_evocode.environments import Environment, Snapshot, require_readable
-from pytest_evocode.environments.entry_points import entry_files
 from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.results.changes import recorded_changes, write_changes
-from pytest_evocode.results.records import ChangesFile
+from pytest_evocode.results.records import ChangedPaths, ChangesFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trial.context import TrialContext, writing_results
-from pytest_evocode.verifier import SuiteRun
 
 Carry = Literal["declared", "reference", "changed", "system"]
 """How much of the agent's system a clean environment has: the workspace and what the task declares; what the reference
@@ -74,6 +72,11 @@ class Carried:
     changes: Changes = Changes()
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """What a verdict says that it trusts, cut where that is much."""
+        return _cut(self.trusts)
+
+    @property
     def file(self) -> ChangesFile:
         """The list as the results keep it."""
         found = {"carried": self.carried, "left behind": self.left_behind}
@@ -81,7 +84,7 @@ class Carried:
 
 
 class Reference(Protocol):
-    """What is known of a task's reference solutions; :class:`~pytest_evocode.trial.reference_states.ReferenceChanges`.
+    """What is known of a task's reference solutions; :class:`~pytest_evocode.trial.references.ReferenceChanges`.
 
     Methods raise Cancelled and EnvironmentFault.
     """
@@ -134,13 +137,12 @@ class Carrying:
         own = [path for path in modules if path not in self._reference.after(round_)]
         return replace(carried, trusts=(*carried.trusts, *find_shadowing(place, own, round_.tests)))
 
-    def attach(self, suite: SuiteRun, carried: Carried, round_: Round) -> SuiteRun:
-        """Return a suite's run with what it rests on in its verdict; the list is written into the results."""
-        recorded = recorded_changes(carried.file, self._context.scrubber)
+    def recorded(self, carried: Carried) -> ChangedPaths:
+        """Write the list into the results, and return what a verdict says of it."""
         if (directory := self._context.directory) is not None:
             with writing_results():
                 write_changes(directory.path, carried.file, self._context.scrubber)
-        return suite.saying(rests_on=round_.verify_in, changed=recorded, trusts=_cut(carried.trusts))
+        return recorded_changes(carried.file, self._context.scrubber)
 
 
 def trees_of(task: Task, environment: Environment) -> tuple[str, ...]:
@@ -159,7 +161,8 @@ def changes_of(task: Task, snapshot: Snapshot, environment: Environment) -> Chan
     inside = [path for path in found if is_below(path, [environment.workdir])]
     modules = dict.fromkeys(module for path in inside if (module := _module(path, environment.workdir)))
     outside = tuple(path for path in found if not is_below(path, [environment.workdir]))
-    entry = tuple(path for path in entry_files(environment) if path in inside)
+    started_from = environment.entry_point.files if environment.entry_point is not None else ()
+    entry = tuple(path for path in started_from if path in inside)
     return Changes(outside, tuple(modules), entry, is_below(environment.workdir, found))
 
 

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from pytest_evocode.environments import Command, Environment, InteractiveEnvironment
-from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
-from pytest_evocode.environments.services import place_of
+from pytest_evocode.environments import Command, Environment
+from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG
+from pytest_evocode.environments.task_environment import SERVICES, record_services
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.service_records import SERVICES, record_services
 from pytest_evocode.verifier import NativeSession, SuiteSettings, debug_cases
 from pytest_evocode.verifier.suite_run import LOGS
 
@@ -75,7 +74,7 @@ class LeftFork:
             if self.more_logs:
                 left_out += (logs_left_out := self.place.download(LOGS, beside / SUITE_LOGS))
                 flags += [f"suite log left out: {reason}" for reason in logs_left_out]
-            if (entered := entered_program(self.place)) is not None and (output := entered.output()):
+            if (entered := self.place.entered) is not None and (output := entered.output()):
                 (beside / SUITE_LOGS).mkdir(parents=True, exist_ok=True)
                 (beside / SUITE_LOGS / ENTRY_POINT_LOG).write_text(output)
             record_services(self.environment, beside / SUITE_LOGS / SERVICES, self._context.scrubber)
@@ -128,7 +127,7 @@ def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[s
     left_out = list(fork.download("/logs/artifacts", target))
     for artifact in round_.artifacts:
         destination = target / (artifact.destination or PurePosixPath(artifact.source).name)
-        place = place_of(fork, artifact.service)
+        place = fork.files_of(artifact.service)
         left_out += place.download(artifact.source, destination, exclude=artifact.exclude)
     return tuple(left_out)
 
@@ -145,7 +144,7 @@ class HeldFork:
     A suite that ran in it has its tests in ``/tests`` there, and what it wrote in ``/logs/verifier``.
     """
 
-    environment: InteractiveEnvironment
+    environment: Environment
     shell: Command
     """A shell for a terminal, as the user that the suite or its programs have; none of the agent's files is read."""
     session: Callable[[], AbstractContextManager[NativeSession]]
@@ -165,5 +164,4 @@ class HeldFork:
         """
         with self.session() as session:
             environment, command = debug_cases(session, cases)
-            if isinstance(environment, InteractiveEnvironment):
-                environment.interact(command, terminal)
+            environment.interact(command, terminal)

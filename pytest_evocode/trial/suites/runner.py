@@ -1,4 +1,9 @@
-"""Runs the verifier's part of a round: its suite, in a fork of the round's snapshot or where the agent works."""
+"""Runs the verifier's part of a round: its suite, in a fork of the round's snapshot or where the agent works.
+
+Where a suite yields no verdict on what an agent left, a control run says whose fault it is: the same suite runs on the
+state before the agent did anything. A verdict there, passed or failed, shows that suite and engine work, so the round
+has failed; none there is a fault of the task or the infrastructure.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +13,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from pytest_evocode.environments import Command, Environment, InteractiveEnvironment, ProgramEnvironment, Snapshot
-from pytest_evocode.environments.egress.phases import allow_network, take_denied
+from pytest_evocode.environments import Command, Engine, Environment, Snapshot
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, VERIFIER_DIRECTORIES
-from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, EvocodeError, SnapshotGone, describe_error
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, resolve_env
-from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
-from pytest_evocode.trial.clearing import Clearing
+from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, content_hash, read_pins
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suites.brought_artifacts import bring_artifacts
 from pytest_evocode.trial.suites.carrying import WHOLE_SYSTEM, Carried, Carry, Carrying, Reference, trees_of
+from pytest_evocode.trial.suites.clearing import Clearing
 from pytest_evocode.trial.suites.left_forks import HeldFork, LeftFork
 from pytest_evocode.trial.suites.order import Places, Rank
 from pytest_evocode.trial.suites.suite_environments import RunningSuites, SuiteEnvironments
@@ -32,8 +37,10 @@ from pytest_evocode.verifier import (
     SuiteSettings,
     may_fall_short,
     native_session,
+    of_repeated,
     round_variables,
     run_suite,
+    worst,
 )
 
 logger = logging.getLogger(__name__)
@@ -49,6 +56,13 @@ _IN_PLACE = (
     "not carried, and with --evocode-strict no path that is not declared. Declare paths as state, have test.sh or the "
     "image's ENTRYPOINT start servers, or, to judge as Harbor does, give --evocode-verify=in-place"
 )
+_ON_IMAGE = "on the image as built"
+_ON_REFERENCE = "on what the reference solutions lead to"
+_TRY = ["true"]
+_TRY_LIMIT = 60.0  # seconds
+
+_known: WeakKeyDictionary[Engine, dict[tuple[object, ...], str]] = WeakKeyDictionary()
+"""Where suites yield a verdict in an engine, empty for nowhere, by all else that this depends on."""
 
 
 class SuiteRunner:
@@ -135,7 +149,7 @@ class SuiteRunner:
                     stopwatch.begin("waiting")
                     with self._running_at_once.held(rank, stopped):
                         suite = self._run_in_slot(left, verifier, keeps=carry is None).noting(notes)
-                suite = replace(suite, phases=stopwatch.phases, denied=take_denied(left.place, "verifier"))
+                suite = replace(suite, phases=stopwatch.phases, denied=left.place.take_denied("verifier"))
                 return self._attached(suite, carried, left, carry), left
 
     def compared(
@@ -190,14 +204,13 @@ class SuiteRunner:
         if round_.suite_environment is None:
             return ()
         left.place = place = left.until_stopped(self._apart.own(round_))
-        assert isinstance(fork, TreeKeepingEnvironment)  # It is of the same engine.
         return bring_artifacts(fork, place, round_)
 
-    def _give_state(self, left: LeftFork, verifier: ProgramEnvironment | None) -> tuple[str, ...]:
+    def _give_state(self, left: LeftFork, verifier: Environment | None) -> tuple[str, ...]:
         place = verifier or left.place
         return self.state.give(place, left.round, empty=place is left.environment)
 
-    def _run_in_slot(self, left: LeftFork, verifier: ProgramEnvironment | None, *, keeps: bool) -> SuiteRun:
+    def _run_in_slot(self, left: LeftFork, verifier: Environment | None, *, keeps: bool) -> SuiteRun:
         """Run the suite of a fork that is ready. What comes before and after this has no slot.
 
         With ``keeps`` later suites find what it leaves in ``verifier_state``.
@@ -222,7 +235,8 @@ class SuiteRunner:
                 self.reference.note(left.round.index, carried.changes.noted)
             elif left.round.has_script:
                 carried = self._carrying.marked(carried, left.round, left.place)
-        suite = self._carrying.attach(suite, carried, left.round)
+        changed = self._carrying.recorded(carried)
+        suite = suite.saying(rests_on=left.round.verify_in, changed=changed, trusts=carried.named)
         left_behind = len(carried.left_behind) if _is_clean(left.round) else 0
         return replace(suite, changes=carried.file, left_behind=left_behind)
 
@@ -251,7 +265,7 @@ class SuiteRunner:
     def hold(self, left: LeftFork) -> bool:
         """Hold a fork until :meth:`drop_fork`, and return whether that can be."""
         fork, round_ = left.place, left.round
-        if not (self._options.hold_forks and isinstance(fork, InteractiveEnvironment)):
+        if not self._options.hold_forks:
             return False
 
         @contextlib.contextmanager
@@ -282,16 +296,16 @@ class SuiteRunner:
                 environment.make_directories(VERIFIER_DIRECTORIES)
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
                 left = LeftFork(self._context, environment, round_, settings)
-                allow_network(environment, round_.verifier_network)
+                environment.allow_network(round_.verifier_network)
                 suite = run_suite(environment, self._task, round_, settings)
                 left.more_logs = suite.more_logs
-                denied = take_denied(environment, "verifier")
+                denied = environment.take_denied("verifier")
                 suite = suite.saying(rests_on="in-place", trusts=(WHOLE_SYSTEM,))
                 if collect:
                     left.gather()
                 return replace(suite, phases=stopwatch.phases, denied=denied, left_out=left.put_artifacts())
             finally:
-                allow_network(environment, round_.agent_network)
+                environment.allow_network(round_.agent_network)
                 environment.remove(hidden)
 
     def fork_of(self, index: int) -> HeldFork | None:
@@ -366,3 +380,187 @@ class SuiteRunner:
 
 def _is_clean(round_: Round) -> bool:
     return round_.verify_in == "clean" and round_.suite_environment is None
+
+
+class ControlledSuites:
+    """Runs the suites of one attempt, and says of each that yields no verdict whether that is the agent's doing.
+
+    Where the agent ``is_oracle`` it never is: the reference solution is what a control would be.
+    """
+
+    def __init__(self, context: TrialContext, suites: SuiteRunner, *, is_oracle: bool) -> None:
+        self._context = context
+        self._suites = suites
+        self._is_oracle = is_oracle
+
+    def run(
+        self, environment: Environment, snapshot: Snapshot, round_: Round, times: int, *, is_live: bool = False
+    ) -> tuple[SuiteRun, LeftFork | None]:
+        """Run a round's suite as :func:`run_repeatedly` does; without a fork where the engine failed on what was left.
+
+        The environment ``is_live`` where what the turn started still runs there.
+
+        Raises what kept the suite from a verdict where a control does not hold it against the agent, and Cancelled.
+        """
+        try:
+            suite, left = self._run_twice(lambda: run_repeatedly(self._suites, environment, snapshot, round_, times))
+        except (Cancelled, SnapshotGone):
+            raise
+        except Exception as error:  # Whatever it is: what an agent leaves may bring about any.
+            # What is no failure of an environment may be this program's own, so an earlier control says nothing of it.
+            if not (why := self._why_of_agent(round_, anew=not isinstance(error, EvocodeError))):
+                raise
+            return SuiteRun("", None, describe_error(error), of_agent=why), None
+        if suite.verdict is not None:
+            return self._suites.compared(environment, snapshot, round_, suite, is_live=is_live), left
+        try:
+            return replace(suite, of_agent=self._why_of_agent(round_)), left
+        except BaseException:
+            self._suites.let_go(left)
+            raise
+
+    def snapshot(self, environment: Environment, round_: Round, *, keep_for: Path | None) -> Snapshot:
+        """Take a snapshot, at a second try where the first fails.
+
+        Raises AgentFault where that fails on what the agent left alone, and EnvironmentFault where nothing shows that.
+        """
+        try:
+            return environment.snapshot(keep_for=keep_for)
+        except EnvironmentFault as error:
+            if self._is_oracle or self._context.cancelled.is_set():
+                raise
+            logger.info("%s: a snapshot is taken once more: %s", self._context.task.name, error)
+        try:
+            return environment.snapshot(keep_for=keep_for)
+        except EnvironmentFault as error:
+            with contextlib.suppress(EnvironmentFault):
+                environment.exec(_TRY, user="0", cwd="/", timeout=_TRY_LIMIT)  # What has died was perhaps killed.
+                self._try_engine(round_)
+                raise AgentFault(
+                    "no snapshot can be taken of what the agent left, and one can of an untouched environment, so the "
+                    f"agent's work is to blame and the round has failed: {error}"
+                ) from error
+            raise
+
+    def _run_twice(self, run: Callable[[], tuple[SuiteRun, LeftFork]]) -> tuple[SuiteRun, LeftFork]:
+        """Run a suite, and once more where the engine fails: what comes and goes is nobody's fault."""
+        try:
+            return run()
+        except (Cancelled, SnapshotGone):
+            raise
+        except Exception as error:
+            if self._is_oracle or self._context.cancelled.is_set():
+                raise
+            logger.info("%s: a suite is run once more: %s", self._context.task.name, describe_error(error))
+            return run()
+
+    def _why_of_agent(self, round_: Round, *, anew: bool = False) -> str:
+        """Return why it is the agent's doing that a suite has no verdict; empty where it is not known to be.
+
+        With ``anew`` a control runs now, whatever is known of earlier ones.
+        """
+        context = self._context
+        if self._is_oracle or context.cancelled.is_set():
+            return ""
+        task, engine = context.task, context.engine
+        try:
+            cases = context.options.cases.get(round_.name)
+            key = (engine.image_key(task), content_hash(task.directory), task.verify, round_.index, cases)
+            known = _known.setdefault(engine, {})
+            if anew or (where := known.get(key)) is None:
+                where = known[key] = self._where_there_is_a_verdict(round_)
+            elif where:
+                self._try_engine(round_)  # It may have failed since.
+        except EnvironmentFault as error:
+            logger.info("%s, %s: no control run: %s", task.name, round_.name, error)
+            return ""
+        if not where:
+            return ""
+        return (
+            f"the suite gave no verdict on what the agent left. The same suite gives one {where}, so the agent's work "
+            "is to blame and the round has failed"
+        )
+
+    def _where_there_is_a_verdict(self, round_: Round) -> str:
+        for where, state in ((_ON_IMAGE, self._before_the_agent), (_ON_REFERENCE, self._reference)):
+            try:
+                with state(round_) as (environment, snapshot):
+                    suite = self._suites.run(environment, snapshot, round_, begun=True, carry="changed")
+            except (Cancelled, EnvironmentFault):
+                raise
+            except EvocodeError as error:  # Such as a setup.sh that needs what an earlier round asks for.
+                suite = SuiteRun("", None, str(error))
+            said = "a verdict" if suite.verdict is not None else f"no verdict: {suite.fault}"
+            logger.info("%s, %s: the control run %s gives %s", self._context.task.name, round_.name, where, said)
+            if suite.verdict is not None:
+                return where
+        return ""
+
+    @contextlib.contextmanager
+    def _before_the_agent(self, round_: Round) -> Iterator[tuple[Environment, Snapshot]]:
+        """Yield an environment of the image with what the rounds up to one bring, and a snapshot of it."""
+        place = self._context.task_environment
+        environment = place.create()
+        try:
+            with self._suites.stopping(environment, round_):
+                place.start(environment)
+                for each in self._context.task.rounds[: round_.index]:
+                    place.prepare_round(environment, each, wait_until_healthy=False)
+                snapshot = environment.snapshot()
+                try:
+                    yield environment, snapshot
+                finally:
+                    snapshot.discard()
+        finally:
+            environment.stop()
+
+    @contextlib.contextmanager
+    def _reference(self, round_: Round) -> Iterator[tuple[Environment, Snapshot]]:
+        """Play the reference solutions, and yield their environment and a snapshot of it; raises EvocodeError."""
+        with self._suites.reference.played(round_) as environment:
+            snapshot = environment.snapshot()
+            try:
+                yield environment, snapshot
+            finally:
+                snapshot.discard()
+
+    def _try_engine(self, round_: Round) -> None:
+        """Start an untouched environment and a fork of it; raises EnvironmentFault."""
+        environment = self._context.task_environment.create()
+        try:
+            with self._suites.stopping(environment, round_):
+                environment.start()
+                snapshot = environment.snapshot()
+                fork = environment.fork(snapshot, network=round_.verifier_network)
+                try:
+                    with self._suites.stopping(fork, round_):
+                        fork.start()
+                        fork.exec(_TRY, user="0", cwd="/", timeout=_TRY_LIMIT)
+                finally:
+                    fork.stop()
+                    snapshot.discard()
+        finally:
+            environment.stop()
+
+
+def run_repeatedly(
+    suites: SuiteRunner, environment: Environment, snapshot: Snapshot, round_: Round, times: int
+) -> tuple[SuiteRun, LeftFork]:
+    """Run a round's suite so many times, and return what the runs come to.
+
+    The fork, and so the artifacts, are those of the run that counts, see
+    :func:`~pytest_evocode.verifier.suite_run.of_repeated`.
+    """
+    counting, left = suites.run_and_leave(environment, snapshot, round_)
+    runs = [counting]
+    while len(runs) < times:
+        try:
+            run, its_fork = suites.run_and_leave(environment, snapshot, round_, begun=True)
+        except BaseException:
+            suites.let_go(left)
+            raise
+        runs.append(run)
+        if worst(runs) is run:
+            counting, left, its_fork = run, its_fork, left
+        suites.let_go(its_fork)
+    return of_repeated(runs), left

@@ -7,10 +7,13 @@ import logging
 import threading
 from collections.abc import Iterator
 
-from pytest_evocode.environments import BuildWish, Engine, Environment, Installation, ProgramEnvironment
-from pytest_evocode.environments.entry_points import enter
+from pytest_evocode.environments import (
+    BuildWish,
+    Engine,
+    Environment,
+    Installation,
+)
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, STOPPED
-from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import Cancelled, EnvironmentFault
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.trial.context import StopEvent, TrialContext
@@ -84,7 +87,7 @@ class SuiteEnvironments:
         self._context = context
         self._running = running
         self._home: SuiteHome | None = None
-        self._free: list[ProgramEnvironment] = []
+        self._free: list[Environment] = []
         """Verifier environments of native suites that have ended: nothing of an agent's ever comes in."""
 
     def prepare(self) -> None:
@@ -99,7 +102,7 @@ class SuiteEnvironments:
         return self._home.toolbox if self._home is not None else None
 
     @contextlib.contextmanager
-    def verifier(self, round_: Round) -> Iterator[ProgramEnvironment | None]:
+    def verifier(self, round_: Round) -> Iterator[Environment | None]:
         """Yield the environment of a native suite that runs apart, which no other suite has meanwhile; else None."""
         if round_.verify_in != "separate" or self._home is None:
             yield None
@@ -119,20 +122,14 @@ class SuiteEnvironments:
             raise
         self._free.append(environment)
 
-    def _new_verifier(self, home: SuiteHome) -> ProgramEnvironment:
+    def _new_verifier(self, home: SuiteHome) -> Environment:
         context, task = self._context, home.task
         declared = task.config.environment.env
         env = resolve_env(declared, context.options.environ, path=task.file, withheld=context.withheld)
-        environment = home.engine.create(task.alone(), env=env, network="no-network")
-        if not isinstance(environment, ProgramEnvironment):
-            raise EnvironmentFault(
-                f"the environments of {home.engine.name} are no ProgramEnvironment, which a suite apart needs; run "
-                'with --evocode-env=docker or sandbox, or say verify_in = "clean" in [metadata.evocode] of task.toml'
-            )
-        return environment
+        return home.engine.create(task.alone(), env=env, network="no-network")
 
     @contextlib.contextmanager
-    def own(self, round_: Round) -> Iterator[TreeKeepingEnvironment]:
+    def own(self, round_: Round) -> Iterator[Environment]:
         """Yield the environment that a ``test.sh`` has for itself, with nothing of the agent's; stop it in the end."""
         suite = round_.suite_environment
         assert suite is not None
@@ -142,17 +139,12 @@ class SuiteEnvironments:
         env = resolve_env(suite.config.env, context.options.environ, path=task.file, withheld=withheld)
         network = round_.verifier_network
         environment = context.engine.create(task.with_environment_of(suite), env=env, network=network)
-        if not isinstance(environment, TreeKeepingEnvironment):
-            raise EnvironmentFault(
-                f"the environments of {context.engine.name} are no TreeKeepingEnvironment, which a suite with an "
-                "environment for itself needs; run with --evocode-env=docker or sandbox"
-            )
         try:
             with self._running.noted(environment, round_.index):
                 environment.start()
                 environment.remove([LOGS])
                 environment.make_directories([LOGS])
-                if (entered := enter(environment)) is not None:
+                if (entered := environment.enter()) is not None:
                     entered.wait_until_settled()
                 yield environment
         finally:

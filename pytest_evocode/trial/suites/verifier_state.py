@@ -13,7 +13,7 @@ from typing import IO, BinaryIO, cast
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.artifact_archives import BoundedFile
-from pytest_evocode.environments.tree_archives import CHUNK, TreeKeepingEnvironment
+from pytest_evocode.environments.tree_archives import CHUNK
 from pytest_evocode.errors import Cancelled, EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.atomic_write import replacing
@@ -72,7 +72,6 @@ class VerifierState:
         """
         if not self.paths:
             return ()
-        assert isinstance(place, TreeKeepingEnvironment)  # Both engines' are.
         if not empty:
             place.remove(self.paths)
             place.make_directories(self.paths)
@@ -87,7 +86,6 @@ class VerifierState:
         """Take what a suite has left in the directories, whatever its verdict."""
         if not self.paths:
             return
-        assert isinstance(place, TreeKeepingEnvironment)
         packed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - kept until the attempt ends
         try:
             place.pack_trees(self.paths, cast(BinaryIO, BoundedFile(packed, _LIMIT)))

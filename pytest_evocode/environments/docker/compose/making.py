@@ -1,17 +1,17 @@
-"""Makes environments of tasks with a compose file: its services' images, and what it says of ``main``."""
+"""Environments of tasks with a compose file: what they do with services, their images, and what it says of ``main``."""
 
 from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.environments.docker.compose.creation import with_files
-from pytest_evocode.environments.docker.compose.environment import ComposeEnvironment
-from pytest_evocode.environments.docker.compose.group import ServicesPlan
+from pytest_evocode.environments.docker.calls import faults
+from pytest_evocode.environments.docker.compose.group import ServicesPlan, with_files
 from pytest_evocode.environments.docker.compose.network import ComposeNetwork, ComposeSnapshot
 from pytest_evocode.environments.docker.compose.project import (
     Service,
@@ -20,15 +20,79 @@ from pytest_evocode.environments.docker.compose.project import (
     read_images,
     read_project,
 )
-from pytest_evocode.environments.docker.container_settings import ContainerSettings
-from pytest_evocode.environments.docker.health import health_of
+from pytest_evocode.environments.docker.container_settings import ContainerSettings, health_of
+from pytest_evocode.environments.docker.environment import DockerEnvironment
+from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine
+from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.images import DockerImages
+from pytest_evocode.environments.docker.program_files import status_of
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
+from pytest_evocode.environments.engines import BuildWish
 from pytest_evocode.environments.entry_points import EntryPoint
-from pytest_evocode.environments.protocol import BuildWish
+from pytest_evocode.environments.programs import CappedOutput, Command, ExecResult, FileStatus, User
+from pytest_evocode.environments.protocol import Files
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Task
-from pytest_evocode.tasks.compose_file import MainBuild
+from pytest_evocode.tasks.compose_file import MAIN, MainBuild
+
+
+class ComposeEnvironment(DockerEnvironment):
+    """A :class:`~pytest_evocode.environments.protocol.Environment` of Docker containers."""
+
+    @property
+    def _services(self) -> ComposeNetwork:
+        assert isinstance(self._network, ComposeNetwork)
+        return self._network
+
+    def exec_in(self, service: str, command: str, *, user: User | None = None, timeout: float) -> ExecResult:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        container = self._container_of(service)
+        started = time.monotonic()
+        output = CappedOutput()
+        line = EngineCommand(("sh", "-c", command), "" if user is None else str(user), {}, "", started + timeout)
+
+        def restart() -> None:
+            with faults(f"starting the service {service} again"):
+                self._client.restart(container, timeout=0)
+
+        exit_code, timed_out = run_by_engine(self._client, container, line, output, restart)
+        return ExecResult(None if timed_out else exit_code, output.text(), timed_out, time.monotonic() - started)
+
+    def files_of(self, service: str | None) -> Files:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        if service in (None, MAIN):
+            return self
+        return ServiceContainer(self._client, self._container_of(str(service)))
+
+    def service_states(self) -> Mapping[str, Mapping[str, Any]]:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        return self._services.group.states()
+
+    def service_log(self, service: str) -> bytes:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        return self._services.group.logs(service)
+
+    def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
+        """Keep the container of ``main``, without its services and networks."""
+        with faults("keeping a container"):
+            for network in self._services.group.networks.values() if self.egress is None else ():
+                self._client.disconnect_container_from_network(self._id, network, force=True)
+        return super().keep(name, command, conceal)
+
+    def _container_of(self, service: str) -> str:
+        container = self._services.group.containers.get(service)
+        if container is None:
+            raise EnvironmentFault(f"there is no container of the service {service} here")
+        return container
+
+
+class ServiceContainer(ContainerFiles):
+    """The :class:`~pytest_evocode.environments.protocol.Files` of a container, read by the engine."""
+
+    def file_status(self, path: str) -> FileStatus | None:
+        """See :class:`~pytest_evocode.environments.protocol.Files`."""
+        return status_of(self._client, self, path)
+
 
 logger = logging.getLogger(__name__)
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_evocode.environments.docker.compose.creation import NOWHERE, copy_files
 from pytest_evocode.environments.docker.compose.group import (
+    NOWHERE,
     ServiceGroup,
     ServicesPlan,
     ServicesSnapshot,
     SharedServices,
+    copy_files,
 )
 from pytest_evocode.environments.docker.networks import ContainerNetwork, NetworkSettings
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot

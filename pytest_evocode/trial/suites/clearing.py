@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from pytest_evocode.errors import Cancelled
-from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.context import Progress
 
 logger = logging.getLogger(__name__)
 

@@ -1,16 +1,42 @@
-"""Removing one thing from the engine: with patience for ``evocode clean``, in the background for sessions."""
+"""Calls of the engine: errors of the docker SDK as faults of the environment, and how one thing is removed.
+
+A removal has patience for ``evocode clean``, and is done in the background for sessions.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.errors import EnvironmentFault, SnapshotGone
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+_NO_BASH = 'exec: "bash": executable file not found'
+
+
+@contextlib.contextmanager
+def faults(doing: str) -> Iterator[None]:
+    """Turn what the SDK raises into an :class:`~pytest_evocode.errors.EnvironmentFault` that says what was done."""
+    from docker.errors import DockerException, ImageNotFound
+    from requests.exceptions import RequestException
+
+    try:
+        yield
+    except (DockerException, RequestException, OSError) as error:
+        reason = getattr(error, "explanation", None) or str(error)
+        if _NO_BASH in reason:
+            raise EnvironmentFault(
+                "a container needs bash and finds none; if the task's image has none, install it in its "
+                "environment/Dockerfile"
+            ) from error
+        kind = SnapshotGone if isinstance(error, ImageNotFound) else EnvironmentFault
+        raise kind(f"Docker failed while {doing}: {reason}") from error
+
 
 _REST_OF_ID = re.compile(r"(?<=\b[0-9a-f]{12})[0-9a-f]{52}\b")
 Kind = Literal["container", "network", "volume", "image"]

@@ -1,23 +1,29 @@
-"""Saves attempts in a storage that several machines reach, so that another machine can go on with them."""
+"""Saves attempts in a storage that several machines reach, so that another machine can go on with them.
+
+That is done beside what an attempt does, in a thread of its own.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments import Engine, Installation, Snapshot
-from pytest_evocode.environments.protocol import ExportedLayer
+from pytest_evocode.environments.engines import ExportedLayer
 from pytest_evocode.environments.scratch import scratch_directory
-from pytest_evocode.errors import DamagedObject
+from pytest_evocode.errors import DamagedObject, EnvironmentFault, ResumeRefused, StorageFault, TakenOver
 from pytest_evocode.results.archive_parts import archive_parts
 from pytest_evocode.results.attempt_copies import AttemptCopy
-from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
 from pytest_evocode.results.manifests import AttemptManifest, LayerKeys, SnapshotKeys
 from pytest_evocode.results.object_store import ObjectStore
 from pytest_evocode.results.states import AttemptState
+from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import replacing
 
@@ -220,3 +226,135 @@ def _damaged(copy: AttemptCopy, manifest: AttemptManifest, error: DamagedObject)
         f"{copy.place}: what is stored after {after} is not used, and the turns since the state before are taken "
         f"again: {error}"
     )
+
+
+_INTERVAL = 15.0
+"""Seconds between two looks at what is new while a turn goes on: the journal of what was paid for in it."""
+_PATIENCE = 60.0
+"""Seconds that the end of an attempt waits for an upload."""
+_TRIES = 5
+"""How often what changed while it was read is read again; later changes have it saved anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenState:
+    """The state of an attempt as ``state.json`` has it, and the snapshots that it mentions."""
+
+    contents: bytes | None = None
+    state: AttemptState | None = None
+    snapshots: Mapping[int, Snapshot] = field(default_factory=dict)
+    """By the index of the round."""
+
+    @classmethod
+    def of(cls, directory: AttemptDirectory, snapshots: Mapping[int, Snapshot]) -> WrittenState:
+        """Read the state, of which some session has the snapshots by round."""
+        try:
+            contents = (directory.state_directory / STATE_FILE).read_bytes()
+        except OSError:
+            return cls()
+        state = AttemptState.model_validate_json(contents)
+        indexes = [turn.index for turn in state.turns]
+        if not all(index in snapshots for index in indexes):
+            return cls()
+        return cls(contents, state, {index: snapshots[index] for index in indexes})
+
+
+Holding = Callable[[], AbstractContextManager[WrittenState | None]]
+"""Holds the snapshots of the state that is written as long as the context lasts."""
+
+
+class AttemptSaver:
+    """Saves one attempt whenever its state has changed, and every 15 seconds what else is new.
+
+    What keeps it from that is told once, and does not disturb the attempt: another machine then goes on from what was
+    saved before.
+    """
+
+    def __init__(
+        self, copy: StoredCopy, engine: Engine, task: Task, installation: Installation | None, scrubber: Scrubber
+    ) -> None:
+        self._copy = copy
+        self._engine = engine
+        self._task = task
+        self._installation = installation
+        self._scrubber = scrubber
+        self._notes: dict[str, None] = {}
+        self._wake = threading.Event()
+        self._ends = threading.Event()
+        self._is_over = False
+        self._thread: threading.Thread | None = None
+        self._image = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know."""
+        return tuple(self._notes)
+
+    def restore(self) -> None:
+        """Bring the attempt to this machine where the storage has more of it.
+
+        Raises:
+            ResumeRefused: It cannot be read, and to begin anew would be paid for a second time.
+            EnvironmentFault: A snapshot cannot be put into the engine.
+        """
+        try:
+            restored = self._copy.restore(self._task, self._installation)
+        except StorageFault as error:
+            raise ResumeRefused(f"{error}\nThe attempt cannot be continued without its storage") from error
+        for note in restored.notes:
+            self._note(note)
+
+    def changed(self, holding: Holding) -> None:
+        """Have saved what has changed; returns at once."""
+        if self._thread is None and not self._ends.is_set():
+            self._thread = threading.Thread(target=self._run, args=(holding,), name="storage", daemon=True)
+            self._thread.start()
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Begin to save nothing more, and wait for what is under way, for a minute at most."""
+        self._ends.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE)
+            if self._thread.is_alive():
+                self._note(f"the storage did not take the last of {self._task.name} within {_PATIENCE:g} s")
+                self._is_over = True
+
+    def save_last(self, holding: Holding) -> None:
+        """Save how the attempt was left, once it has stopped."""
+        self._save(holding)
+
+    def _run(self, holding: Holding) -> None:
+        while not self._ends.is_set():
+            self._save(holding)
+            self._wake.wait(_INTERVAL)
+            self._wake.clear()
+
+    def _save(self, holding: Holding) -> None:
+        if self._is_over:
+            return
+        try:
+            for _ in range(_TRIES):
+                with holding() as written:
+                    if written is None or self._save_written(written):
+                        return
+        except TakenOver as error:
+            self._is_over = True
+            self._note(str(error))
+        except (StorageFault, EnvironmentFault, OSError) as error:
+            self._note(f"{error}; what was saved before holds")
+        except Exception:  # In a thread of its own nobody would hear of it.
+            logger.exception("%s: the attempt is not saved", self._task.name)
+
+    def _save_written(self, written: WrittenState) -> bool:
+        snapshots = {each.reference: each for each in written.snapshots.values()}
+        if snapshots and not self._image:
+            self._image = self._engine.image_key(self._task)
+        return self._copy.save(written.state, written.contents, snapshots, self._image)
+
+    def _note(self, text: str) -> None:
+        text = self._scrubber.text(text)  # An implementation may show what it was given.
+        if text not in self._notes:
+            logger.warning("%s", text)
+            self._notes[text] = None

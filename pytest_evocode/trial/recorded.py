@@ -1,34 +1,43 @@
-"""Verifies recorded attempts again: today's suites on the kept snapshots, without an agent."""
+"""What can be had of recorded attempts: new verdicts by today's suites, and the files that rounds were left with.
+
+Both come from kept snapshots, without an agent; files of rounds without one are made from the recorded changes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from pytest_evocode.environments import Engine, choose_engine
-from pytest_evocode.errors import EvocodeError, RegradingRefused, describe_error
+from pydantic import ValidationError
+
+from pytest_evocode.environments import Engine, Environment, choose_engine
+from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT
+from pytest_evocode.errors import EvocodeError, FilesNotListed, RegradingRefused, UsageError, describe_error
+from pytest_evocode.names import TASK_FILE
 from pytest_evocode.results.changes import write_changes
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.harbor_files import write_job_of
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import AttemptRecord, RoundRecord
 from pytest_evocode.results.rewards import trial_rewards
-from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import SnapshotFile
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash
-from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.options import TrialOptions
-from pytest_evocode.trial.reference_states import ReferenceChanges
-from pytest_evocode.trial.suites.control import ControlledSuites
-from pytest_evocode.trial.suites.runner import SuiteRunner
-from pytest_evocode.verifier import SuiteRun, compare_cases, ended_by, judge
+from pytest_evocode.trajectories.atif import Trajectory, actions_of
+from pytest_evocode.trajectories.file_changes import apply_changes
+from pytest_evocode.trajectories.workspace_listing import list_files, read_files
+from pytest_evocode.trial.context import TrialContext, TrialOptions
+from pytest_evocode.trial.references import ReferenceChanges, RoundWorkspace
+from pytest_evocode.trial.suites.runner import ControlledSuites, SuiteRunner
+from pytest_evocode.verifier import SuiteRun, as_recorded, compare_cases, ended_by, judge
 
 
 @dataclass(slots=True)
@@ -214,7 +223,7 @@ class Regrader:
             is_oracle=is_oracle,
         )
         held = [each.name for each in task.rounds if each.index < min((old.index, *(one.index for one in earlier)))]
-        return compare_cases(scrubbed(record, self._scrubber), earlier, held)
+        return compare_cases(as_recorded(record, self._scrubber), earlier, held)
 
     def _write(
         self,
@@ -252,3 +261,168 @@ def _not_reached(record: RoundRecord, by: str) -> RoundRecord:
         return record
     cause = f"{by} would have ended the attempt, verified again"
     return record.model_copy(update={"outcome": "not reached", "cause": cause, "verdict": None, "fault": None})
+
+
+Texts = Mapping[str, str]
+"""The texts of files by their paths relative to the working directory."""
+MakeEngine = Callable[[str], Engine]
+"""Returns the engine of a name, which it closes itself."""
+
+_FILES = 2000
+_FILE = 2**20  # bytes
+_ALL = 16 * 2**20  # bytes
+
+
+@contextlib.contextmanager
+def recorded_workspace(task: Task, engine: Engine, kept: SnapshotFile) -> Iterator[RoundWorkspace]:
+    """Start an environment with the files that a recorded attempt left a round with, and stop it in the end.
+
+    Args:
+        task: The task as it is now.
+        engine: An engine of the kind that the attempt was made in.
+        kept: Where the files are kept.
+
+    Raises:
+        UsageError: The files cannot be had any more, and the message says why.
+        EnvironmentFault: The engine failed.
+    """
+    snapshot = engine.find_snapshot(kept.reference)
+    if snapshot is None:
+        raise UsageError("the files of that round are not on this machine, or were removed by evocode clean --kept")
+    if engine.image_key(task) != kept.image:
+        raise UsageError(f"the image of {task.directory} is another one now, which that round was not left in")
+    environment = TrialContext.of(task, engine, TrialOptions()).task_environment.create(snapshot=snapshot)
+    try:
+        environment.start()
+        environment.remove(HIDDEN_FROM_AGENT)
+        yield RoundWorkspace(environment)
+    finally:
+        environment.stop()
+
+
+@dataclass(slots=True)
+class RoundTexts:
+    """What is known of the rounds of one attempt."""
+
+    texts: dict[int, Texts] = field(default_factory=dict)
+    """By round index, at most 2000 regular files of UTF-8 text of up to 1 MiB, 16 MiB together."""
+    missing: dict[int, str] = field(default_factory=dict)
+    """Why a round has none, by its index."""
+
+
+def task_directory(attempt: StoredAttempt) -> Path | None:
+    """Return where the task of an attempt was when a snapshot was kept; None where none was, or it is gone."""
+    directory = AttemptDirectory(attempt.path)
+    for each in attempt.record.rounds:
+        with contextlib.suppress(EvocodeError):
+            kept = directory.read_snapshot(each.round)
+            if kept is not None and (Path(kept.task) / TASK_FILE).is_file():
+                return Path(kept.task)
+    return None
+
+
+def round_texts(attempt: StoredAttempt, task: Task, engine_of: MakeEngine) -> RoundTexts:
+    """Return the files that each round of a recorded attempt was left with.
+
+    Where a snapshot was kept, they are read from that; otherwise the recorded changes are made again, in the task's
+    image and with what its rounds bring. No agent and no suite is run.
+
+    Args:
+        attempt: An attempt of ours.
+        task: Its task, as it is now.
+        engine_of: Returns the engine that an environment is started in.
+    """
+    found = RoundTexts()
+    directory = AttemptDirectory(attempt.path)
+    begun = {each.index: each for each in attempt.record.rounds if each.outcome != "not reached"}
+    for index in sorted(begun):
+        with _told(found, index):
+            kept = directory.read_snapshot(begun[index].round)
+            if kept is None:
+                continue
+            with recorded_workspace(task, engine_of(kept.environment), kept) as workspace:
+                found.texts[index] = _read(workspace.environment)
+    wanted = [index for index in sorted(begun) if index not in found.texts and index not in found.missing]
+    if wanted:
+        _rebuild(attempt, task, engine_of, wanted, found)
+    return found
+
+
+def _rebuild(attempt: StoredAttempt, task: Task, engine_of: MakeEngine, wanted: list[int], found: RoundTexts) -> None:
+    """Make the recorded changes again, up to the last wanted round; the first that does not fit ends it."""
+    record = attempt.record
+    with contextlib.ExitStack() as life:
+        with _told(found, *wanted):
+            _refuse(attempt, task)
+            changes = {round_.index: _changes(attempt.path, round_) for round_ in task.rounds[: wanted[-1]]}
+            task_environment = TrialContext.of(task, engine_of(record.environment), TrialOptions()).task_environment
+            environment = task_environment.create()
+            life.callback(environment.stop)
+            task_environment.start(environment)
+        if wanted[0] in found.missing:
+            return
+        for round_ in task.rounds[: wanted[-1]]:
+            later = [index for index in wanted if index >= round_.index]
+            with _told(found, *later):
+                # A round's healthcheck may need services that the agent had started, and none of them runs here.
+                task_environment.prepare_round(environment, round_, wait_until_healthy=False)
+                if refused := apply_changes(environment, changes[round_.index], user=round_.agent_user):
+                    path, why = next(iter(refused.items()))
+                    raise UsageError(f"the recorded changes of {round_.name} do not lead to its files: {path}: {why}")
+                if round_.index in wanted:
+                    found.texts[round_.index] = _read(environment)
+            if round_.index in found.missing or not later:
+                return
+
+
+def _refuse(attempt: StoredAttempt, task: Task) -> None:
+    record = attempt.record
+    if record.mode == "single-round" or record.from_round is not None:
+        raise UsageError("its rounds began with what the reference solutions lead to, so it takes --evocode-snapshots")
+    if record.task_hash and record.task_hash != content_hash(task.directory):
+        raise UsageError(f"{task.directory} has changed since, so it takes --evocode-snapshots")
+
+
+def _changes(attempt: Path, round_: Round) -> list[Mapping[str, Any]]:
+    """Return what changed in an agent's turn, in order; raises UsageError where that was not recorded."""
+    path = attempt / "steps" / round_.name / "agent" / "trajectory.json"
+    try:
+        trajectory = Trajectory.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        raise UsageError(
+            f"{round_.name} has no trajectory, and no snapshot, which a run with --evocode-snapshots keeps"
+        ) from None
+    ours = (trajectory.extra or {}).get("evocode")
+    about = ours if isinstance(ours, dict) else {}
+    actions = [*(action for step in trajectory.steps for action in actions_of(step)), about]
+    if not about.get("watched") or any(action.get("unrecorded") for action in actions):
+        raise UsageError(f"not all changes of {round_.name} were recorded, so it takes --evocode-snapshots")
+    return [change for action in actions for change in action.get("changes") or ()]
+
+
+def _read(environment: Environment) -> Texts:
+    try:
+        listed = list_files(environment)
+    except FilesNotListed as error:
+        raise UsageError(f"the files cannot be listed: {error}") from None
+    paths: list[str] = []
+    left = _ALL
+    for path, entry in sorted(listed.items()):
+        if entry.symlink is None and entry.size <= min(_FILE, left) and len(paths) < _FILES:
+            paths.append(path)
+            left -= entry.size
+    texts: dict[str, str] = {}
+    for path, content in sorted(read_files(environment, paths, _FILE).items()):
+        with contextlib.suppress(UnicodeDecodeError):
+            if b"\0" not in content:
+                texts[path] = content.decode()
+    return texts
+
+
+@contextlib.contextmanager
+def _told(found: RoundTexts, *indices: int) -> Iterator[None]:
+    """Note why rounds have no texts, where that cannot be had."""
+    try:
+        yield
+    except (EvocodeError, OSError) as error:
+        found.missing.update(dict.fromkeys(indices, str(error).partition("\n")[0]))
