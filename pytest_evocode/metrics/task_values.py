@@ -8,8 +8,7 @@ from itertools import takewhile
 from operator import eq
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_evocode.metrics.grid import Attempt, TaskRounds
-from pytest_evocode.metrics.suite_facts import reports_cases
+from pytest_evocode.metrics.grid import Attempt, TaskRounds, reports_cases
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import RewardStrategy
 

@@ -103,10 +103,9 @@ class _Measured:
 def _measure(session: EvocodeSession) -> dict[str, _Measured]:
     """Return the scores and intervals by agent, in the mode of the run."""
     from pytest_evocode.metrics.faults import faults
-    from pytest_evocode.metrics.grid import by_agent
+    from pytest_evocode.metrics.grid import by_agent, suite_facts
     from pytest_evocode.metrics.intervals import intervals_or_reasons
     from pytest_evocode.metrics.scores import scores
-    from pytest_evocode.metrics.suite_facts import suite_facts
 
     mode, suites = session.run_mode, suite_facts(session.records)
     measured = {}
