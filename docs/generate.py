@@ -30,7 +30,7 @@ from pytest_evocode.checks.attacks import ATTACKS  # noqa: E402
 from pytest_evocode.cli import main as evocode  # noqa: E402
 from pytest_evocode.llm.model_options import ModelOptions  # noqa: E402
 from pytest_evocode.plugin.options import add_options  # noqa: E402
-from pytest_evocode.tasks.compatibility_page import tables  # noqa: E402
+from pytest_evocode.tasks.compatibility import tables  # noqa: E402
 from tests.model_faults import table  # noqa: E402
 
 SCHEMA = ROOT / "pytest_evocode" / "tasks" / "task.schema.json"

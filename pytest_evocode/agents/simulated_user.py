@@ -17,7 +17,7 @@ from pytest_evocode.agents.user_models import client_of
 from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault
 from pytest_evocode.llm.protocol import Message, ModelClient
 from pytest_evocode.results.records import Usage, total_usage
-from pytest_evocode.tasks.users import UserConfig
+from pytest_evocode.tasks.model import UserConfig
 
 _PERSONA = "You are a busy colleague who knows the project's purpose and reads no code."
 _ROLE = (

@@ -6,7 +6,7 @@ from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.protocol import ModelClient
 from pytest_evocode.tasks import Task
-from pytest_evocode.tasks.users import UserConfig
+from pytest_evocode.tasks.model import UserConfig
 
 
 def client_of(config: UserConfig) -> ModelClient:

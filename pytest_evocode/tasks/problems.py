@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.model import TaskConfig
-from pytest_evocode.tasks.positions import Keys, find_line
+from pytest_evocode.tasks.toml_text import Keys, find_line
 
 WANTED = {
     "string_type": "text in quotes",

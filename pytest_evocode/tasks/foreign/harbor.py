@@ -22,7 +22,7 @@ from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.tasks.foreign.draft import Draft, entries
 from pytest_evocode.tasks.foreign.source import Source
 from pytest_evocode.tasks.loading import load_task
-from pytest_evocode.tasks.positions import Keys, find_line
+from pytest_evocode.tasks.toml_text import Keys, find_line
 
 _OF_STEPS = ("agent", "verifier", "artifacts")
 """What a step can say for itself; all else of task.toml holds for the whole task."""

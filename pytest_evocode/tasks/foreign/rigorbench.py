@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.tasks.foreign.draft import Draft
-from pytest_evocode.tasks.foreign.source import Source
-from pytest_evocode.tasks.foreign.yaml_file import YamlTable, read_yaml
+from pytest_evocode.tasks.foreign.source import Source, YamlTable, read_yaml
 
 _DOCKERFILE = """\
 # Written by evocode import; install here what repo/ needs.
