@@ -17,7 +17,7 @@ from pydantic import BaseModel
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # For the tests, which have the table of faults.
 
-from pytest_evocode.agents.acp.options import AcpOptions  # noqa: E402
+from pytest_evocode.agents.acp.agent import AcpOptions  # noqa: E402
 from pytest_evocode.agents.harness import HarnessOptions  # noqa: E402
 from pytest_evocode.agents.installed.base import CliOptions  # noqa: E402
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions  # noqa: E402

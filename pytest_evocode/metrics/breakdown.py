@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Literal
 
-from pytest_evocode.metrics.grid import Grid, Rounds, TaskRounds, as_grid, narrowed
+from pytest_evocode.metrics.grid import Grid, Rounds, TaskRounds, as_grid, narrowed, was_begun
 from pytest_evocode.metrics.scores import (
     avg_rounds,
     case_score,
@@ -174,7 +174,7 @@ def times(records: Iterable[RoundRecord]) -> Times:
     >>> found.rounds, found.silent, found.durations["agent"].median, found.durations["overhead"].known
     (3, 2, 4.0, 1)
     """
-    begun = [each for each in records if each.outcome != "not reached" or each.agent_seconds is not None]
+    begun = list(filter(was_begun, records))
     phases = [each.phases for each in begun if each.phases is not None]
     found = {
         "agent": _duration(each.agent_seconds for each in begun),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_evocode.metrics.grid import Grid, TaskRounds
+from pytest_evocode.metrics.grid import Grid, TaskRounds, was_begun
 from pytest_evocode.metrics.scores import dataset_score, sr
 from pytest_evocode.results.records import RoundRecord
 
@@ -75,11 +75,7 @@ def efficiency(grid: Grid, *, single: bool = False) -> Efficiency:
 
 
 def _taken(tasks: Sequence[TaskRounds], amount: Callable[[RoundRecord], float | None]) -> Taken:
-    begun = [
-        [record for record in task.records() if record.outcome != "not reached" or record.agent_seconds is not None]
-        for task in tasks
-    ]
-    amounts = [[amount(record) for record in records] for records in begun]
+    amounts = [[amount(record) for record in task.records() if was_begun(record)] for task in tasks]
     of = sum(map(len, amounts))
     known = [[each for each in values if each is not None] for values in amounts]
     value = None

@@ -96,18 +96,7 @@ def without_faults(grid: Grid, *, chains: bool = True) -> Grid:
 
 def _without_faults(task: TaskRounds, chains: bool) -> TaskRounds:
     left = {number: _left(task, number, chains) for number in task.attempts}
-    counting = {number: part for number, part in left.items() if set(part) & set(task.indices)}
-    if all(part == task.own(number) for number, part in left.items()):
-        return task
-    played = {index for part in counting.values() for index in part}
-    chain = tuple(index for index in task.chain if index in played)
-    return replace(
-        task,
-        chain=chain,
-        indices=tuple(index for index in task.indices if index in played),
-        attempts={number: task.attempts[number] for number in counting},
-        partial={number: part for number, part in counting.items() if part != chain},
-    )
+    return task if all(part == task.own(number) for number, part in left.items()) else task.keeping(left)
 
 
 def _left(task: TaskRounds, number: int, chains: bool) -> tuple[int, ...]:

@@ -97,9 +97,15 @@ class TaskRounds:
             number: tuple(index for index in self.own(number) if index not in undecided[number] - known)
             for number in self.attempts
         }
+        kept = self.keeping(left)
+        return kept if kept.attempts else None
+
+    def keeping(self, left: Mapping[int, tuple[int, ...]]) -> TaskRounds:
+        """Return the same with those rounds of the chain that are left of attempts, by number.
+
+        Attempts of which none is left that counts are left out.
+        """
         counting = {number: part for number, part in left.items() if set(part) & set(self.indices)}
-        if not counting:
-            return None
         played = {index for part in counting.values() for index in part}
         chain = tuple(index for index in self.chain if index in played)
         return replace(
@@ -284,6 +290,11 @@ def are_of_the_same_rounds(first: Grid, second: Grid) -> bool:
         task.indices == sides[1][name].indices or not (task.partial or sides[1][name].partial)
         for name, task in sides[0].items()
     )
+
+
+def was_begun(record: RoundRecord) -> bool:
+    """Return whether a round took anything; one that was not reached did where its turn had ended all the same."""
+    return record.outcome != "not reached" or record.agent_seconds is not None
 
 
 def by_agent(records: Iterable[RoundRecord]) -> dict[str, list[RoundRecord]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Literal
 
+from pytest_evocode.metrics.grid import was_begun
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RoundRecord, Usage
 
@@ -76,11 +77,7 @@ def spending(records: Iterable[RoundRecord]) -> Spending:
     >>> found.prompt_tokens, found.cost_usd, found.rounds
     (Amount(value=20, known=1, of=2), None, 2)
     """
-    begun = [
-        (record, record.usage)
-        for record in records
-        if record.outcome != "not reached" or record.agent_seconds is not None
-    ]
+    begun = [(record, record.usage) for record in records if was_begun(record)]
 
     def usage(name: str) -> Amount | None:
         found = _amount([None if used is None else getattr(used, name) for _, used in begun])
@@ -225,7 +222,7 @@ class ExpectedAmounts:
                 continue
             for index in attempt.selected if attempt.finished else measured:
                 value = measured.get(index)
-                reached = any(record.index == index and _reached(record) for record in attempt.record.rounds)
+                reached = any(record.index == index and was_begun(record) for record in attempt.record.rounds)
                 if value is not None or (attempt.finished and not reached):
                     values[attempt.record.agent, attempt.record.task, index].append(value or 0.0)
         self._of_round = {key: fmean(sorted(each)) for key, each in sorted(values.items())}
@@ -270,7 +267,3 @@ class ExpectedAmounts:
             if alike := [value for key, value in self._of_round.items() if fits(key)]:
                 return fmean(alike)
         return 0.0
-
-
-def _reached(record: RoundRecord) -> bool:
-    return record.outcome != "not reached" or record.agent_seconds is not None

@@ -232,7 +232,7 @@ class GitHubActions:
 
 def _line_of_round(file: Path, index: int) -> int:
     """Return the line of task.toml, from 1, where a round starts; ``index`` counts rounds from 1."""
-    from pytest_evocode.tasks.toml_text import find_line
+    from pytest_evocode.tasks.config_text import find_line
 
     try:
         return find_line(file.read_text(encoding="utf-8"), ("steps", index - 1, "name"))

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel
 
 from pytest_evocode.names import TRAJECTORY_FILE
+from pytest_evocode.tasks.config_text import Keys
 from pytest_evocode.tasks.fields import on_a_drive
 from pytest_evocode.tasks.model import (
     AgentConfig,
@@ -29,7 +30,6 @@ from pytest_evocode.tasks.model import (
     VerifierConfig,
 )
 from pytest_evocode.tasks.problems import Problem
-from pytest_evocode.tasks.toml_text import Keys
 
 WINDOWS = 'only "linux" environments can be started'
 

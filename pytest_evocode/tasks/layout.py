@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.compose_file import COMPOSE_FILES, ComposeFile
+from pytest_evocode.tasks.config_text import Keys
 from pytest_evocode.tasks.model import EnvironmentConfig, StepConfig, TaskConfig, VerifierConfig
 from pytest_evocode.tasks.problems import Problem
-from pytest_evocode.tasks.toml_text import Keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pytest_evocode.names import TASK_FILE
 from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.compatibility import FILES, SUITE_COMPOSE, refusals
 from pytest_evocode.tasks.compose_file import COMPOSE_FILES, MAIN, ComposeFile, find_compose_file, read_compose_file
+from pytest_evocode.tasks.config_text import Keys
 from pytest_evocode.tasks.layout import SINGLE_ROUND, RoundFiles, find_files
 from pytest_evocode.tasks.model import (
     EVERY_ROUND,
@@ -31,7 +32,6 @@ from pytest_evocode.tasks.model import (
 from pytest_evocode.tasks.native import read_native_tests
 from pytest_evocode.tasks.problems import Problem, explain, task_error
 from pytest_evocode.tasks.task import Network, Round, Task
-from pytest_evocode.tasks.toml_text import Keys
 
 
 def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfig | None) -> Network | None:

@@ -23,7 +23,7 @@ from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trajectories.atif import Trajectory, actions_of
 from pytest_evocode.trajectories.file_changes import apply_changes
-from pytest_evocode.trajectories.workspace_listing import list_files, read_files
+from pytest_evocode.trajectories.workspace_changes import list_files, read_files
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions

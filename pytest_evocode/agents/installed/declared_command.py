@@ -12,8 +12,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_evocode.agents.harness import check_files, read_file
-from pytest_evocode.agents.installed.program_run import run_program
-from pytest_evocode.agents.installed.staged_files import INSTRUCTION, SERVERS, StagedFiles, UserFiles, staged
+from pytest_evocode.agents.installed.program_run import (
+    INSTRUCTION,
+    SERVERS,
+    StagedFiles,
+    UserFiles,
+    run_program,
+    staged,
+)
 from pytest_evocode.agents.mcp.servers import (
     ALL_TRANSPORTS,
     Transport,

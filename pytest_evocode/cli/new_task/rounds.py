@@ -13,10 +13,10 @@ from string import Template
 
 from pytest_evocode.errors import TaskError, UsageError
 from pytest_evocode.tasks.atomic_write import replacing
+from pytest_evocode.tasks.config_text import append_table
 from pytest_evocode.tasks.fields import STEP_NAME
 from pytest_evocode.tasks.layout import RoundFiles, find_files
 from pytest_evocode.tasks.loading import TaskSettings, read_task_file
-from pytest_evocode.tasks.toml_text import append_table
 
 TEMPLATES = Path(__file__).with_name("templates")
 _SUFFIX = ".template"

@@ -11,10 +11,10 @@ from typing import Any
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.tasks.config_text import toml_text
 from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.tasks.foreign.source import leads_into
 from pytest_evocode.tasks.schema import SCHEMA_FILE
-from pytest_evocode.tasks.toml_text import toml_text
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ import tomli
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.tasks.config_text import Keys, find_line
 from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.tasks.foreign.draft import Draft, entries
 from pytest_evocode.tasks.foreign.source import Source
 from pytest_evocode.tasks.loading import load_task
-from pytest_evocode.tasks.toml_text import Keys, find_line
 
 _OF_STEPS = ("agent", "verifier", "artifacts")
 """What a step can say for itself; all else of task.toml holds for the whole task."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.errors import TaskError
-from pytest_evocode.tasks.yaml_values import Place, read_mapping
+from pytest_evocode.tasks.config_text import Keys, read_mapping
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class YamlTable:
     name: str
     """The path of the file in the source."""
     values: Mapping[str, Any]
-    lines: Mapping[Place, int]
-    place: Place = ()
+    lines: Mapping[Keys, int]
+    place: Keys = ()
     """The keys that lead to this mapping."""
 
     def line(self, *keys: str | int) -> int:
