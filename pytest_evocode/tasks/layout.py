@@ -120,7 +120,7 @@ class _Finder:
             self.shared_tests = directory / "tests"
 
     def check_environment(self, has_image: bool) -> None:
-        compose = [name for name in COMPOSE_FILES if _is_there(f"{self.root}/environment/{name}")]
+        compose = [name for name in COMPOSE_FILES if _stat(f"{self.root}/environment/{name}", follow=False)]
         if len(compose) > 1:
             message = f"{' and '.join(compose)} are both compose files; keep one of them"
             self.problems.append(Problem(message, path=self.directory / "environment" / compose[0]))
@@ -195,9 +195,9 @@ class _Finder:
         return found is not None
 
 
-def _stat(path: str) -> os.stat_result | None:
+def _stat(path: str, *, follow: bool = True) -> os.stat_result | None:
     try:
-        return os.stat(path)
+        return os.stat(path, follow_symlinks=follow)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -212,16 +212,6 @@ def _is_file(path: str) -> bool:
 def _is_directory(path: str) -> bool:
     found = _stat(path)
     return found is not None and stat.S_ISDIR(found.st_mode)
-
-
-def _is_there(path: str) -> bool:
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    return True
 
 
 def _directories(path: str) -> frozenset[str]:
@@ -249,11 +239,8 @@ def is_test_module(name: str) -> bool:
 
 def _read(path: str) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            return os.read(descriptor, BLANK_LIMIT)
-        finally:
-            os.close(descriptor)
+        with open(path, "rb", buffering=0) as file:
+            return file.read(BLANK_LIMIT)
     except OSError as error:
         raise _unreadable(path, error) from error
 

@@ -119,7 +119,7 @@ _NO_PLACE_FOR_FILES = ("/proc", "/sys", "/dev")
 def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
     """Return every problem between the fields of ``config``; ``round_names`` are the names that references may use."""
     return [
-        *_duplicates(config),
+        *_duplicates([step.name for step in config.steps], ("steps",), "name", "step"),
         *_requirement_chain(config, round_names),
         *_process(config, round_names),
         *_users(config, round_names),
@@ -227,46 +227,44 @@ def _artifacts(artifacts: Sequence[Artifact], keys: Keys) -> Iterator[Problem]:
             yield Problem(message, (*keys, "artifacts", index))
 
 
-def _duplicates(config: TaskConfig) -> Iterator[Problem]:
+def _duplicates(names: Sequence[str], keys: Keys, field: str, what: str) -> Iterator[Problem]:
+    """Return which entries of the array at ``keys`` have a name that an earlier one has."""
     first: dict[str, int] = {}
-    for index, step in enumerate(config.steps):
-        if step.name in first:
-            message = f"entry {first[step.name] + 1} has the same name; every step needs its own"
-            yield Problem(message, ("steps", index, "name"))
-        first.setdefault(step.name, index)
+    for index, name in enumerate(names):
+        if first.setdefault(name, index) != index:
+            message = f"entry {first[name] + 1} has the same {field}; every {what} needs its own"
+            yield Problem(message, (*keys, index, field))
+
+
+def _unknown(name: str, round_names: tuple[str, ...], what: str, keys: Keys) -> Problem:
+    return Problem(f'no {what} is called "{name}"; the {what}s are {", ".join(round_names)}', keys)
 
 
 def _requirement_chain(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
     chain = config.metadata.requirement_chain
     for index, entry in enumerate(chain.steps if chain else ()):
         if entry.step not in round_names:
-            message = f'no step is called "{entry.step}"; the steps are {", ".join(round_names)}'
-            yield Problem(message, ("metadata", "requirement_chain", "steps", index, "step"))
+            keys: Keys = ("metadata", "requirement_chain", "steps", index, "step")
+            yield _unknown(entry.step, round_names, "step", keys)
 
 
 def _users(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
     for name in config.metadata.evocode.users:
         if name not in round_names:
-            message = f'no step is called "{name}"; the steps are {", ".join(round_names)}'
-            yield Problem(message, ("metadata", "evocode", "users", name))
+            yield _unknown(name, round_names, "step", ("metadata", "evocode", "users", name))
 
 
 def _process(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
     process = config.metadata.evocode.process
     keys: Keys = ("metadata", "evocode", "process")
-    known = f"the rounds are {', '.join(round_names)}"
-    first: dict[str, int] = {}
+    ids = [requirement.id for requirement in process.requirements]
+    yield from _duplicates(ids, (*keys, "requirements"), "id", "requirement")
     for index, requirement in enumerate(process.requirements):
-        here: Keys = (*keys, "requirements", index)
-        if requirement.id in first:
-            message = f"entry {first[requirement.id] + 1} has the same id; every requirement needs its own"
-            yield Problem(message, (*here, "id"))
-        first.setdefault(requirement.id, index)
-        if requirement.round not in (None, *round_names):
-            yield Problem(f'no round is called "{requirement.round}"; {known}', (*here, "round"))
+        if requirement.round is not None and requirement.round not in round_names:
+            yield _unknown(requirement.round, round_names, "round", (*keys, "requirements", index, "round"))
     for name in process.abstain:
         if name not in (EVERY_ROUND, *round_names):
-            yield Problem(f'no round is called "{name}"; {known}', (*keys, "abstain", name))
+            yield _unknown(name, round_names, "round", (*keys, "abstain", name))
 
 
 def _state(config: TaskConfig) -> Iterator[Problem]:

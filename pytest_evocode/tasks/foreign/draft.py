@@ -43,7 +43,7 @@ class Draft:
     rounds: list[tuple[str, str]] = field(default_factory=list)
     """Each round's name, and what it was made from."""
 
-    def note(self, path: Path, line: int | None, what: str, do: str) -> None:
+    def note(self, path: Path, what: str, do: str = "", *, line: int | None = None) -> None:
         """Remember what could not be carried over; see :class:`Note`."""
         self.notes.append(Note(path, line, what, do))
 

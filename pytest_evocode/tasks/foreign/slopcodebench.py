@@ -209,8 +209,8 @@ class _Problem:
             raise TaskError(message, self.source.root / _CONFIG)
         self.source.text("tests/conftest.py", "SlopCodeBench's tests have their entrypoint from it")
 
-    def _note(self, table: YamlTable, key: str, *, what: str, do: str) -> None:
-        self.draft.note(self.source.root / table.name, table.line(key), f"{key}: {what}", do)
+    def _note(self, table: YamlTable, key: str, what: str, do: str = "") -> None:
+        self.draft.note(self.source.root / table.name, f"{key}: {what}", do, line=table.line(key))
 
     def _write_suites(self) -> None:
         modules = {f"test_{each.name}.py": each for each in self.checkpoints}
@@ -227,7 +227,7 @@ class _Problem:
                 self.test_trees.append(parse(path, text))
             elif path.is_file() and is_test_module(place):
                 if place not in modules:
-                    self.draft.note(path, None, "belongs to no checkpoint, and SlopCodeBench does not run it", "")
+                    self.draft.note(path, "belongs to no checkpoint, and SlopCodeBench does not run it")
             else:
                 self.draft.copy(path, f"tests/{place}")
                 if path.suffix == ".py":
@@ -237,7 +237,7 @@ class _Problem:
         for name, path, _ in self.assets:
             # A copy would be a test's file that agents see, as the check starter-clean finds them.
             if not self.draft.link(f"tests/assets/{name}", f"{_ASSETS}/{name}"):
-                self.draft.note(path, None, f"tests/assets/{name} is there already, and is what tests read", "")
+                self.draft.note(path, f"tests/assets/{name} is there already, and is what tests read")
 
     def _write_module(self, place: str, checkpoint: SlopCheckpoint) -> None:
         text = self.source.text(f"tests/{place}", f"{checkpoint.name} needs its tests")
@@ -255,7 +255,6 @@ class _Problem:
         if module.set_file(1):
             self.draft.note(
                 path,
-                None,
                 "finds its data by __file__, which was set to the path as if it lay in tests/",
                 "look whether it does",
             )
@@ -263,7 +262,6 @@ class _Problem:
         for other in sorted(others):
             self.draft.note(
                 path,
-                None,
                 f"imports {other}, which lies in another directory here",
                 "move what they share to a module of the task's tests/",
             )
@@ -287,7 +285,6 @@ class _Problem:
             if not path.is_dir():
                 self.draft.note(
                     path,
-                    None,
                     f"there is no reference solution of {checkpoint.name}",
                     f"write steps/{checkpoint.round}/solution/solve.sh; the agent oracle needs one for every round",
                 )
@@ -303,7 +300,6 @@ class _Problem:
         if not has_own and before and len(self.checkpoints) > 1:
             self.draft.note(
                 before,
-                None,
                 "is one solution for all checkpoints, and is put in place in the first round already",
                 "write one for each round, or the checks needs-work and active fail",
             )
@@ -345,14 +341,13 @@ class _Problem:
             package = line.partition("#")[0].strip()
             if package and not _PACKAGE.fullmatch(package):
                 self.draft.note(
-                    path, number, f"{package} was not installed", "add it to environment/Dockerfile yourself"
+                    path, f"{package} was not installed", "add it to environment/Dockerfile yourself", line=number
                 )
             elif package:
                 yield package
         for path in dict.fromkeys(path for path, _, _ in requirements):
             self.draft.note(
                 path,
-                None,
                 "the packages of the reference solutions are in the image; SlopCodeBench installs those of every"
                 " submission before its tests, and here nobody installs an agent's",
                 "say in the instruction what there is, or have the image bring more",
@@ -410,7 +405,7 @@ class _Problem:
         used |= {path.relative_to(self.source.root).parts[0] for _, path, _ in self.assets}
         for place in sorted(os.listdir(self.source.root)):
             if place not in used and not is_dropping(place):
-                self.draft.note(self.source.root / place, None, "was left out: config.yaml has no use for it", "")
+                self.draft.note(self.source.root / place, "was left out: config.yaml has no use for it")
         for table in (self.config, *(each.config for each in self.checkpoints)):
             for key in table.values:
                 if key not in _KNOWN:
