@@ -68,8 +68,7 @@ def breakdown(
     >>> [(name, group.dataset_score) for name, group in breakdown(records, "round").items()]
     [('1', 100.0), ('2', 0.0)]
     """
-    group = _single_group if single_rounds else _group
-    return {name: group(grid) for name, grid in group_grids(rounds, by, facts).items()}
+    return {name: _group(grid, single_rounds) for name, grid in group_grids(rounds, by, facts).items()}
 
 
 def group_grids(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Grid]:
@@ -104,33 +103,20 @@ def _names(task: TaskRounds, index: int, by: Dimension, facts: TaskFacts | None)
             return (value or NOT_GIVEN,)
 
 
-def _group(grid: Grid) -> Group:
+def _group(grid: Grid, single: bool) -> Group:
+    decided = grid.decided().tasks
     return Group(
         tasks=len(grid.tasks),
         rounds=sum(len(task.indices) for task in grid.tasks),
-        dataset_score=dataset_score(grid),
-        case_score=case_score(grid),
-        pinned_case_score=pinned_case_score(grid),
+        dataset_score=None if single else dataset_score(grid),
+        case_score=None if single else case_score(grid),
+        pinned_case_score=None if single else pinned_case_score(grid),
         avg_rounds=avg_rounds(grid),
-        perfect_tasks=perfect_tasks(grid) if grid.decided().tasks else None,
-        mt_at_k=mt_at_k(grid),
-        decided_tasks=len(grid.decided().tasks),
-    )
-
-
-def _single_group(grid: Grid) -> Group:
-    return Group(
-        tasks=len(grid.tasks),
-        rounds=sum(len(task.indices) for task in grid.tasks),
-        dataset_score=None,
-        case_score=None,
-        pinned_case_score=None,
-        avg_rounds=avg_rounds(grid),
-        perfect_tasks=None,
-        mt_at_k=None,
-        sr=sr(grid),
-        sr_macro=sr_macro(grid),
-        decided_tasks=len(grid.decided().tasks),
+        perfect_tasks=None if single or not decided else perfect_tasks(grid),
+        mt_at_k=None if single else mt_at_k(grid),
+        sr=sr(grid) if single else None,
+        sr_macro=sr_macro(grid) if single else None,
+        decided_tasks=len(decided),
     )
 
 

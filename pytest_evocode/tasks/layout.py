@@ -6,7 +6,6 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.compose_file import COMPOSE_FILES, ComposeFile
@@ -74,18 +73,24 @@ SINGLE_ROUND = "round-1"
 BLANK_LIMIT = 64
 
 
-class RoundFiles(NamedTuple):
-    """The files of one round; everything that is named exists."""
+@dataclass(frozen=True, slots=True)
+class RoundFiles:
+    """The files of one round; everything that is named exists.
+
+    Most paths below the directory are made only when asked for, because a session may have thousands of rounds.
+    """
 
     name: str
     directory: Path
     has_solution: bool
     has_workdir: bool
     has_tests: bool
+    """Whether the round has tests of its own."""
     has_script: bool
+    """Whether a ``test.sh`` verifies the round, and not a native suite."""
     shared_tests: Path | None
     suite_environment: SuiteEnvironment | None = None
-    """What a ``test.sh`` has for itself; None without one, and where it runs beside what the agent left."""
+    """The environment that the suite has for itself; None where it runs beside what the agent left."""
 
 
 def find_files(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -83,7 +84,7 @@ def _resolve(
         verifier_env = {**verifier_env, **verifier.env}
     return Round(
         index=index,
-        **files._asdict(),
+        **{each.name: getattr(files, each.name) for each in fields(files)},
         agent_timeout=_said(agent, config.agent, "timeout_sec"),
         verifier_timeout=_said(verifier, config.verifier, "timeout_sec"),
         agent_user=_said(agent, config.agent, "user"),

@@ -12,7 +12,7 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
 from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.compose_file import ComposeFile, MainBuild
-from pytest_evocode.tasks.layout import SuiteEnvironment
+from pytest_evocode.tasks.layout import RoundFiles, SuiteEnvironment
 from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, ProcessConfig, TaskConfig, Verify, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 
@@ -20,8 +20,8 @@ Network = Literal["public", "no-network"] | Allowlist
 RewardStrategy = Literal["mean", "final"]
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round(RoundFiles):
     """One user request, with everything that its agent and its verifier need.
 
     Values that the step leaves out are the task's, else the format's default. Timeouts are in seconds, and an
@@ -31,17 +31,6 @@ class Round:
 
     index: int
     """The place in execution order, from 1."""
-    name: str
-    directory: Path
-    has_solution: bool
-    has_workdir: bool
-    has_tests: bool
-    """Whether the round has tests of its own. The paths below are properties, made only when asked for, because a
-    session may have thousands of rounds.
-    """
-    has_script: bool
-    """Whether a ``test.sh`` verifies the round, and not a native suite."""
-    shared_tests: Path | None
     agent_timeout: float | None
     verifier_timeout: float
     agent_user: str | int | None
@@ -67,8 +56,6 @@ class Round:
     change_types: tuple[str, ...]
     collect: tuple[CollectHook, ...] = ()
     """What runs in the agent's environment after its turn: the task's commands, then the step's."""
-    suite_environment: SuiteEnvironment | None = None
-    """The environment that the suite has for itself; None where it runs beside what the agent left."""
 
     @property
     def suite_has_network(self) -> bool:

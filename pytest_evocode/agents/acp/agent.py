@@ -240,9 +240,7 @@ class AcpAgent:
                 stack.enter_context(stage.rules_in_workspace(read_file(options.rules), options.rules_file))
             if not self._placed and options.skills_directory is not None:
                 files = UserFiles(rules="", skills=options.skills_directory.removeprefix("~/"))
-                stage.place(files, rules=None, skills=options.skills)
-                if (skills := context.task.config.environment.skills_dir) is not None:
-                    stage.place_skills(skills, files)
+                stage.place(files, context.task, skills=options.skills)
             self._placed = True
             try:
                 return self._prompt(turn, instruction)

@@ -215,9 +215,7 @@ class InstalledAgent(ABC):
         self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
-                stage.place(self.user_files, rules=self.options.rules, skills=self.options.skills)
-                if (skills := context.task.config.environment.skills_dir) is not None:
-                    stage.place_skills(skills, self.user_files)
+                stage.place(self.user_files, context.task, rules=self.options.rules, skills=self.options.skills)
                 self.make_ready(stage)
                 self._placed = True
             if self.mcp_servers:

@@ -22,6 +22,7 @@ from pytest_evocode.environments import Environment, ExecResult, User, read_envi
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import AgentFault, EnvironmentFault, RunLimitReached, UnreadableFile
 from pytest_evocode.results.records import Usage
+from pytest_evocode.tasks import Task
 
 #: Not below /opt or /usr, where nothing may change after the image was built.
 STAGE = "/var/lib/evocode"
@@ -101,8 +102,12 @@ class StagedFiles:
             written = None
         return (written or b"").decode("utf-8", "replace")
 
-    def place(self, files: UserFiles, *, rules: Path | None, skills: Path | None) -> None:
-        """Put the harness's files where the CLI looks for them."""
+    def place(self, files: UserFiles, task: Task, *, rules: Path | None = None, skills: Path | None) -> None:
+        """Put the harness's files, and the task's skills, where the CLI looks for them.
+
+        Raises:
+            AgentFault: The container has no such directory as the task names.
+        """
         for source, target, script in ((rules, files.rules, _PLACE_RULES), (skills, files.skills, _PLACE_SKILLS)):
             if source is None:
                 continue
@@ -112,17 +117,11 @@ class StagedFiles:
                 self.environment.upload([Path(directory)], STAGE, writable=True)
             self.run(f"set -e; source={STAGE}/files target=~/{shlex.quote(target)}; {script}")
             self.environment.remove([f"{STAGE}/files"])
-
-    def place_skills(self, directory: str, files: UserFiles) -> None:
-        """Copy a directory of skills in the container to where the CLI looks for them.
-
-        Raises:
-            AgentFault: There is no such directory.
-        """
-        fault = f"skills_dir = {directory!r} could not be copied; correct it in task.toml, or the image"
-        # Relative paths count from the working directory.
-        script = f"set -e; source={shlex.quote(directory)} target=~/{shlex.quote(files.skills)}; {_PLACE_SKILLS}"
-        self._run(script, fault, user=self.user)
+        if (of_task := task.config.environment.skills_dir) is not None:
+            fault = f"skills_dir = {of_task!r} could not be copied; correct it in task.toml, or the image"
+            # Relative paths count from the working directory.
+            script = f"set -e; source={shlex.quote(of_task)} target=~/{shlex.quote(files.skills)}; {_PLACE_SKILLS}"
+            self._run(script, fault, user=self.user)
 
     def add_servers(self, values: Any) -> None:
         """Write what the CLI is to know of MCP servers into :data:`SERVERS`, as JSON, until the turn's end."""
