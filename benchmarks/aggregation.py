@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 from benchmarks.tables import Table
+from pytest_evocode.metrics.analyses import first_failures, solvable, survival
 from pytest_evocode.metrics.breakdown import breakdown
 from pytest_evocode.metrics.comparison import compare
 from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
@@ -18,7 +19,6 @@ from pytest_evocode.metrics.grid import Grid, by_agent
 from pytest_evocode.metrics.intervals import intervals
 from pytest_evocode.metrics.scores import scores
 from pytest_evocode.metrics.spending import spending_by, token_ratios
-from pytest_evocode.metrics.survival import first_failures, solvable, survival
 from pytest_evocode.results.records import Case, Outcome, RoundRecord, Usage, Verdict
 
 AGENTS, TASKS, ROUNDS, ATTEMPTS, CASES = 10, 250, 10, 4, 10

@@ -33,11 +33,13 @@ from typing import Any
 from benchmarks.published import LEGACY, Outcome, agents
 from benchmarks.tables import Table
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, interval_of_differences
-from pytest_evocode.metrics.statistics.bounded import bounded_interval
-from pytest_evocode.metrics.statistics.hierarchical import hierarchical_interval
-from pytest_evocode.metrics.statistics.jackknife import jackknife_interval
-from pytest_evocode.metrics.statistics.permutation import MOST_EXACT, sign_flips
-from pytest_evocode.metrics.statistics.student import t_interval
+from pytest_evocode.metrics.statistics.intervals import (
+    bounded_interval,
+    hierarchical_interval,
+    jackknife_interval,
+    t_interval,
+)
+from pytest_evocode.metrics.statistics.significance import MOST_EXACT, sign_flips
 
 SIZES = (3, 5, 7, 12, 26, 100)
 RESAMPLES = 400

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # For the tests, which have the table of faults.
 
-from pytest_evocode.agents.acp.options import AcpOptions  # noqa: E402
+from pytest_evocode.agents.acp.agent import AcpOptions  # noqa: E402
 from pytest_evocode.agents.harness import HarnessOptions  # noqa: E402
 from pytest_evocode.agents.installed.base import CliOptions  # noqa: E402
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions  # noqa: E402
@@ -30,7 +30,7 @@ from pytest_evocode.checks.attacks import ATTACKS  # noqa: E402
 from pytest_evocode.cli import main as evocode  # noqa: E402
 from pytest_evocode.llm.model_options import ModelOptions  # noqa: E402
 from pytest_evocode.plugin.options import add_options  # noqa: E402
-from pytest_evocode.tasks.compatibility_page import tables  # noqa: E402
+from pytest_evocode.tasks.compatibility import tables  # noqa: E402
 from tests.model_faults import table  # noqa: E402
 
 SCHEMA = ROOT / "pytest_evocode" / "tasks" / "task.schema.json"

@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from pytest_evocode.metrics.expected_amounts import ExpectedAmounts, cost_of, seconds_of
+from pytest_evocode.metrics.spending import ExpectedAmounts, cost_of, seconds_of
 from pytest_evocode.plugin.selection import share
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import load_results

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.tasks.positions import find_line
+from pytest_evocode.tasks.config_text import find_line
 
 _TABLE = ("tool", "pytest-evocode")
 _KINDS = ("agents", "commands")

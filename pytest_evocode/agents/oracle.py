@@ -1,4 +1,4 @@
-"""The agent ``oracle``, which runs the author's reference solution."""
+"""The agents that need no model: ``oracle`` runs the author's reference solution, and ``nop`` does nothing."""
 
 from __future__ import annotations
 
@@ -42,3 +42,17 @@ class OracleAgent:
                 f"correct it. Its last lines:\n{result.tail() or '(no output)'}"
             )
         return RoundTranscript(timed_out=result.timed_out, output=result.output)
+
+
+class NopAgent:
+    """Leaves the workspace as it is."""
+
+    name = "nop"
+    deterministic = True
+    takes_conversations = True
+    takes_skills = True
+    mcp_transports = ALL_TRANSPORTS
+
+    def run_round(self, context: RoundContext) -> RoundTranscript:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return RoundTranscript()

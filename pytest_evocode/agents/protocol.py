@@ -14,9 +14,8 @@ from pytest_evocode.environments import Environment, Installation
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import AttemptSpending, Budget
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.trajectories.atif import Trajectory
+from pytest_evocode.trajectories.atif import Trajectory, read_task_trajectory
 from pytest_evocode.trajectories.recorder import Recorder
-from pytest_evocode.trajectories.task_trajectory import read_task_trajectory
 
 logger = logging.getLogger(__name__)
 
@@ -186,7 +185,7 @@ def check_task(agent: Agent, task: Task, engine: str) -> None:
             "with one that does, such as anthropic/MODEL or claude-code:MODEL"
         )
     if task.config.metadata.evocode.users:
-        from pytest_evocode.agents.user_models import check_users
+        from pytest_evocode.llm.client_factory import check_users
 
         check_users(task)
     for round_ in task.rounds:

@@ -2,21 +2,176 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
+import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
-from pytest_evocode.errors import DiffError
+from pytest_evocode.agents.shell.tools import Deadline, run_script
+from pytest_evocode.errors import AgentFault, DiffError, UsageError, describe_validation
 from pytest_evocode.llm.budget import Budget
+from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory, actions_of
 from pytest_evocode.trajectories.file_changes import Change, File, drop_empty_directories, file_after, write_files
-from pytest_evocode.trajectories.recorded_attempts import RecordedAttempt, check_path
 from pytest_evocode.trajectories.recorder import Action
-from pytest_evocode.trajectories.shell_commands import ShellCommand, command_of
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
+
+_FILE = "trajectory.json"
+_WHAT = (
+    "an attempt's directory, a run's, a results directory, a directory with <round>.json or <round>/trajectory.json "
+    "for every round, or one trajectory of a task of one round"
+)
+
+
+def check_path(path: Path) -> None:
+    """Raise UsageError where the path does not exist."""
+    if not path.exists():
+        raise UsageError(f"replay: there is no {path}; name {_WHAT}")
+
+
+class RecordedAttempt:
+    """The trajectories of one earlier attempt at one task."""
+
+    def __init__(self, path: Path, task: Task) -> None:
+        """Find the attempt; raises AgentFault where there is none at the task, or more than one."""
+        self._task = task
+        self._place = _place(path, task)
+
+    def of_round(self, round_: Round) -> Trajectory:
+        """Read a round's trajectory; raises AgentFault with the file's path where it is missing or not in ATIF."""
+        files = _files(self._place, self._task, round_)
+        path = next((file for file in files if file.is_file()), None)
+        if path is None:
+            raise AgentFault(f"{files[0]}: there is no trajectory to replay in {round_.name}; record one")
+        try:
+            return Trajectory.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise AgentFault(f"{path}: the trajectory cannot be read: {error.strerror}") from None
+        except ValidationError as error:
+            why = describe_validation(error)
+            raise AgentFault(f"{path}: this is not an ATIF trajectory: {why}; record it anew") from None
+
+
+def _place(path: Path, task: Task) -> Path:
+    """Return the file or directory that has the trajectories of the task's rounds."""
+    if path.is_file() and not (attempts := _listed(path)):
+        if len(task.rounds) > 1:
+            raise AgentFault(
+                f"{path}: this is the trajectory of one round, and {task.name} has {len(task.rounds)}; name {_WHAT}"
+            )
+        return path
+    if path.is_dir() and _has_any(path, task):
+        return path
+    found = sorted(
+        place
+        for place in (attempts if path.is_file() else path.rglob(f"{task.name}__*"))
+        if place.name.startswith(f"{task.name}__") and place.is_dir() and _has_any(place, task)
+    )
+    if len(found) > 1:  # The results of a replay may lie beside what it replays.
+        found = [place for place in found if not _is_replay(place, task)]
+    if len(found) > 1:
+        places = "".join(f"\n  {place}" for place in found)
+        raise AgentFault(f"{path}: several attempts at {task.name} are here; name one of them:{places}")
+    if not found:
+        raise AgentFault(f"{path}: no trajectory of {task.name} is here; name {_WHAT}")
+    return found[0]
+
+
+def _listed(path: Path) -> list[Path]:
+    """Return the directories of the attempts of a run's record, ``runs/<run>.json``."""
+    try:
+        names = json.loads(path.read_bytes()).get("attempts")
+    except (OSError, ValueError, AttributeError):
+        return []
+    return [path.parent.parent / name for name in names] if isinstance(names, list) else []
+
+
+def _has_any(place: Path, task: Task) -> bool:
+    return any(file.is_file() for round_ in task.rounds for file in _files(place, task, round_))
+
+
+def _is_replay(place: Path, task: Task) -> bool:
+    for round_ in task.rounds:
+        for file in _files(place, task, round_):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                return bool(json.loads(file.read_bytes())["agent"]["extra"]["evocode"]["replayed"])
+    return False
+
+
+def _files(place: Path, task: Task, round_: Round) -> list[Path]:
+    """Return where a round's trajectory may be, the likeliest first."""
+    if place.is_file():
+        return [place]
+    kept = [place / f"{round_.name}.json", place / round_.name / _FILE]
+    recorded = [place / "steps" / round_.name / "agent" / _FILE]
+    files = [*recorded, *kept] if (place / "steps").is_dir() else [*kept, *recorded]
+    # Harbor keeps the only step's at the top.
+    return [*files, place / "agent" / _FILE, place / _FILE] if len(task.rounds) == 1 else files
+
+
+_MILLISECONDS = 0.001
+# Editing tools have an argument `command`, too, and beside it one of these.
+_FILE_ARGUMENTS = ("path", "file_path", "filePath", "file", "filename", "old_str", "old_string", "new_str", "file_text")
+# The last one is typed into a terminal.
+_COMMAND_ARGUMENTS = ("command", "cmd", "script", "CommandLine", "keystrokes")
+_CWD_ARGUMENTS = ("workdir", "working_directory", "cwd", "directory", "dir_path")
+_EDITOR = re.compile(r"edit|patch|write|replace|notebook", re.IGNORECASE)
+#: Tools whose timeout is in milliseconds.
+_IN_MILLISECONDS = ("Bash",)
+
+
+@dataclass(frozen=True, slots=True)
+class ShellCommand:
+    """The command that a tool call runs."""
+
+    script: str
+    """Bash script."""
+    cwd: str | None = None
+    """Directory that it runs in; None for the working directory."""
+    timeout: float | None = None
+    """Seconds; None where the call gives none."""
+
+
+def command_of(call: ToolCall) -> ShellCommand | None:
+    """Return the command of a tool call; None where it runs none, or types into a running program.
+
+    >>> command_of(ToolCall(tool_call_id="1", function_name="bash", arguments={"command": "ls", "timeout": 5}))
+    ShellCommand(script='ls', cwd=None, timeout=5.0)
+    """
+    arguments = call.arguments
+    if isinstance(arguments.get("action"), dict):  # OpenAI's local_shell.
+        arguments = {**arguments, **arguments["action"]}
+    script = _script(next((arguments[name] for name in _COMMAND_ARGUMENTS if name in arguments), None))
+    if script is None or _EDITOR.search(call.function_name):
+        return None
+    if any(name in arguments for name in _FILE_ARGUMENTS) or str(arguments.get("is_input")).lower() == "true":
+        return None
+    cwd = next((arguments[name] for name in _CWD_ARGUMENTS if arguments.get(name)), None)
+    return ShellCommand(script, cwd if isinstance(cwd, str) else None, _timeout(call.function_name, arguments))
+
+
+def _script(written: Any) -> str | None:
+    if isinstance(written, list) and all(isinstance(word, str) for word in written):
+        written = shlex.join(written)
+    return written if isinstance(written, str) and written.strip() and "\0" not in written else None
+
+
+def _timeout(tool: str, arguments: dict[str, Any]) -> float | None:
+    for name, unit in (("timeout_ms", _MILLISECONDS), ("timeout", 1.0), ("timeout_sec", 1.0)):
+        value = arguments.get(name)
+        if isinstance(value, int | float) and value > 0:
+            in_milliseconds = name == "timeout" and tool in _IN_MILLISECONDS
+            return float(value) * (_MILLISECONDS if in_milliseconds else unit)
+    return None
+
 
 # A command that ended gets this many times its recorded time, and a minute on top: this machine may be slower.
 _SLOWER = 10.0

@@ -11,13 +11,13 @@ from typing import Any
 
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import Agent, RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.bash_tool import Deadline
 from pytest_evocode.agents.shell.model_turn import wait_for_reply
-from pytest_evocode.agents.user_models import client_of
+from pytest_evocode.agents.shell.tools import Deadline
 from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault
+from pytest_evocode.llm.client_factory import client_of
 from pytest_evocode.llm.protocol import Message, ModelClient
 from pytest_evocode.results.records import Usage, total_usage
-from pytest_evocode.tasks.users import UserConfig
+from pytest_evocode.tasks.model import UserConfig
 
 _PERSONA = "You are a busy colleague who knows the project's purpose and reads no code."
 _ROLE = (

@@ -5,20 +5,78 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from pytest_evocode.agents.declarations import Declaration, Declarations
-from pytest_evocode.agents.option_values import example_of, what_is_wrong
 from pytest_evocode.agents.protocol import Agent
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.client_factory import provider_names, refusals_of
 from pytest_evocode.llm.providers import PROVIDERS
+
+_UNIONS = (Union, UnionType)
+
+
+def what_is_wrong(error: ErrorDetails, options: type[BaseModel], name: str) -> str:
+    """Return what pydantic found of the value of the option ``name``, and a value that would do.
+
+    >>> class Options(BaseModel):
+    ...     retries: int = 8
+    >>> try:
+    ...     Options.model_validate({"retries": "many"})
+    ... except ValueError as error:
+    ...     what_is_wrong(error.errors()[0], Options, "retries")
+    'Input should be a valid integer, unable to parse string as an integer; write it such as retries=8'
+    """
+    words = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "string_pattern_mismatch":
+        words = "it is not in the right form"
+    elif error["type"] == "dict_type":
+        words = "it has to be a table, in JSON on the command line"
+    example = example_of(options, name)
+    return f"{words}; write it such as {example}" if example else words
+
+
+def example_of(options: type[BaseModel], name: str) -> str:
+    """Return an option with a value that it takes, as the command line has it; empty where there is no such option.
+
+    >>> class Options(BaseModel):
+    ...     effort: Literal["low", "high"] | None = None
+    ...     env: dict[str, str] = {}
+    >>> example_of(Options, "effort"), example_of(Options, "env")
+    ('effort=low', 'env={"NAME": "value"}')
+    """
+    field = next((each for key, each in options.model_fields.items() if name in (key, each.alias)), None)
+    if field is None:
+        return ""
+    if field.examples:
+        value = field.examples[0]
+    elif isinstance(field.default, bool | int | float | str) and not isinstance(field.default, bool):
+        value = field.default
+    else:
+        value = _of_type(field.annotation)
+    shown = value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else json.dumps(value)
+    return f"{name}={shown}"
+
+
+def _of_type(annotation: Any) -> Any:
+    """Return a value of a type, as simple as it gets."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated or origin in _UNIONS:
+        return _of_type(arguments[0])
+    if origin is Literal:
+        return arguments[0]
+    simple: dict[Any, Any] = {bool: True, int: 1, float: 0.5, Path: "FILE", dict: {"NAME": "value"}, list: ["value"]}
+    return simple.get(origin or annotation, "VALUE")
+
 
 ENTRY_POINTS = "pytest_evocode.agents"
 _INSTALLED = {
@@ -206,8 +264,7 @@ def _existing(name: str, value: Any, option: Option) -> Any:
 
 
 def _plain(spec: str) -> Kind:
-    from pytest_evocode.agents.nop import NopAgent
-    from pytest_evocode.agents.oracle import OracleAgent
+    from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 
     made: Callable[[], Agent] = OracleAgent if spec == "oracle" else NopAgent
     return Kind(lambda options: made(), frozenset())
@@ -239,8 +296,7 @@ def _installed(name: str, model: str | None) -> Kind:
 
 
 def _acp(command: str) -> Kind:
-    from pytest_evocode.agents.acp.agent import AcpAgent
-    from pytest_evocode.agents.acp.options import AcpOptions
+    from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
 
     return Kind(lambda options: AcpAgent(command, AcpOptions(**options)), AcpOptions)
 

@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
-from pytest_evocode.agents.nop import NopAgent
-from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 from pytest_evocode.checks import executed_checks
 from pytest_evocode.checks.catalogue import Answer, Cheat, Check, cheats_of
 from pytest_evocode.checks.cheating import Cheating, cheat_in_round

@@ -13,15 +13,21 @@ import click
 from pytest_evocode.cli.compared_rows import Side, matching_rows, read_side
 from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import any_version_option, json_option, named_in_option, tasks_option
-from pytest_evocode.metrics.comparison import ALPHA, BEST_OF_ATTEMPTS, Comparison, compare, regressed
+from pytest_evocode.metrics.comparison import (
+    ALPHA,
+    BEST_OF_ATTEMPTS,
+    Comparison,
+    ComparisonPlan,
+    compare,
+    plan,
+    regressed,
+)
 from pytest_evocode.metrics.faults import faults, without_faults
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
-from pytest_evocode.metrics.planning import ComparisonPlan, plan
 from pytest_evocode.metrics.score_table import ScoreRow, differing_contents
 from pytest_evocode.metrics.scores import pinned_case_score
-from pytest_evocode.metrics.statistics.multiple import holm
-from pytest_evocode.metrics.statistics.permutation import smallest_p_value
+from pytest_evocode.metrics.statistics.significance import holm, smallest_p_value
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.comparison import SMALL_DIFFERENCE, TITLES, Compared, comparison_lines
 from pytest_evocode.report.identities import identity_json

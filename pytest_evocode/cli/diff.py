@@ -18,7 +18,7 @@ from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import aligned
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round, Task, load_task
-from pytest_evocode.tasks.suite_changes import suite_changes
+from pytest_evocode.tasks.round_changes import suite_changes
 from pytest_evocode.trajectories.file_changes import File
 from pytest_evocode.trajectories.patches import Tree, host_tree, tree_patches, workspace_tree
 from pytest_evocode.trial.references import ReferenceWorkspaces

@@ -8,8 +8,8 @@ import click
 
 from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, json_option, selection_options
+from pytest_evocode.metrics.analyses import first_failures, survival
 from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
-from pytest_evocode.metrics.survival import first_failures, survival
 from pytest_evocode.report.failure_analysis import first_failure_lines, kind_lines, requirement_lines, survival_lines
 from pytest_evocode.report.identities import identity_json
 

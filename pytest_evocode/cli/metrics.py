@@ -13,7 +13,7 @@ from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, json_option, selection_options
 from pytest_evocode.errors import StateNotRebuilt
 from pytest_evocode.metrics.grid import Grid, TaskRounds
-from pytest_evocode.metrics.neighbours.slopcodebench import CodeDecay, CodeQuality, code_decay, quality_of
+from pytest_evocode.metrics.neighbours.published import CodeDecay, CodeQuality, code_decay, quality_of
 from pytest_evocode.metrics.neighbours.summary import AgentMetrics, agent_metrics
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.report.neighbours import (

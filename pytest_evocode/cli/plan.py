@@ -11,8 +11,8 @@ import click
 from pytest_evocode.cli.compared_rows import Side, matching_rows, read_side
 from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import any_version_option, json_option, named_in_option, tasks_option
+from pytest_evocode.metrics.comparison import ComparisonPlan, plan
 from pytest_evocode.metrics.intervals import FEWEST_TASKS
-from pytest_evocode.metrics.planning import ComparisonPlan, plan
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.report.planning import plan_lines, planned_sizes, wanted
 

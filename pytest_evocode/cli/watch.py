@@ -20,9 +20,9 @@ from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.tasks import Round, Task, load_task
-from pytest_evocode.tasks.affected_rounds import affected_rounds
 from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.tasks.lockfile import PARTS
+from pytest_evocode.tasks.round_changes import affected_rounds
 
 _LOOK = 200  # milliseconds that a look for changes takes where there are none
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_open_end
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.native_messages import native_of, tagged
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.results.records import Usage, total_usage
 

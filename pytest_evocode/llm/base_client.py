@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from pytest_evocode.errors import RequestRefused, UsageError
 from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
-from pytest_evocode.llm.rates import ModelFacts
 from pytest_evocode.llm.waiting import waiting_of_turn
 
 

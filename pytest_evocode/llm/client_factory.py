@@ -1,4 +1,4 @@
-"""Makes the client for a model: which provider and which of its APIs it is asked through."""
+"""Makes the client for a model: which provider and which of its APIs it is asked through; simulated users' too."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from pytest_evocode.llm.openai_responses import ResponsesClient
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.protocol import ModelClient
 from pytest_evocode.llm.providers import PROVIDERS
+from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.model import UserConfig
 
 #: Group of the entry points by which other packages add providers: functions of a model's name and its ModelOptions,
 #: which return a :class:`~pytest_evocode.llm.protocol.ModelClient`.
@@ -108,3 +110,21 @@ def _of_others(provider: str, model: str) -> Callable[[str, ModelOptions], Model
         f"unknown provider {provider!r}{hint} known are {', '.join(known)}; a server that is "
         "compatible with one of them has the option base_url"
     )
+
+
+def client_of(config: UserConfig) -> ModelClient:
+    """Return the client of a user's model; raises UsageError where there is no such provider."""
+    provider, _, model = config.model.partition("/")
+    if not model:
+        raise UsageError(f"the simulated user's model = {config.model!r} is not PROVIDER/MODEL, such as openai/gpt-5")
+    return make_client(provider, model)
+
+
+def check_users(task: Task) -> None:
+    """Raise UsageError where a package or a key is missing that a task's simulated users need; asks nobody."""
+    for step, config in task.config.metadata.evocode.users.items():
+        try:
+            client_of(config).check()
+        except UsageError as error:
+            where = f"{task.directory / 'task.toml'}: [metadata.evocode.users.{step}]"
+            raise UsageError(f"{where}: {error}") from None

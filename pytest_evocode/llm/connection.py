@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from pytest_evocode.errors import (
     AgentFault,
     Cancelled,
+    ConnectionBroken,
     ContextOverflow,
     ModelFault,
     RequestRefused,
@@ -26,12 +27,75 @@ from pytest_evocode.errors import (
 from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.model_probe import probe, probe_compaction
-from pytest_evocode.llm.provider_errors import ProviderFault, from_answer
+from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
 from pytest_evocode.llm.providers import Access, Provider
-from pytest_evocode.llm.retries import RetrySchedule
-from pytest_evocode.llm.sdk_requests import send_request
 from pytest_evocode.llm.waiting import WaitCause, waiting_of_turn
 from pytest_evocode.secrets import SHORTEST, is_secret_name
+
+_CONNECT = 30.0  # seconds
+_SHORTEST_CONNECT = 2.0
+"""Seconds for a connection where hardly any time is left: without one it is not the model that is late."""
+
+
+def send_request(
+    module: str, resource: Any, payload: dict[str, Any], seconds: float
+) -> tuple[bytes, Mapping[str, str]]:
+    """Send a request once, and return the body and the headers of the answer.
+
+    Args:
+        module: The SDK's module.
+        resource: The part of the SDK's client whose ``create`` is called.
+        payload: Arguments of ``create``.
+        seconds: Time for the whole answer.
+
+    Raises:
+        RequestUnanswered: The provider answers with an error, or the connection is broken.
+        TimeoutError: The answer took too long.
+    """
+    until = time.monotonic() + seconds
+    sdk = importlib.import_module(module)
+    if hasattr(resource, "send"):  # One of ours, for an SDK of another make.
+        return resource.send(sdk, payload, seconds)  # type: ignore[no-any-return]
+    limits = sdk.Timeout(seconds, connect=max(min(seconds, _CONNECT), _SHORTEST_CONNECT))
+    try:
+        return _read(resource, payload | {"timeout": limits}, until)
+    except sdk.APIStatusError as error:
+        raise RequestUnanswered(from_status(error.status_code, error.body, error.response.headers)) from None
+    except (sdk.APIConnectionError, ConnectionBroken) as error:
+        raise RequestUnanswered(ProviderFault(cause_of(error), connected=not _is_unconnected(error))) from None
+
+
+def _read(resource: Any, payload: dict[str, Any], until: float) -> tuple[bytes, Mapping[str, str]]:
+    """Return the body and the headers of the answer; ``until`` is a deadline on the monotonic clock.
+
+    The SDKs' timeouts hold for each read, and some servers send blanks for as long as they are busy.
+    """
+    body = bytearray()
+    with resource.with_streaming_response.create(**payload) as response:
+        try:
+            for chunk in response.iter_bytes():
+                body += chunk
+                if time.monotonic() >= until:
+                    raise TimeoutError("the answer took too long")
+        except Exception as error:  # the SDKs let through what their HTTP libraries raise here
+            raise ConnectionBroken(str(error) or type(error).__name__) from error
+        return bytes(body), response.headers
+
+
+def _is_unconnected(error: BaseException) -> bool:
+    """Return whether an error of an SDK says that there was no connection yet."""
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None:
+        causes.append(cause)
+    return any(type(each).__name__ in ("ConnectTimeout", "ConnectError") for each in causes)
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the words of an SDK error's root cause; the error itself says no more than "Connection error."."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error) or type(error).__name__
+
 
 logger = logging.getLogger(__name__)
 

@@ -12,12 +12,10 @@ from typing import Any
 
 from pytest_evocode.errors import RequestUnanswered
 from pytest_evocode.llm.base_client import BaseClient, arguments_of
-from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.native_messages import native_of, tagged
+from pytest_evocode.llm.connection import Json, cause_of
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
-from pytest_evocode.llm.sdk_requests import cause_of
 from pytest_evocode.results.records import Usage
 
 _API = "gemini"
@@ -125,7 +123,7 @@ def _ending(word: Any, parts: list[Json]) -> Ending:
 
 @dataclass(frozen=True, slots=True)
 class _Models:
-    """The part of the SDK's client that sends requests, as :func:`~pytest_evocode.llm.sdk_requests.send_request`."""
+    """The part of the SDK's client that sends requests, as :func:`~pytest_evocode.llm.connection.send_request`."""
 
     models: Any
 

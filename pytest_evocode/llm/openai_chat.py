@@ -9,9 +9,8 @@ from typing import Any
 
 from pytest_evocode.llm.base_client import BaseClient, arguments_of
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.native_messages import native_of, tagged
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.results.records import Usage
 

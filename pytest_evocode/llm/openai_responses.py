@@ -11,9 +11,8 @@ from typing import Any
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_open_end
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.native_messages import native_of, tagged
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.results.records import Usage
 
@@ -129,7 +128,7 @@ class _Compaction:
 
     @property
     def with_streaming_response(self) -> Any:
-        """What sends the request, see :func:`~pytest_evocode.llm.sdk_requests.send_request`."""
+        """What sends the request, see :func:`~pytest_evocode.llm.connection.send_request`."""
         return SimpleNamespace(create=self.responses.with_streaming_response.compact)
 
 

@@ -2,20 +2,211 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from pytest_evocode.errors import UsageError, describe_validation
-from pytest_evocode.llm.packaged_prices import STANDARD_TIERS, find_packaged_facts, knows_server
-from pytest_evocode.llm.rates import ModelFacts, PriceEntry, names_of
 from pytest_evocode.results.records import Usage
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo
+
+
+# What providers append to a model's name for one version of it: -2026-04-23, -20251001, @20251001, -latest.
+_VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|[-@]\d{8}|-latest)$")
+# What Bedrock puts before a model's name, and after it: us.anthropic., -v1:0.
+_PLATFORM = re.compile(
+    r"^((us-gov|us|eu|apac|au|jp|ca|global)\.)?(anthropic|amazon|cohere|deepseek|meta|mistral|openai|qwen)\."
+)
+_REVISION = re.compile(r"-v\d+(:\d+)?$")
+_DOTTED = re.compile(r"(?<=\d)\.(?=\d)")
+
+
+class PriceEntry(BaseModel):
+    """Part of a table of prices."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Rates(PriceEntry):
+    """US dollars per million tokens."""
+
+    input: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    """Tokens read from the cache; None: as other input."""
+    cache_write: float | None = Field(default=None, ge=0)
+    """Tokens written to the cache; None: as other input."""
+    output: float = Field(ge=0)
+
+    def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
+        """Return the cost of one reply in US dollars; ``cached`` and ``written`` are parts of the ``prompt`` tokens.
+
+        >>> Rates(input=2, cached_input=0.5, output=8).cost(prompt=1_000_000, completion=500_000, cached=400_000)
+        5.4
+        """
+        parts = (
+            (prompt - cached - written) * self.input,
+            cached * (self.input if self.cached_input is None else self.cached_input),
+            written * (self.input if self.cache_write is None else self.cache_write),
+            completion * self.output,
+        )
+        return sum(parts) / 1_000_000
+
+
+class LongPrompt(Rates):
+    """Rates for all tokens of a request whose prompt is longer than ``above_tokens``."""
+
+    above_tokens: int = Field(ge=0)
+
+
+class ModelFacts(Rates):
+    """Rates and limits of a model."""
+
+    long_prompt: LongPrompt | None = None
+    context_tokens: int | None = Field(default=None, gt=0)
+    """Longest conversation, the reply included."""
+    output_tokens: int | None = Field(default=None, gt=0)
+    """Longest reply."""
+
+    def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
+        """Return the cost of one reply as :meth:`Rates.cost` does, at the rates for a prompt of that length."""
+        if self.long_prompt is not None and prompt > self.long_prompt.above_tokens:
+            return self.long_prompt.cost(prompt, completion, cached, written)
+        return super().cost(prompt, completion, cached, written)
+
+
+def names_of(model: str) -> list[str]:
+    """Return the names under which tables may have a model, the most precise one first.
+
+    They are the name itself, then without the date of a version, then without what gateways and platforms add: a
+    provider before a slash or a dot, a region, a revision. Each comes with dots in its version as dashes, too.
+
+    >>> names_of("anthropic/claude-opus-4.5")
+    ['anthropic/claude-opus-4.5', 'anthropic/claude-opus-4-5', 'claude-opus-4.5', 'claude-opus-4-5']
+    >>> names_of("us.anthropic.claude-sonnet-4-5-20250929-v1:0")[-1]
+    'claude-sonnet-4-5'
+    """
+    short = _PLATFORM.sub("", _REVISION.sub("", model.rpartition("/")[2]))
+    names = [model, _VERSION.sub("", model), short, _VERSION.sub("", short)]
+    return list(dict.fromkeys(each for name in names for each in (name, _DOTTED.sub("-", name))))
+
+
+#: How the package calls the providers of our specs, where they differ.
+_PROVIDERS = {"bedrock": "aws", "vertex": "google"}
+#: What a provider takes every request for, and what needs no price of its own.
+STANDARD_TIERS = frozenset({"auto", "default", "standard", "standard_only", "on_demand"})
+
+
+class PackagedFacts(ModelFacts):
+    """Rates and limits of a model as the package has them; ``input`` and ``output`` are those of a short prompt."""
+
+    _cost: Callable[[int, int, int, int], float] = PrivateAttr()
+
+    def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
+        """Return the cost of one reply, as the package computes it for the present moment."""
+        return self._cost(prompt, completion, cached, written)
+
+
+@cache
+def find_packaged_facts(
+    model: str, *, provider: str | None = None, base_url: str | None = None, service_tier: str | None = None
+) -> PackagedFacts | None:
+    """Return the prices and limits of a model, or None where the package is not installed or does not know it.
+
+    Importing the package takes half a second.
+
+    Args:
+        model: The model's name.
+        provider: The provider of its spec; None where only the name is known.
+        base_url: Address of the server, by which the package knows many providers.
+        service_tier: Tier that the requests are made for.
+    """
+    if not model or importlib.util.find_spec("genai_prices") is None:
+        return None
+    context = {} if service_tier is None or service_tier in STANDARD_TIERS else {"service_tier": service_tier}
+    for found in _candidates(model, provider, base_url):
+        if (facts := _facts(found, context)) is not None:
+            return facts
+    return None
+
+
+def knows_server(base_url: str) -> bool:
+    """Whether the package has the prices of the provider at an address."""
+    if importlib.util.find_spec("genai_prices") is None:
+        return False
+    return _provider_at(base_url) is not None
+
+
+def _provider_at(base_url: str) -> str | None:
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider(None, None, base_url).id
+    except LookupError:
+        return None
+
+
+def _candidates(model: str, provider: str | None, base_url: str | None) -> Iterator[ModelInfo]:
+    """Yield the models that a name may stand for, those at the server that is asked first."""
+    named, _, rest = model.partition("/")
+    at = _provider_at(base_url) if base_url is not None else _PROVIDERS.get(provider or "", provider)
+    # Gateways put the provider before the model's name, such as moonshotai/kimi-k2 or openrouter/qwen/qwen3-coder.
+    places = [(at, names_of(model)), (_PROVIDERS.get(named, named), names_of(rest) if rest else [])]
+    for id, names in places:
+        for name in names if id else ():
+            yield from _find(name, id)
+    for name in names_of(model):
+        yield from _find(name, None)
+
+
+def _find(name: str, provider: str | None) -> Iterator[ModelInfo]:
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        yield get_snapshot().find_provider_model(name, None, provider, None)[1]
+    except LookupError:
+        return
+
+
+def _facts(model: ModelInfo, context: dict[str, str]) -> PackagedFacts | None:
+    from genai_prices import Usage
+
+    def price(name: str) -> Any:
+        """Return a rate as it is now, without the higher one of long prompts."""
+        rate = getattr(model.get_prices(datetime.now(UTC), context), name)
+        return getattr(rate, "base", rate)
+
+    def cost(prompt: int, completion: int, cached: int, written: int) -> float:
+        usage = Usage(
+            input_tokens=prompt, output_tokens=completion, cache_read_tokens=cached, cache_write_tokens=written
+        )
+        return float(model.get_prices(datetime.now(UTC), context).calc_price(usage)["total_price"])
+
+    has_tier = any(
+        all(variant.when.get(key) == value for key, value in context.items()) for variant in _variants(model)
+    )
+    if price("input_mtok") is None or price("output_mtok") is None or (context and not has_tier):
+        return None
+    facts = PackagedFacts(
+        input=float(price("input_mtok")), output=float(price("output_mtok")), context_tokens=model.context_window
+    )
+    facts._cost = cost
+    return facts
+
+
+def _variants(model: ModelInfo) -> list[Any]:
+    return list(getattr(model, "price_variants", None) or ())
+
 
 _TABLE = Path(__file__).with_name("prices.json")
 #: Providers whose own prices our table has.
@@ -43,7 +234,7 @@ def find_model_facts(
     for another service tier than the standard one.
 
     Args:
-        model: The model's name; see :func:`~pytest_evocode.llm.rates.names_of`.
+        model: The model's name; see :func:`~pytest_evocode.llm.prices.names_of`.
         prices: File in the format of prices.json.
         provider: The provider of the model's spec; None where only the name is known.
         base_url: Address of the server that is asked; None for the provider's own.

@@ -24,6 +24,10 @@ class Access:
     key: str | None
     token: str | None
 
+    def authentication(self, token_argument: str) -> dict[str, str]:
+        """Return the SDK's argument for the token, else the key: a local server takes any, but the SDKs want one."""
+        return {token_argument: self.token} if self.token and not self.key else {"api_key": self.key or "none"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:
@@ -59,8 +63,7 @@ class Provider:
 
     def make_client(self, sdk: Any, access: Access) -> Any:
         """Return a client of the SDK."""
-        # A local server takes any key, but the SDKs want one.
-        auth = {"auth_token": access.token} if access.token and not access.key else {"api_key": access.key or "none"}
+        auth = access.authentication("auth_token")
         return getattr(sdk, self.sdk_class)(base_url=access.base_url, max_retries=0, **auth)
 
 
@@ -88,9 +91,7 @@ class AzureProvider(Provider):
             return sdk.OpenAI(
                 base_url=f"{address}/openai/v1/", api_key=access.key or access.token or "none", max_retries=0
             )
-        auth = (
-            {"azure_ad_token": access.token} if access.token and not access.key else {"api_key": access.key or "none"}
-        )
+        auth = access.authentication("azure_ad_token")
         return sdk.AzureOpenAI(azure_endpoint=address, api_version=version, max_retries=0, **auth)
 
 

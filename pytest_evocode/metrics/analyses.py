@@ -1,19 +1,185 @@
-"""The analyses of one row of a score table, and of all agents of a mode together."""
+"""What is known of agents beyond their scores: how far they get, and which failures only the chain causes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeVar
 
+from pytest_evocode.metrics.grid import Rounds, TaskRounds, as_grid
 from pytest_evocode.metrics.intervals import Interval
-from pytest_evocode.metrics.pass_at_k import PassAtK, Unit, pass_at_k, pass_at_k_intervals
+from pytest_evocode.metrics.over_attempts import PassAtK, Unit, pass_at_k, pass_at_k_intervals
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, token_ratios
-from pytest_evocode.metrics.survival import Failed, Share, Solvable, solvable, survival, total_shares
+from pytest_evocode.metrics.task_values import passed
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.records import Mode
+from pytest_evocode.results.task_facts import TaskFacts
+
+K = TypeVar("K", int, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a whole, both counted in (agent, task) or in (agent, task, round)."""
+
+    passed: float
+    """It is a fraction where it is a mean over attempts."""
+    of: int
+
+    @property
+    def percent(self) -> float | None:
+        """The share, 0 to 100; None where the whole is empty."""
+        return 100 * self.passed / self.of if self.of else None
+
+
+def survival(rounds: Rounds) -> dict[int, Share]:
+    """Return, by round index i, the share of the (agent, task) with N_t >= i that passed round i.
+
+    It is the mean over attempts. The records may be of several agents.
+
+    >>> from pytest_evocode.results.records import RoundRecord
+    >>> def record(task, index, of):
+    ...     return RoundRecord(task=task, agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=of,
+    ...         outcome="passed")
+    >>> survival([record("t", 1, of=2), record("u", 1, of=1)])
+    {1: Share(passed=2.0, of=2), 2: Share(passed=0.0, of=1)}
+    """
+    shares: dict[int, list[float]] = defaultdict(list)
+    for task in as_grid(rounds).decided().tasks:
+        for index in task.indices:
+            shares[index].append(task.share(index))
+    return {index: Share(sum(found), len(found)) for index, found in sorted(shares.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFailure:
+    """The first round of an attempt that is not passed."""
+
+    agent: str
+    task: str
+    attempt: int
+    index: int
+    declared: int
+
+    @property
+    def position(self) -> float:
+        """``i / N_t``, above 0 and at most 1."""
+        return self.index / self.declared
+
+
+def first_failures(rounds: Rounds) -> list[FirstFailure]:
+    """Return where each attempt failed first that did not pass all its rounds, by agent, task and attempt.
+
+    The records may be of several agents.
+    """
+    return [
+        FirstFailure(task.agent, task.task, number, failed, task.declared)
+        for task in as_grid(rounds).decided().tasks
+        for number, attempt in task.attempts.items()
+        if (failed := next((index for index in task.own(number) if not passed(attempt, index)), None))
+    ]
+
+
+Failed = Literal["round", "record"]
+"""What :func:`solvable` counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solvable:
+    """Of the rounds that fail in a chain, the share that passes in single-round mode."""
+
+    overall: Share
+    by_round: dict[int, Share]
+    by_change: dict[str, Share]
+    """A round with several change types counts under each; where the task names none, under none."""
+
+    @classmethod
+    def of(cls, parts: Iterable[Solvable]) -> Solvable:
+        """Return what several are together, such as those of all agents."""
+        parts = list(parts)
+        return cls(
+            _total(part.overall for part in parts),
+            total_shares(part.by_round for part in parts),
+            total_shares(part.by_change for part in parts),
+        )
+
+
+def total_shares(tables: Iterable[Mapping[K, Share]]) -> dict[K, Share]:
+    """Return the shares of all tables together by key, such as the survival of all agents.
+
+    >>> total_shares([{1: Share(1, of=2)}, {1: Share(0, of=1), 2: Share(1, of=1)}])
+    {1: Share(passed=1, of=3), 2: Share(passed=1, of=1)}
+    """
+    found: dict[K, list[Share]] = defaultdict(list)
+    for table in tables:
+        for key, share in table.items():
+            found[key].append(share)
+    return {key: _total(found[key]) for key in sorted(found)}
+
+
+def _total(shares: Iterable[Share]) -> Share:
+    shares = list(shares)
+    return Share(sum(share.passed for share in shares), sum(share.of for share in shares))
+
+
+def solvable(
+    rounds: Rounds,
+    single_round: Rounds,
+    facts: Mapping[str, TaskFacts] | None = None,
+    *,
+    unit: Failed = "round",
+) -> Solvable:
+    """Return which rounds that failed in chain or fail-stop mode any attempt passed in single-round mode.
+
+    The records may be of several agents. An (agent, task) without any record in single-round mode is left out; where it
+    has some, a round without a record did not pass, and one that was not selected is left out.
+
+    Args:
+        rounds: The rounds of chain or fail-stop mode.
+        single_round: The rounds of single-round mode.
+        facts: What is known of tasks, by name, for their rounds' change types.
+        unit: What fails. ``round`` counts each (agent, task, round) that no attempt passed, whether an attempt reached
+            it or not: what MT@k lacks. ``record`` counts each (agent, task, attempt, round) that was reached and
+            failed, as EvoCode-Bench's paper counts failed round records: so a round counts as often as it failed, and
+            late rounds count for the agents that reach them only.
+
+    >>> from pytest_evocode.results.records import RoundRecord
+    >>> def record(index, outcome, attempt=1):
+    ...     return RoundRecord(task="t", agent="a", attempt=attempt, round=f"r{index}", index=index, declared_rounds=3,
+    ...         outcome=outcome)
+    >>> chain = [record(1, "passed"), record(2, "failed"), record(3, "not reached"), record(1, "failed", 2)]
+    >>> single = [record(1, "passed"), record(2, "failed"), record(3, "passed")]
+    >>> facts = TaskFacts(rounds=("r1", "r2", "r3"), change_types=((), ("extension",), ("extension", "conflict")))
+    >>> found = solvable(chain, single, {"t": facts})
+    >>> found.overall, found.by_round[3], found.by_change["extension"]
+    (Share(passed=1, of=2), Share(passed=1, of=1), Share(passed=1, of=2))
+    >>> solvable(chain, single, unit="record").by_round
+    {1: Share(passed=1, of=1), 2: Share(passed=0, of=1)}
+    """
+    single_tasks = {(task.agent, task.task): task for task in as_grid(single_round).decided().tasks}
+    found = []
+    for task in as_grid(rounds).decided().tasks:
+        single = single_tasks.get((task.agent, task.task))
+        if single is None:
+            continue
+        known = (facts or {}).get(task.task)
+        for index in task.indices:
+            is_left_out = bool(single.partial) and index not in single.indices
+            if (failed := _failures(task, index, unit)) and not is_left_out:
+                share = Share(failed if single.passes(index) else 0, failed)
+                changes = known.changes(index) if known else ()
+                found.append(Solvable(share, {index: share}, dict.fromkeys(changes, share)))
+    return Solvable.of(found)
+
+
+def _failures(task: TaskRounds, index: int, unit: Failed) -> int:
+    if unit == "round":
+        return int(task.passes(index) == 0)
+    return sum(index in attempt and attempt[index].outcome == "failed" for attempt in task.attempts.values())
+
 
 ALL = "all agents"
 

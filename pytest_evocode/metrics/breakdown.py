@@ -1,13 +1,14 @@
-"""Scores by what tasks or rounds have in common: activity, interaction, category, round index or kind of change."""
+"""Scores, and where the time went, by what tasks or rounds have in common, such as an activity or a kind of change."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from statistics import fmean, median
 from typing import Literal
 
-from pytest_evocode.metrics.grid import Grid, Rounds, TaskRounds, as_grid, narrowed
+from pytest_evocode.metrics.grid import Grid, Rounds, TaskRounds, as_grid, narrowed, was_begun
 from pytest_evocode.metrics.scores import (
     avg_rounds,
     case_score,
@@ -18,6 +19,8 @@ from pytest_evocode.metrics.scores import (
     sr,
     sr_macro,
 )
+from pytest_evocode.results.phases import PHASES
+from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.task_facts import TaskFacts
 
 Dimension = Literal["task", "round", "activity", "interaction", "change", "category"]
@@ -65,8 +68,7 @@ def breakdown(
     >>> [(name, group.dataset_score) for name, group in breakdown(records, "round").items()]
     [('1', 100.0), ('2', 0.0)]
     """
-    group = _single_group if single_rounds else _group
-    return {name: group(grid) for name, grid in group_grids(rounds, by, facts).items()}
+    return {name: _group(grid, single_rounds) for name, grid in group_grids(rounds, by, facts).items()}
 
 
 def group_grids(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Grid]:
@@ -101,31 +103,85 @@ def _names(task: TaskRounds, index: int, by: Dimension, facts: TaskFacts | None)
             return (value or NOT_GIVEN,)
 
 
-def _group(grid: Grid) -> Group:
+def _group(grid: Grid, single: bool) -> Group:
+    decided = grid.decided().tasks
     return Group(
         tasks=len(grid.tasks),
         rounds=sum(len(task.indices) for task in grid.tasks),
-        dataset_score=dataset_score(grid),
-        case_score=case_score(grid),
-        pinned_case_score=pinned_case_score(grid),
+        dataset_score=None if single else dataset_score(grid),
+        case_score=None if single else case_score(grid),
+        pinned_case_score=None if single else pinned_case_score(grid),
         avg_rounds=avg_rounds(grid),
-        perfect_tasks=perfect_tasks(grid) if grid.decided().tasks else None,
-        mt_at_k=mt_at_k(grid),
-        decided_tasks=len(grid.decided().tasks),
+        perfect_tasks=None if single or not decided else perfect_tasks(grid),
+        mt_at_k=None if single else mt_at_k(grid),
+        sr=sr(grid) if single else None,
+        sr_macro=sr_macro(grid) if single else None,
+        decided_tasks=len(decided),
     )
 
 
-def _single_group(grid: Grid) -> Group:
-    return Group(
-        tasks=len(grid.tasks),
-        rounds=sum(len(task.indices) for task in grid.tasks),
-        dataset_score=None,
-        case_score=None,
-        pinned_case_score=None,
-        avg_rounds=avg_rounds(grid),
-        perfect_tasks=None,
-        mt_at_k=None,
-        sr=sr(grid),
-        sr_macro=sr_macro(grid),
-        decided_tasks=len(grid.decided().tasks),
-    )
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """What one phase took in the rounds where it is known; seconds."""
+
+    median: float
+    mean: float
+    total: float
+    known: int
+    """In how many rounds it is known: where a phase did not happen, or the record does not say, it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Where the time of some rounds went."""
+
+    rounds: int
+    """How many rounds were begun."""
+    silent: int
+    """How many of them took a time of which their records do not say where it went, because they are older."""
+    durations: Mapping[str, Duration]
+    """By name: ``agent``, ``verifier``, ``waiting`` and ``overhead``, and the other phases of records; without those
+    that are known of no round.
+    """
+
+
+def times(records: Iterable[RoundRecord]) -> Times:
+    """Return where the time of some rounds went; those that were not reached took none.
+
+    ``agent`` is the agent's turn, ``verifier`` the suite with what was brought into its environment and read from it,
+    ``waiting`` the suite's for a slot, and ``overhead`` what the round cost where the agent works beside its setup and
+    the turn.
+
+    >>> from pytest_evocode.results.phases import Phases
+    >>> rounds = [RoundRecord(task="t", agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=3,
+    ...     outcome="passed", agent_seconds=seconds, phases=phases)
+    ...     for index, seconds, phases in [(1, 4.0, Phases(snapshot=0.5)), (2, 2.0, None), (3, 9.0, None)]]
+    >>> found = times(rounds)
+    >>> found.rounds, found.silent, found.durations["agent"].median, found.durations["overhead"].known
+    (3, 2, 4.0, 1)
+    """
+    begun = list(filter(was_begun, records))
+    phases = [each.phases for each in begun if each.phases is not None]
+    found = {
+        "agent": _duration(each.agent_seconds for each in begun),
+        "verifier": _duration(each.verifier_seconds for each in begun),
+        "waiting": _duration(each.waiting for each in phases),
+        "overhead": _duration(each.overhead_seconds for each in phases),
+    }
+    for name in PHASES:
+        found.setdefault(name, _duration(getattr(each, name) for each in phases))
+    silent = sum(each.phases is None and (each.agent_seconds, each.verifier_seconds) != (None, None) for each in begun)
+    return Times(len(begun), silent, {name: each for name, each in found.items() if each is not None})
+
+
+def times_by(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Times]:
+    """Return where the time went by group, as :func:`~pytest_evocode.metrics.breakdown.breakdown` has the groups."""
+    return {
+        name: times(record for task in grid.tasks for record in task.records())
+        for name, grid in group_grids(rounds, by, facts).items()
+    }
+
+
+def _duration(values: Iterable[float | None]) -> Duration | None:
+    known = [value for value in values if value is not None]
+    return Duration(median(known), fmean(known), sum(known), len(known)) if known else None

@@ -1,4 +1,4 @@
-"""Kinds of failures, of cases (by the earlier rounds of their attempt) and of rounds, and the worst requirements."""
+"""Kinds of failures, of cases (by earlier rounds of their attempt) and of rounds; worst requirements, and refusals."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, get_args
 
-from pytest_evocode.metrics.grid import Grid, Rounds
-from pytest_evocode.metrics.suite_facts import suite_facts
+from pytest_evocode.metrics.grid import Grid, Rounds, by_agent, suite_facts
 from pytest_evocode.metrics.task_values import has_cases
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord
 
@@ -257,3 +256,20 @@ def worst_requirements(*groups: Iterable[RoundRecord]) -> list[RequirementFailur
         for key, number in failed.items()
     ]
     return sorted(found, key=lambda each: (-each.share, -each.failed, each.task, each.requirement))
+
+
+def refusal_rates(records: Iterable[RoundRecord]) -> dict[str, float]:
+    """Return by agent the share, 0 to 100, of the rounds whose turn ended in a refusal, of those that it was asked for.
+
+    Agents that refused nothing are left out.
+
+    >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r", index=1, declared_rounds=1, outcome="failed")
+    >>> refusal_rates([record, record.model_copy(update={"refused": True, "index": 2})])
+    {'a': 50.0}
+    """
+    found = {}
+    for agent, of_agent in by_agent(records).items():
+        asked = [record for record in of_agent if record.outcome != "not reached"]
+        if refused := sum(record.refused for record in asked):
+            found[agent] = 100 * refused / len(asked)
+    return found

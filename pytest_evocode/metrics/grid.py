@@ -6,9 +6,55 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import NamedTuple
 
-from pytest_evocode.metrics.suite_facts import NOTHING_KNOWN, SuiteFacts, facts_of
 from pytest_evocode.results.records import RoundRecord
+
+
+class SuiteFacts(NamedTuple):
+    """What the suites of a task gave in any attempt, by the indices of its rounds."""
+
+    cases: frozenset[int] = frozenset()
+    """The rounds whose suites reported cases, or have cases that ``evocode.lock`` lists."""
+    decided: frozenset[int] = frozenset()
+    """The rounds of which a reward decided whether they passed."""
+
+    def merged(self, other: SuiteFacts) -> SuiteFacts:
+        """Return what two together know."""
+        return SuiteFacts(self.cases | other.cases, self.decided | other.decided)
+
+
+NOTHING_KNOWN = SuiteFacts()
+
+
+def reports_cases(record: RoundRecord) -> bool:
+    """Return whether the suite of a round reported cases, or has pinned ones."""
+    return bool(record.case_counts[1] or (record.verdict and record.verdict.pinned and record.verdict.pinned[1]))
+
+
+def facts_of(records: Iterable[RoundRecord]) -> SuiteFacts:
+    """Return what the rounds of one task tell.
+
+    >>> from pytest_evocode.results.records import Verdict
+    >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r2", index=2, declared_rounds=2, outcome="failed",
+    ...     verdict=Verdict(reward=0, rewards={}, counts=(0, 3)))
+    >>> facts_of([record]) == SuiteFacts(frozenset({2}), frozenset({2}))
+    True
+    """
+    records = list(records)
+    return SuiteFacts(
+        frozenset(record.index for record in records if reports_cases(record)),
+        frozenset(record.index for record in records if record.outcome in ("passed", "failed")),
+    )
+
+
+def suite_facts(records: Iterable[RoundRecord]) -> dict[str, SuiteFacts]:
+    """Return the facts by task, of records of any agents at the same contents of each task."""
+    by_task: dict[str, list[RoundRecord]] = defaultdict(list)
+    for record in records:
+        by_task[record.task].append(record)
+    return {task: facts_of(found) for task, found in by_task.items()}
+
 
 Attempt = Mapping[int, RoundRecord]
 """The records of one attempt by round index; a round without a record was not run, or left nothing."""
@@ -51,9 +97,15 @@ class TaskRounds:
             number: tuple(index for index in self.own(number) if index not in undecided[number] - known)
             for number in self.attempts
         }
+        kept = self.keeping(left)
+        return kept if kept.attempts else None
+
+    def keeping(self, left: Mapping[int, tuple[int, ...]]) -> TaskRounds:
+        """Return the same with those rounds of the chain that are left of attempts, by number.
+
+        Attempts of which none is left that counts are left out.
+        """
         counting = {number: part for number, part in left.items() if set(part) & set(self.indices)}
-        if not counting:
-            return None
         played = {index for part in counting.values() for index in part}
         chain = tuple(index for index in self.chain if index in played)
         return replace(
@@ -238,6 +290,11 @@ def are_of_the_same_rounds(first: Grid, second: Grid) -> bool:
         task.indices == sides[1][name].indices or not (task.partial or sides[1][name].partial)
         for name, task in sides[0].items()
     )
+
+
+def was_begun(record: RoundRecord) -> bool:
+    """Return whether a round took anything; one that was not reached did where its turn had ended all the same."""
+    return record.outcome != "not reached" or record.agent_seconds is not None
 
 
 def by_agent(records: Iterable[RoundRecord]) -> dict[str, list[RoundRecord]]:

@@ -10,8 +10,7 @@ from math import inf
 from pytest_evocode.metrics import task_values
 from pytest_evocode.metrics.grid import Grid, Rounds, are_of_the_same_rounds, as_grid
 from pytest_evocode.metrics.scores import per_task, pinned_case_score
-from pytest_evocode.metrics.statistics.bounded import bounded_interval
-from pytest_evocode.metrics.statistics.student import t_interval
+from pytest_evocode.metrics.statistics.intervals import bounded_interval, t_interval
 from pytest_evocode.metrics.task_values import MEANS, TaskValue, reward_share
 from pytest_evocode.tasks import RewardStrategy
 

@@ -7,16 +7,23 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from pytest_evocode.metrics.counting import Missing, count_what_was_selected, counting_attempts, missing_attempts
-from pytest_evocode.metrics.faults import Faults, faults
-from pytest_evocode.metrics.flaky import FlakyRound, flaky_rounds
-from pytest_evocode.metrics.grid import Grid, Part
-from pytest_evocode.metrics.grouping import Grouping, Place, called, when
+from pytest_evocode.metrics.faults import Faults, FlakyRound, faults, flaky_rounds
+from pytest_evocode.metrics.grid import NOTHING_KNOWN, Grid, Part, SuiteFacts, facts_of
+from pytest_evocode.metrics.grouping import (
+    Grouping,
+    Missing,
+    Place,
+    called,
+    count_what_was_selected,
+    counting_attempts,
+    known_facts,
+    known_rounds,
+    missing_attempts,
+    when,
+)
 from pytest_evocode.metrics.intervals import Interval, intervals_or_reasons
-from pytest_evocode.metrics.known_tasks import known_facts, known_rounds
 from pytest_evocode.metrics.over_attempts import Headline, OverAttempts, over_attempts
 from pytest_evocode.metrics.scores import Scores, scores
-from pytest_evocode.metrics.suite_facts import NOTHING_KNOWN, SuiteFacts, facts_of
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.identity import UNKNOWN, Subject, are_different, contents_label, subject_labels
 from pytest_evocode.results.loading import Results, StoredAttempt

@@ -16,8 +16,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from pytest_evocode.metrics import task_values
-from pytest_evocode.metrics.grid import Grid, Rounds, TaskRounds, are_of_the_same_rounds, as_grid
-from pytest_evocode.metrics.suite_facts import SuiteFacts
+from pytest_evocode.metrics.grid import Grid, Rounds, SuiteFacts, TaskRounds, are_of_the_same_rounds, as_grid
 from pytest_evocode.metrics.task_values import TaskValue, reward_share, totals
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.records import Mode, RoundRecord
@@ -238,7 +237,7 @@ def reliability(rounds: Rounds) -> float | None:
 
     Only rounds with at least two attempts count. None where there are none, or no attempt passed any of them. Source:
     EvoCode-Bench, the paper's reliability ratio (G.9). It is no chance that k attempts pass, which is pass^k of
-    :mod:`~pytest_evocode.metrics.pass_at_k`.
+    :mod:`~pytest_evocode.metrics.over_attempts`.
 
     >>> from pytest_evocode.results.records import RoundRecord
     >>> rows = [(1, 1, "passed"), (1, 2, "passed"), (2, 1, "passed"), (2, 2, "failed")]

@@ -1,12 +1,18 @@
-"""What attempts took: tokens, money, requests, tool calls and seconds. What is unknown never counts as 0."""
+"""What attempts took, tokens, money, requests, tool calls and seconds, and are expected to take; unknown is never 0."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Literal
 
+from pytest_evocode.metrics.grid import was_begun
+from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RoundRecord, Usage
 
 Level = Literal["agent", "task", "attempt", "round"]
@@ -71,11 +77,7 @@ def spending(records: Iterable[RoundRecord]) -> Spending:
     >>> found.prompt_tokens, found.cost_usd, found.rounds
     (Amount(value=20, known=1, of=2), None, 2)
     """
-    begun = [
-        (record, record.usage)
-        for record in records
-        if record.outcome != "not reached" or record.agent_seconds is not None
-    ]
+    begun = [(record, record.usage) for record in records if was_begun(record)]
 
     def usage(name: str) -> Amount | None:
         found = _amount([None if used is None else getattr(used, name) for _, used in begun])
@@ -184,3 +186,84 @@ def overall_token_ratio(ratios: Mapping[int, TokenRatio]) -> float | None:
     ]
     expected = sum(passing for _, passing in both)
     return sum(failing for failing, _ in both) / expected if expected else None
+
+
+_DIGITS = 16
+"""Hexadecimal digits of a digest that is shown: enough to tell the results of two machines apart."""
+
+
+def seconds_of(record: RoundRecord) -> float | None:
+    """Return the seconds that a round took, its agent's turn and its suite; None where neither is known."""
+    known = [each for each in (record.agent_seconds, record.verifier_seconds) if each is not None]
+    return math.fsum(known) if known else None
+
+
+def cost_of(record: RoundRecord) -> float | None:
+    """Return what a round cost in US dollars; None where that is unknown."""
+    return None if record.usage is None else record.usage.cost_usd
+
+
+class ExpectedAmounts:
+    """The mean amount of each round by agent and task; the same from the same results, wherever they lie."""
+
+    def __init__(self, attempts: Iterable[StoredAttempt], amount: Callable[[RoundRecord], float | None]) -> None:
+        """Take the means over some attempts.
+
+        A round that a finished attempt did not reach took nothing. What nobody measured does not count.
+
+        Args:
+            attempts: The earlier attempts.
+            amount: Returns what a round took, in any unit, or None where that is unknown.
+        """
+        values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+        for attempt in attempts:
+            measured = {record.index: amount(record) for record in attempt.record.rounds}
+            if all(value is None for value in measured.values()):
+                continue
+            for index in attempt.selected if attempt.finished else measured:
+                value = measured.get(index)
+                reached = any(record.index == index and was_begun(record) for record in attempt.record.rounds)
+                if value is not None or (attempt.finished and not reached):
+                    values[attempt.record.agent, attempt.record.task, index].append(value or 0.0)
+        self._of_round = {key: fmean(sorted(each)) for key, each in sorted(values.items())}
+
+    def __bool__(self) -> bool:
+        return bool(self._of_round)
+
+    @property
+    def digest(self) -> str:
+        """A short hash of all means: two machines with the same one expect the same."""
+        text = json.dumps([[*key, value] for key, value in self._of_round.items()])
+        return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+    def of_attempt(self, agent: str, task: str, rounds: Sequence[int]) -> float:
+        """Return what the rounds of an attempt are expected to take together.
+
+        A round that the agent never had at the task takes the mean of its other rounds; without any it is that of all
+        rounds at the task, and where the task is unknown too, of all there are.
+
+        Args:
+            agent: The agent's id.
+            task: The task's name.
+            rounds: The indices of the rounds, from 1.
+
+        Returns:
+            The sum, 0 where nothing is known at all.
+        """
+        return math.fsum(self._of_one(agent, task, index) for index in rounds)
+
+    def knows(self, agent: str, task: str) -> bool:
+        """Return whether any round of an agent at a task was measured."""
+        return any(key[:2] == (agent, task) for key in self._of_round)
+
+    def _of_one(self, agent: str, task: str, index: int) -> float:
+        if (value := self._of_round.get((agent, task, index))) is not None:
+            return value
+        for fits in (
+            lambda key: key[0] == agent,
+            lambda key: key[1] == task,
+            lambda key: True,
+        ):
+            if alike := [value for key, value in self._of_round.items() if fits(key)]:
+                return fmean(alike)
+        return 0.0

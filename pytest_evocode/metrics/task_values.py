@@ -8,8 +8,7 @@ from itertools import takewhile
 from operator import eq
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_evocode.metrics.grid import Attempt, TaskRounds
-from pytest_evocode.metrics.suite_facts import reports_cases
+from pytest_evocode.metrics.grid import Attempt, TaskRounds, reports_cases
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import RewardStrategy
 
@@ -20,7 +19,7 @@ TaskValue = Callable[[TaskRounds], float | None]
 T = TypeVar("T")
 
 
-def _of_decided(value: Callable[[TaskRounds], T]) -> Callable[[TaskRounds], T | None]:
+def _of_decided(value: Callable[[TaskRounds], T | None]) -> Callable[[TaskRounds], T | None]:
     """Return the same value over the rounds that a reward decides; None where there is none."""
 
     @wraps(value)
@@ -137,13 +136,9 @@ def best_share(task: TaskRounds) -> float:
     return sum(task.passes(index) > 0 for index in task.indices) / len(task.indices)
 
 
+@_of_decided
 def is_complete(task: TaskRounds) -> bool | None:
     """Return whether an attempt passed the last declared round; None where it was selected or decided for none."""
-    left = task.decided()
-    return None if left is None else _is_complete(left)
-
-
-def _is_complete(task: TaskRounds) -> bool | None:
     return task.passes(task.declared) > 0 if task.declared in task.chain else None
 
 
@@ -153,16 +148,12 @@ def is_hard(task: TaskRounds) -> bool:
     return 2 * sum(map(task.passes, task.indices)) <= task.cells
 
 
+@_of_decided
 def all_of_any(task: TaskRounds) -> tuple[float, float] | None:
     """Return how many rounds all attempts passed, and how many any attempt passed; None where none has two attempts.
 
     Only rounds that several attempts were made at count: of a single attempt, all is the same as any.
     """
-    left = task.decided()
-    return None if left is None else _all_of_any(left)
-
-
-def _all_of_any(task: TaskRounds) -> tuple[float, float] | None:
     several = [index for index in task.indices if task.tries(index) > 1]
     if not several:
         return None

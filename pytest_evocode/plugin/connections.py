@@ -13,8 +13,7 @@ def share_connections(results: Path, run: str, most: int | None) -> Callable[[],
 
     ``most`` is how many requests may be under way for each provider and key; None is the default.
     """
-    from pytest_evocode.llm.connection_limits import MOST, connections_shared_by
-    from pytest_evocode.llm.shared_connections import SharedConnections
+    from pytest_evocode.llm.connection_limits import MOST, SharedConnections, connections_shared_by
 
     sharing = contextlib.ExitStack()
     sharing.enter_context(connections_shared_by(SharedConnections(_directory(results, run), most or MOST)))

@@ -103,10 +103,9 @@ class _Measured:
 def _measure(session: EvocodeSession) -> dict[str, _Measured]:
     """Return the scores and intervals by agent, in the mode of the run."""
     from pytest_evocode.metrics.faults import faults
-    from pytest_evocode.metrics.grid import by_agent
+    from pytest_evocode.metrics.grid import by_agent, suite_facts
     from pytest_evocode.metrics.intervals import intervals_or_reasons
     from pytest_evocode.metrics.scores import scores
-    from pytest_evocode.metrics.suite_facts import suite_facts
 
     mode, suites = session.run_mode, suite_facts(session.records)
     measured = {}
@@ -233,7 +232,7 @@ class GitHubActions:
 
 def _line_of_round(file: Path, index: int) -> int:
     """Return the line of task.toml, from 1, where a round starts; ``index`` counts rounds from 1."""
-    from pytest_evocode.tasks.positions import find_line
+    from pytest_evocode.tasks.config_text import find_line
 
     try:
         return find_line(file.read_text(encoding="utf-8"), ("steps", index - 1, "name"))

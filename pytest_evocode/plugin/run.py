@@ -209,10 +209,9 @@ class SessionRun:
 
         Of the attempts that were ``begun`` it names the directories.
         """
-        from pytest_evocode.metrics.grid import by_agent
-        from pytest_evocode.metrics.refusals import refusal_rates
+        from pytest_evocode.metrics.failures import refusal_rates
+        from pytest_evocode.metrics.grid import by_agent, suite_facts
         from pytest_evocode.metrics.scores import RunMode
-        from pytest_evocode.metrics.suite_facts import suite_facts
 
         if self.record is None or not self._is_used:
             return

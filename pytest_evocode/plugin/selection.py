@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 import pytest
 
 from pytest_evocode.environments import Engine
-from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
+from pytest_evocode.metrics.spending import ExpectedAmounts
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.live_lines import clock
 from pytest_evocode.plugin.session import Selected

@@ -27,9 +27,9 @@ from pytest_evocode.secrets import Scrubber
 if TYPE_CHECKING:
     from pytest_evocode.checks.side_by_side import SideBySide, TaskRunner
     from pytest_evocode.environments import Engine
-    from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
-    from pytest_evocode.metrics.flaky import FlakyRound
+    from pytest_evocode.metrics.faults import FlakyRound
     from pytest_evocode.metrics.scores import RunMode
+    from pytest_evocode.metrics.spending import ExpectedAmounts
     from pytest_evocode.plugin.cluster.protocol import Cluster
     from pytest_evocode.plugin.run import SessionRun
     from pytest_evocode.trial.trial import Trial
@@ -125,7 +125,7 @@ class EvocodeSession:
         times = self.settings.shard_times
         if times is None:
             return None
-        from pytest_evocode.metrics.expected_amounts import ExpectedAmounts, seconds_of
+        from pytest_evocode.metrics.spending import ExpectedAmounts, seconds_of
         from pytest_evocode.results.loading import load_results
 
         expected = ExpectedAmounts(load_results([times]).attempts, seconds_of)
@@ -234,7 +234,7 @@ class EvocodeSession:
     @property
     def flaky_rounds(self) -> list[FlakyRound]:
         """The rounds whose verdict is not always the same, ordered by task, agent and round."""
-        from pytest_evocode.metrics.flaky import flaky_rounds
+        from pytest_evocode.metrics.faults import flaky_rounds
 
         by_round = defaultdict(list)
         for record in self.records:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from pytest_evocode.metrics.analyses import Analyses, Pooled, pool
+from pytest_evocode.metrics.analyses import Analyses, Failed, Pooled, Share, pool
 from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
-from pytest_evocode.metrics.pass_at_k import Unit, counts
+from pytest_evocode.metrics.over_attempts import Unit, counts
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, overall_token_ratio
-from pytest_evocode.metrics.survival import Failed, Share
 from pytest_evocode.report.identities import identity_json
 from pytest_evocode.report.scores import format_interval, format_range
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, format_thousands

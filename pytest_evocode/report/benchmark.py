@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pytest_evocode.metrics.faults import faults
-from pytest_evocode.metrics.flaky import FlakyRound
-from pytest_evocode.metrics.grid import by_agent, by_task
-from pytest_evocode.metrics.refusals import refusal_rates
+from pytest_evocode.metrics.failures import refusal_rates
+from pytest_evocode.metrics.faults import FlakyRound, faults
+from pytest_evocode.metrics.grid import by_agent, by_task, suite_facts
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
-from pytest_evocode.metrics.suite_facts import suite_facts
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal
 
-from pytest_evocode.metrics.comparison import Comparison, Flip
+from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
-from pytest_evocode.metrics.planning import ComparisonPlan
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.planning import sentences
 from pytest_evocode.report.scores import format_interval

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from pytest_evocode.metrics.analyses import FirstFailure, Share
 from pytest_evocode.metrics.failures import FailureKinds, RequirementFailures
-from pytest_evocode.metrics.survival import FirstFailure, Share
 from pytest_evocode.report.tables import aligned, format_number
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pytest_evocode.metrics.flaky import FlakyRound
+from pytest_evocode.metrics.faults import FlakyRound
 from pytest_evocode.names import attempt_name
 
 _SHOWN_ROUNDS = 20

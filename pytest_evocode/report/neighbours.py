@@ -7,11 +7,8 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from dataclasses import asdict
 from typing import Any
 
-from pytest_evocode.metrics.neighbours.evoclaw import Milestones
-from pytest_evocode.metrics.neighbours.regressions import Regressions, RoundRegressions
-from pytest_evocode.metrics.neighbours.slopcodebench import CodeQuality
-from pytest_evocode.metrics.neighbours.summary import AgentMetrics, NeighbourMetrics
-from pytest_evocode.metrics.neighbours.swe_ci import ZeroRegression
+from pytest_evocode.metrics.neighbours.published import CodeQuality, Milestones, ZeroRegression
+from pytest_evocode.metrics.neighbours.summary import AgentMetrics, NeighbourMetrics, Regressions, RoundRegressions
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, join_first
 
 _Cell = Callable[[NeighbourMetrics], str]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pytest_evocode.metrics.efficiency import Efficiency, Taken
-from pytest_evocode.metrics.pareto import AMOUNTS, front
+from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, front
 from pytest_evocode.report.neighbours import format_money
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, join_first
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pytest_evocode.metrics.planning import ComparisonPlan
-from pytest_evocode.metrics.statistics.power import MOST_PAIRS
+from pytest_evocode.metrics.comparison import ComparisonPlan
+from pytest_evocode.metrics.statistics.variance import MOST_PAIRS
 from pytest_evocode.report.tables import NOT_MEASURED, aligned
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pytest_evocode.metrics.breakdown import Dimension
+from pytest_evocode.metrics.breakdown import Dimension, Times, times, times_by
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
-from pytest_evocode.metrics.times import Times, times, times_by
 from pytest_evocode.report.tables import aligned, format_number
 
 _COLUMNS = ("agent", "verifier", "waiting", "overhead")

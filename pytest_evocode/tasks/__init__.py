@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from pytest_evocode.tasks.allowlist import Allowlist
+from pytest_evocode.tasks.layout import SuiteEnvironment
 from pytest_evocode.tasks.loading import find_tasks, load_task
-from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, Verify, VerifyIn
+from pytest_evocode.tasks.model import (
+    Abstention,
+    Artifact,
+    Category,
+    CollectHook,
+    DeclaredRequirement,
+    Healthcheck,
+    ProcessConfig,
+    Verify,
+    VerifyIn,
+    matches_glob,
+)
 from pytest_evocode.tasks.native import NativeTest, Requirement
-from pytest_evocode.tasks.process import Abstention, Category, DeclaredRequirement, ProcessConfig, matches_glob
-from pytest_evocode.tasks.suite_environments import SuiteEnvironment
-from pytest_evocode.tasks.task import Network, RewardStrategy, Round, Task
-from pytest_evocode.tasks.variables import resolve_env, resolve_solution_env
+from pytest_evocode.tasks.task import Network, RewardStrategy, Round, Task, resolve_env, resolve_solution_env
 
 __all__ = [
     "Abstention",

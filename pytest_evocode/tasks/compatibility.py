@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel
 
 from pytest_evocode.names import TRAJECTORY_FILE
+from pytest_evocode.tasks.config_text import Keys
 from pytest_evocode.tasks.fields import on_a_drive
 from pytest_evocode.tasks.model import (
     AgentConfig,
@@ -28,7 +29,6 @@ from pytest_evocode.tasks.model import (
     TpuConfig,
     VerifierConfig,
 )
-from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 
 WINDOWS = 'only "linux" environments can be started'
@@ -111,7 +111,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
             "how a suite that is `shared` is judged is said by `verify_in`; for one that is `separate`, artifacts are "
             "bounded, and the verdict names what was left out ([separate verifiers](task-format.md#separate-verifiers))"
         ),
-        # Of native suites refused by its place: consistency.py.
+        # Of native suites refused by its place: loading.py.
         "environment": Support("for native suites the task's `docker_image` counts, and a step's table is refused"),
         "collect": Support("run after the turn; no process is left of a turn that timed out"),
     },
@@ -248,3 +248,46 @@ def refusals(section: BaseModel, keys: Keys = ()) -> Iterator[Problem]:
             for index, entry in enumerate(value):
                 if isinstance(entry, BaseModel):
                     yield from refusals(entry, (*here, index))
+
+
+SECTIONS: Mapping[type[BaseModel], str] = {
+    TaskConfig: "The top of task.toml",
+    TaskInfo: "`[task]`",
+    Author: "`[[task.authors]]`",
+    AgentConfig: "`[agent]`, `[steps.agent]`",
+    VerifierConfig: "`[verifier]`, `[steps.verifier]`",
+    CollectHook: "`[[verifier.collect]]`",
+    EnvironmentConfig: "`[environment]`, `[verifier.environment]`",
+    McpServer: "`[[environment.mcp_servers]]`",
+    TpuConfig: "`[environment.tpu]`",
+    Healthcheck: "`[environment.healthcheck]`, `[steps.healthcheck]`",
+    SolutionConfig: "`[solution]`",
+    StepConfig: "`[[steps]]`",
+    Artifact: "`artifacts`, of the task and of steps",
+}
+"""What a table of the format is called on the page, in the page's order."""
+
+
+def tables() -> str:
+    """Return the tables as Markdown."""
+    lines: list[str] = []
+    for section, title in SECTIONS.items():
+        lines += _table(title, "field", {f"`{name}`": support for name, support in FIELDS[section].items()})
+    files = {", ".join(f"`{name}`" for name in names.split(", ")): support for names, support in FILES.items()}
+    return "\n".join([*lines, *_table("Files", "file", files)])
+
+
+def _table(title: str, what: str, rows: dict[str, Support]) -> Iterator[str]:
+    yield from (f"### {title}", "", f"| {what} | here | how |", "|---|---|---|")
+    for name, support in rows.items():
+        yield f"| {name} | {support.state} | {_how(support)} |"
+    yield ""
+
+
+def _how(support: Support) -> str:
+    refusal = support.refusal
+    if support.values:
+        refusal = f"{support.values} {'are' if support.values.startswith('all') else 'is'} refused"
+    if support.for_good:
+        refusal += ", for good"
+    return "; ".join(part for part in (support.how, refusal) if part)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.config_text import Keys, read_mapping
 from pytest_evocode.tasks.model import Healthcheck
-from pytest_evocode.tasks.yaml_values import Place, read_mapping
 
 COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
 MAIN = "main"
@@ -45,7 +45,7 @@ class ComposeFile:
     """Whether there can be no others: it includes no file."""
     main: Mapping[str, Any]
     """What it says of ``main``, as it is written."""
-    lines: Mapping[Place, int]
+    lines: Mapping[Keys, int]
 
     @property
     def has_main_image(self) -> bool:
@@ -163,7 +163,7 @@ def _check_files(path: Path, root: Path, seen: set[Path]) -> None:
             _check_files(other, root, seen)
 
 
-def _taken_in(values: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
+def _taken_in(values: Mapping[str, Any]) -> Iterator[tuple[Keys, Any]]:
     included = values.get("include") or []
     for index, entry in enumerate(included if isinstance(included, list) else [included]):
         if isinstance(entry, dict):
@@ -185,7 +185,7 @@ def _taken_in(values: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
                 yield ("services", name, key, index), each.get("path") if isinstance(each, dict) else each
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[Place, int]]:
+def _read(path: Path) -> tuple[dict[str, Any], dict[Keys, int]]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:

@@ -4,33 +4,93 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.compose_file import COMPOSE_FILES, ComposeFile
-from pytest_evocode.tasks.model import StepConfig, TaskConfig
-from pytest_evocode.tasks.positions import Keys
+from pytest_evocode.tasks.config_text import Keys
+from pytest_evocode.tasks.model import EnvironmentConfig, StepConfig, TaskConfig, VerifierConfig
 from pytest_evocode.tasks.problems import Problem
-from pytest_evocode.tasks.suite_environments import SuiteEnvironment, suite_environment
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteEnvironment:
+    """An environment for one suite alone, in which nothing of the agent's is but the declared artifacts."""
+
+    config: EnvironmentConfig
+    """``[verifier.environment]`` of the step, else of the task, else ``[environment]``; with the image that counts."""
+    context: Path | None
+    """The directory of the Dockerfile that the image is built from, where that is not the task's ``environment/``."""
+    brings_tests: bool
+    """Whether the image is the verifier's own: such an image has ``/tests``, and no tests are put there."""
+    own_variables: bool
+    """Whether ``config.env`` is the verifier's, and not that of the environment in which the agent works."""
+
+
+def is_separate(config: TaskConfig, step: StepConfig | None) -> bool:
+    """Tell whether a round's suite has an environment for itself.
+
+    That is what the step says, else the task; one that declares an environment says "separate".
+    """
+    said = (_said(each) for each in (step.verifier if step is not None else None, config.verifier) if each is not None)
+    return next((mode for mode in said if mode is not None), "shared") == "separate"
+
+
+def _said(verifier: VerifierConfig) -> str | None:
+    if verifier.environment_mode is not None:
+        return verifier.environment_mode
+    return "separate" if verifier.environment is not None else None
+
+
+def suite_environment(directory: Path, config: TaskConfig, step: StepConfig | None) -> SuiteEnvironment | None:
+    """Return the environment that a round's ``test.sh`` has for itself; None where it has none.
+
+    The image is the first of: ``docker_image`` of the step, a Dockerfile in the step's ``tests/``, ``docker_image`` of
+    the task's ``[verifier.environment]``, a Dockerfile in the task's ``tests/``, and the image of ``[environment]``.
+    """
+    if not is_separate(config, step):
+        return None
+    of_task = config.verifier.environment
+    of_step = step.verifier.environment if step is not None else None
+    own = of_step or of_task
+    settings = own or config.environment
+    if own is not None and "build_timeout_sec" not in own.model_fields_set:
+        settings = settings.model_copy(update={"build_timeout_sec": config.environment.build_timeout_sec})
+    places = [(of_step, f"steps/{step.name}/tests")] if step is not None else []
+    for environment, place in [*places, (of_task, "tests")]:
+        image = environment.docker_image if environment is not None else None
+        built = image is None and os.path.isfile(f"{directory}/{place}/Dockerfile")
+        if image is not None or built:
+            update = {"docker_image": image}
+            return SuiteEnvironment(settings.model_copy(update=update), directory / place, True, own is not None)
+    update = {"docker_image": config.environment.docker_image}
+    return SuiteEnvironment(settings.model_copy(update=update), None, False, own is not None)
+
 
 SINGLE_ROUND = "round-1"
 # A larger instruction, in bytes, is not blank by accident, and is not opened.
 BLANK_LIMIT = 64
 
 
-class RoundFiles(NamedTuple):
-    """The files of one round; everything that is named exists."""
+@dataclass(frozen=True, slots=True)
+class RoundFiles:
+    """The files of one round; everything that is named exists.
+
+    Most paths below the directory are made only when asked for, because a session may have thousands of rounds.
+    """
 
     name: str
     directory: Path
     has_solution: bool
     has_workdir: bool
     has_tests: bool
+    """Whether the round has tests of its own."""
     has_script: bool
+    """Whether a ``test.sh`` verifies the round, and not a native suite."""
     shared_tests: Path | None
     suite_environment: SuiteEnvironment | None = None
-    """What a ``test.sh`` has for itself; None without one, and where it runs beside what the agent left."""
+    """The environment that the suite has for itself; None where it runs beside what the agent left."""
 
 
 def find_files(
@@ -65,7 +125,7 @@ class _Finder:
             self.shared_tests = directory / "tests"
 
     def check_environment(self, has_image: bool) -> None:
-        compose = [name for name in COMPOSE_FILES if _is_there(f"{self.root}/environment/{name}")]
+        compose = [name for name in COMPOSE_FILES if _stat(f"{self.root}/environment/{name}", follow=False)]
         if len(compose) > 1:
             message = f"{' and '.join(compose)} are both compose files; keep one of them"
             self.problems.append(Problem(message, path=self.directory / "environment" / compose[0]))
@@ -140,9 +200,9 @@ class _Finder:
         return found is not None
 
 
-def _stat(path: str) -> os.stat_result | None:
+def _stat(path: str, *, follow: bool = True) -> os.stat_result | None:
     try:
-        return os.stat(path)
+        return os.stat(path, follow_symlinks=follow)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -157,16 +217,6 @@ def _is_file(path: str) -> bool:
 def _is_directory(path: str) -> bool:
     found = _stat(path)
     return found is not None and stat.S_ISDIR(found.st_mode)
-
-
-def _is_there(path: str) -> bool:
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    return True
 
 
 def _directories(path: str) -> frozenset[str]:
@@ -194,11 +244,8 @@ def is_test_module(name: str) -> bool:
 
 def _read(path: str) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            return os.read(descriptor, BLANK_LIMIT)
-        finally:
-            os.close(descriptor)
+        with open(path, "rb", buffering=0) as file:
+            return file.read(BLANK_LIMIT)
     except OSError as error:
         raise _unreadable(path, error) from error
 

@@ -1,25 +1,312 @@
-"""Loading of a task directory: task.toml first, then its directories."""
+"""Loading of a task directory: task.toml, what steps leave out, and checks across fields and with directories."""
 
 from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import tomli
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.tasks.compose_file import find_compose_file, read_compose_file
-from pytest_evocode.tasks.consistency import check_config, check_services, check_suites
-from pytest_evocode.tasks.layout import SINGLE_ROUND, find_files
-from pytest_evocode.tasks.model import TaskConfig
+from pytest_evocode.tasks.allowlist import Allowlist
+from pytest_evocode.tasks.compatibility import FILES, SUITE_COMPOSE, refusals
+from pytest_evocode.tasks.compose_file import COMPOSE_FILES, MAIN, ComposeFile, find_compose_file, read_compose_file
+from pytest_evocode.tasks.config_text import Keys
+from pytest_evocode.tasks.layout import SINGLE_ROUND, RoundFiles, find_files
+from pytest_evocode.tasks.model import (
+    EVERY_ROUND,
+    AgentConfig,
+    Artifact,
+    CollectHook,
+    EnvironmentConfig,
+    StepConfig,
+    TaskConfig,
+    VerifierConfig,
+    VerifyIn,
+)
 from pytest_evocode.tasks.native import read_native_tests
-from pytest_evocode.tasks.problems import explain, task_error
-from pytest_evocode.tasks.resolution import resolve_rounds
-from pytest_evocode.tasks.task import Task
+from pytest_evocode.tasks.problems import Problem, explain, task_error
+from pytest_evocode.tasks.task import Network, Round, Task
+
+
+def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfig | None) -> Network | None:
+    """Return the network access that the first of ``phases`` gives, else the environment's; None where none says.
+
+    A phase of None gives none.
+    """
+    for section in (*phases, environment):
+        if section is not None and section.network_mode is not None:
+            return Allowlist.of(section.allowed_hosts) if section.network_mode == "allowlist" else section.network_mode
+    if environment.allow_internet is None:
+        return None
+    return "public" if environment.allow_internet else "no-network"
+
+
+def change_types(config: TaskConfig) -> dict[str, tuple[str, ...]]:
+    """Return the kinds of change by step name, in the order in which they are written, and each once."""
+    chain = config.metadata.requirement_chain
+    found: dict[str, tuple[str, ...]] = {}
+    for entry in chain.steps if chain else ():
+        found[entry.step] = tuple(dict.fromkeys((*found.get(entry.step, ()), *entry.change_types)))
+    return found
+
+
+def resolve_rounds(config: TaskConfig, files: list[RoundFiles]) -> tuple[Round, ...]:
+    """Return the rounds of a task; ``files`` has an entry per step, or one where there are no steps."""
+    changes = change_types(config)
+    steps: tuple[StepConfig | None, ...] = config.steps or (None,)
+    return tuple(
+        _resolve(index, step, found, config, changes.get(found.name, ()))
+        for index, (step, found) in enumerate(zip(steps, files, strict=True), 1)
+    )
+
+
+def _resolve(
+    index: int, step: StepConfig | None, files: RoundFiles, config: TaskConfig, changes: tuple[str, ...]
+) -> Round:
+    agent: AgentConfig | None = None
+    verifier: VerifierConfig | None = None
+    if step is not None:
+        agent = step.agent if "agent" in step.model_fields_set else None
+        verifier = step.verifier if "verifier" in step.model_fields_set else None
+    apart = files.suite_environment
+    collect = config.verifier.collect
+    if verifier is not None:
+        collect = (*collect, *verifier.collect)
+    verifier_env: Mapping[str, str] = config.verifier.env
+    if verifier is not None and verifier.env:
+        verifier_env = {**verifier_env, **verifier.env}
+    return Round(
+        index=index,
+        **{each.name: getattr(files, each.name) for each in fields(files)},
+        agent_timeout=_said(agent, config.agent, "timeout_sec"),
+        verifier_timeout=_said(verifier, config.verifier, "timeout_sec"),
+        agent_user=_said(agent, config.agent, "user"),
+        verifier_user=_said(verifier, config.verifier, "user"),
+        agent_network=network(config.environment, agent, config.agent),
+        verifier_network=network(apart.config if apart else config.environment, verifier, config.verifier),
+        setup_network=network(config.environment),
+        verifier_env=verifier_env,
+        verify_in=_verify_in(config.metadata.evocode.verify_in, files.has_script),
+        collect=collect,
+        solution_env=config.solution.env,
+        min_reward=step.min_reward if step else None,
+        healthcheck=step.healthcheck if step else None,
+        artifacts=(*config.artifacts, *step.artifacts) if step else config.artifacts,
+        change_types=changes,
+    )
+
+
+def _verify_in(said: VerifyIn | None, has_script: bool) -> VerifyIn:
+    if said in (None, "separate"):
+        return "clean" if has_script else "separate"
+    return said
+
+
+def _said(step: BaseModel | None, task: BaseModel, field: str) -> Any:
+    return getattr(task if step is None or field not in step.model_fields_set else step, field)
+
+
+NO_USE = "no suite of this task runs in an environment of its own; remove it"
+_NO_PLACE_FOR_FILES = ("/proc", "/sys", "/dev")
+
+
+def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
+    """Return every problem between the fields of ``config``; ``round_names`` are the names that references may use."""
+    return [
+        *_duplicates([step.name for step in config.steps], ("steps",), "name", "step"),
+        *_requirement_chain(config, round_names),
+        *_process(config, round_names),
+        *_users(config, round_names),
+        *refusals(config),
+        *_phases(config),
+        *_state(config),
+    ]
+
+
+def check_suites(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Problem]:
+    """Return what is wrong between task.toml and the suites that the task's directories have."""
+    if config.metadata.evocode.verify_in == "separate" and all(found.has_script for found in files):
+        message = (
+            '"separate" is for native suites, and every round here is verified by a test.sh; '
+            'use "clean", environment_mode = "separate" of [verifier], or write the suites for pytest'
+        )
+        yield Problem(message, ("metadata", "evocode", "verify_in"))
+    yield from _native_suites(config, files)
+    yield from _suites_apart(config, files)
+
+
+def _native_suites(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Problem]:
+    """Return what native suites cannot do of what is declared for them."""
+    native = [found.name for found in files if not found.has_script]
+    environment = config.verifier.environment
+    if native and environment is not None:
+        keys: Keys = ("verifier", "environment")
+        if config.metadata.evocode.verify_in not in (None, "separate"):
+            if len(native) == len(files):
+                yield Problem(NO_USE, keys, unsupported=True)
+        elif environment.docker_image is None:
+            message = "it names no image; set docker_image to one that has Python 3.10 or newer, or remove it"
+            yield Problem(message, keys, unsupported=True)
+    for index, step in enumerate(config.steps):
+        if step.name in native and step.verifier.environment is not None:
+            message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
+            yield Problem(message, ("steps", index, "verifier", "environment"), unsupported=True)
+
+
+def _suites_apart(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Problem]:
+    """Return what cannot be where a ``test.sh`` has an environment for itself."""
+    apart = [found for found in files if found.suite_environment is not None]
+    if not apart:
+        return
+    said = config.metadata.evocode.verify_in
+    if said == "in-place":
+        message = (
+            f'"{said}" contradicts environment_mode = "separate" in [verifier] of {apart[0].name}; remove one of them'
+        )
+        yield Problem(message, ("metadata", "evocode", "verify_in"))
+    names = {found.name for found in apart}
+    for found in apart:
+        context = found.suite_environment.context if found.suite_environment is not None else None
+        for name in COMPOSE_FILES:
+            if context is not None and (context / name).is_file():
+                message = f"not supported yet: {context.name}/{name}: {FILES[SUITE_COMPOSE].refusal}"
+                yield Problem(message, path=context / name)
+    yield from _artifacts(config.artifacts, ())
+    for index, step in enumerate(config.steps):
+        if step.name in names:
+            yield from _artifacts(step.artifacts, ("steps", index))
+
+
+def check_services(config: TaskConfig, compose: ComposeFile | None) -> Iterator[Problem]:
+    """Return what is wrong with the services that task.toml names."""
+    names = compose.services if compose is not None else (MAIN,)
+    known = f"the services are {', '.join(names)}" if compose is not None else "there is no compose file, only main"
+    starts = config.metadata.evocode.sidecars
+    collected = set()
+    for keys, named in _named_services(config):
+        if named not in names and (compose is None or compose.lists_all):
+            yield Problem(f'no service is called "{named}"; {known}', keys)
+        collected.add(named)
+    for name, start in starts.items():
+        keys = ("metadata", "evocode", "sidecars", name)
+        if name == MAIN:
+            yield Problem("every fork has the files of main; remove it", keys)
+        elif name not in names and (compose is None or compose.lists_all):
+            yield Problem(f'no service is called "{name}"; {known}', keys)
+        elif name in collected and start != "snapshot":
+            message = f'something is collected from {name}, and "{start}" keeps nothing of it; write "snapshot"'
+            yield Problem(message, keys)
+
+
+def _named_services(config: TaskConfig) -> Iterator[tuple[Keys, str]]:
+    """Return the services of artifacts and collect commands, with where they are named."""
+    places: list[tuple[Keys, Sequence[Artifact], Sequence[CollectHook]]]
+    places = [((), config.artifacts, config.verifier.collect)]
+    for index, step in enumerate(config.steps):
+        places.append((("steps", index), step.artifacts, step.verifier.collect))
+    for keys, artifacts, hooks in places:
+        for number, artifact in enumerate(artifacts):
+            if artifact.service not in (None, MAIN):
+                yield (*keys, "artifacts", number, "service"), str(artifact.service)
+        for number, hook in enumerate(hooks):
+            if hook.service != MAIN:
+                yield (*keys, "verifier", "collect", number, "service"), hook.service
+
+
+def _artifacts(artifacts: Sequence[Artifact], keys: Keys) -> Iterator[Problem]:
+    for index, artifact in enumerate(artifacts):
+        source = PurePosixPath(artifact.source)
+        if any(source.is_relative_to(each) for each in _NO_PLACE_FOR_FILES):
+            message = f"{source} cannot be put into the environment of a separate verifier; name files or directories"
+            yield Problem(message, (*keys, "artifacts", index))
+
+
+def _duplicates(names: Sequence[str], keys: Keys, field: str, what: str) -> Iterator[Problem]:
+    """Return which entries of the array at ``keys`` have a name that an earlier one has."""
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if first.setdefault(name, index) != index:
+            message = f"entry {first[name] + 1} has the same {field}; every {what} needs its own"
+            yield Problem(message, (*keys, index, field))
+
+
+def _unknown(name: str, round_names: tuple[str, ...], what: str, keys: Keys) -> Problem:
+    return Problem(f'no {what} is called "{name}"; the {what}s are {", ".join(round_names)}', keys)
+
+
+def _requirement_chain(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
+    chain = config.metadata.requirement_chain
+    for index, entry in enumerate(chain.steps if chain else ()):
+        if entry.step not in round_names:
+            keys: Keys = ("metadata", "requirement_chain", "steps", index, "step")
+            yield _unknown(entry.step, round_names, "step", keys)
+
+
+def _users(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
+    for name in config.metadata.evocode.users:
+        if name not in round_names:
+            yield _unknown(name, round_names, "step", ("metadata", "evocode", "users", name))
+
+
+def _process(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
+    process = config.metadata.evocode.process
+    keys: Keys = ("metadata", "evocode", "process")
+    ids = [requirement.id for requirement in process.requirements]
+    yield from _duplicates(ids, (*keys, "requirements"), "id", "requirement")
+    for index, requirement in enumerate(process.requirements):
+        if requirement.round is not None and requirement.round not in round_names:
+            yield _unknown(requirement.round, round_names, "round", (*keys, "requirements", index, "round"))
+    for name in process.abstain:
+        if name not in (EVERY_ROUND, *round_names):
+            yield _unknown(name, round_names, "round", (*keys, "abstain", name))
+
+
+def _state(config: TaskConfig) -> Iterator[Problem]:
+    workdir = config.environment.workdir
+    for index, path in enumerate(config.metadata.evocode.state):
+        if workdir is not None and PurePosixPath(path).is_relative_to(workdir):
+            message = f"{path} is in the working directory {workdir}, which is always carried over; remove it"
+            yield Problem(message, ("metadata", "evocode", "state", index))
+    evocode = config.metadata.evocode
+    for index, path in enumerate(evocode.verifier_state):
+        keys = ("metadata", "evocode", "verifier_state", index)
+        theirs = [each for each in (workdir, *evocode.state) if each is not None]
+        shared = next((each for each in theirs if _overlap(path, each)), None)
+        if shared is not None:
+            yield Problem(f"{path} and {shared}, which agents leave behind, lie in one another; use another path", keys)
+        if evocode.verify_in == "in-place":
+            message = f'with verify_in = "in-place" suites find {path} as they left it, and agents do, too; remove it'
+            yield Problem(message, keys)
+
+
+def _overlap(path: str, other: str) -> bool:
+    return PurePosixPath(path).is_relative_to(other) or PurePosixPath(other).is_relative_to(path)
+
+
+def _phases(config: TaskConfig) -> Iterator[Problem]:
+    steps = (step.agent if "agent" in step.model_fields_set else None for step in config.steps)
+    agents = {network(config.environment, agent, config.agent) for agent in steps}
+    # A network that is an allowlist in one round can be anything in the others.
+    changes = any(isinstance(each, Allowlist) for each in agents)
+    whole = network(config.environment, config.agent)
+    for index, step in enumerate(config.steps):
+        # Most steps leave this out, and there may be thousands of them.
+        if "agent" in step.model_fields_set:
+            keys: Keys = ("steps", index, "agent")
+            mode = step.agent.network_mode
+            if mode not in (None, whole) and not changes:
+                message = (
+                    f"all rounds share one environment, and [agent] or [environment] makes its network"
+                    f' "{whole or "not set"}"; set network_mode there'
+                )
+                yield Problem(message, (*keys, "network_mode"), unsupported=True)
 
 
 def load_task(directory: Path) -> Task:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from pytest_evocode.tasks.fields import (
     AllowedHost,
@@ -30,12 +31,140 @@ from pytest_evocode.tasks.fields import (
     Text,
     User,
     megabytes,
+    one_or_many,
     rule,
+    wanted,
 )
-from pytest_evocode.tasks.process import ProcessConfig
-from pytest_evocode.tasks.requirement_chain import RequirementChain
-from pytest_evocode.tasks.sections import FreeSection, Section
-from pytest_evocode.tasks.users import UserConfig
+
+
+class Section(BaseModel):
+    """A table in which only known keys are allowed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FreeSection(BaseModel):
+    """A table in which all keys are allowed; those that are not fields here are in ``model_extra``."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+ChangeType = Literal["extension", "correction", "conflict"]
+
+
+class ChainStep(FreeSection):
+    """How the requirements changed in one step."""
+
+    step: Text
+    """The name of the step."""
+    change_types: Annotated[tuple[ChangeType, ...], one_or_many(ChangeType)] = ()
+    """What the step does to earlier requirements: extension adds some, conflict replaces some, correction repairs what
+    an earlier request got wrong.
+    """
+
+
+class RequirementChain(FreeSection):
+    """``[metadata.requirement_chain]``: how the requirements changed from step to step."""
+
+    steps: tuple[ChainStep, ...] = ()
+    """The steps with what they change."""
+
+
+Category = Literal["plan-then-build", "verify-or-die", "doom-loop", "know-when-to-fold", "dont-break-the-build"]
+Abstention = Literal["impossible", "ambiguous"]
+
+_ABSTENTIONS: tuple[str, ...] = get_args(Abstention)
+#: The key in ``abstain`` that means every round.
+EVERY_ROUND = ""
+
+
+def _abstain(value: object) -> dict[str, str]:
+    table: dict[str, Any] = value if isinstance(value, dict) else {EVERY_ROUND: value}
+    if not table or any(kind not in _ABSTENTIONS for kind in table.values()):
+        raise wanted('"impossible" or "ambiguous", or a table of them by round such as { round-2 = "impossible" }')
+    return table
+
+
+def _glob(value: object) -> str:
+    if not isinstance(value, str) or not value or value.startswith("/") or ".." in value.split("/"):
+        raise wanted('a glob relative to the working directory such as "src/**/*.py"')
+    return value
+
+
+Globs = Annotated[
+    tuple[Annotated[str, PlainValidator(_glob, json_schema_input_type=FilledText)], ...], one_or_many(FilledText)
+]
+
+
+class DeclaredRequirement(Section):
+    """A requirement in words; ``round`` is the round that introduces it, by default the first."""
+
+    id: FilledText
+    """What tests and reports call the requirement."""
+    text: FilledText
+    """The requirement in words."""
+    round: StepName | None = None
+    """The round that introduces it. Default: the first."""
+
+
+class ProcessConfig(Section):
+    """What cannot be found out from the workspace, or should not be guessed; every key may be left out."""
+
+    category: Category | None = None
+    """The habit of engineering that the task is about."""
+    requirements: tuple[DeclaredRequirement, ...] = ()
+    """The requirements in words, by which tests of the agent are found to be about one."""
+    build: FilledText | None = None
+    """A shell line that exits 0 where the project builds; it is run in the working directory."""
+    test: FilledText | None = None
+    """A shell line that runs the project's own tests, which are the agent's and not the verifier's."""
+    source: Globs = ()
+    """Globs of the product's files, relative to the working directory, where a directory stands for all below it."""
+    tests: Globs = ()
+    """Globs of the project's test files."""
+    abstain: Annotated[
+        Mapping[str, Abstention],
+        PlainValidator(_abstain, json_schema_input_type=Abstention | dict[str, Abstention]),
+    ] = {}
+    """Which rounds cannot be done as asked, and why; a text in task.toml means every round."""
+
+    def abstention(self, round_name: str) -> Abstention | None:
+        """Return why a round cannot be done as asked, or None where it can."""
+        return self.abstain.get(round_name, self.abstain.get(EVERY_ROUND))
+
+
+def matches_glob(path: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether one of the patterns matches a relative path.
+
+    ``*`` and ``?`` stay within a name, ``**/`` is any number of directories, none included, and a directory stands for
+    all that is below it.
+
+    >>> matches_glob("src/a/b.py", ("src/**/*.py",)), matches_glob("src/b.py", ("src/**/*.py",))
+    (True, True)
+    >>> matches_glob("src/a/b.py", ("src/*.py",)), matches_glob("src/a/b.py", ("src/",)), matches_glob("b.py", ("src",))
+    (False, True, False)
+    """
+    return any(re.fullmatch(_as_expression(pattern), path) for pattern in patterns)
+
+
+def _as_expression(pattern: str) -> str:
+    written = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./").rstrip("/"))
+    return "".join(written.get(part) or re.escape(part) for part in parts) + "(?:/.*)?"
+
+
+class UserConfig(Section):
+    """The user of one round; the agent sees the answers and nothing else of it."""
+
+    model: FilledText
+    """The model that plays the user: PROVIDER/MODEL, with the key and the address of that provider's variables."""
+    notes: FilledText
+    """What the user knows and wants beyond the request; answers are made of the request and these notes alone."""
+    persona: FilledText | None = None
+    """Who the user is and how they talk. Default: a busy colleague."""
+    answers: Annotated[int, Field(ge=1, le=100)] = 3
+    """How many questions are answered at most."""
+
 
 SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
 NetworkMode = Literal["public", "no-network", "allowlist"]

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.config_text import Keys, find_line
 from pytest_evocode.tasks.model import TaskConfig
-from pytest_evocode.tasks.positions import Keys, find_line
 
 WANTED = {
     "string_type": "text in quotes",

@@ -14,10 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pytest_evocode.tasks import model, process, requirement_chain
+from pytest_evocode.tasks import model
 from pytest_evocode.tasks.compatibility import FIELDS
 
-_MODULES = (model, process, requirement_chain)
 SCHEMA_FILE = Path(__file__).with_name("task.schema.json")
 
 
@@ -25,7 +24,7 @@ def task_schema() -> dict[str, Any]:
     """Return the schema of a task.toml."""
     made = model.TaskConfig.model_json_schema(ref_template="{model}")
     sections = made.pop("$defs") | {"TaskConfig": made}
-    for name, key, text in (text for module in _MODULES for text in _texts(module)):
+    for name, key, text in _texts(model):
         for section in sections:
             if name in _bases(section):
                 sections[section]["properties"][key]["description"] = text
@@ -58,7 +57,7 @@ def _texts(module: ModuleType) -> Iterator[tuple[str, str, str]]:
 
 def _bases(section: str) -> Iterator[str]:
     """Yield the names of a model and of those that it inherits fields from."""
-    owner: type = next(getattr(module, section) for module in _MODULES if hasattr(module, section))
+    owner: type = getattr(model, section)
     yield from (base.__name__ for base in owner.__mro__)
 
 

@@ -13,7 +13,7 @@ from pytest_evocode.errors import EnvironmentFault, FilesNotListed
 from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.trajectories.diffs import side_name, unified_diff
 from pytest_evocode.trajectories.file_changes import File
-from pytest_evocode.trajectories.workspace_listing import CACHES, REFLOG, list_files, read_files
+from pytest_evocode.trajectories.workspace_changes import CACHES, REFLOG, list_files, read_files
 
 Tree = Mapping[str, File]
 """Files by their relative paths."""

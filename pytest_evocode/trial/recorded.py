@@ -33,7 +33,7 @@ from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trajectories.atif import Trajectory, actions_of
 from pytest_evocode.trajectories.file_changes import apply_changes
-from pytest_evocode.trajectories.workspace_listing import list_files, read_files
+from pytest_evocode.trajectories.workspace_changes import list_files, read_files
 from pytest_evocode.trial.context import TrialContext, TrialOptions
 from pytest_evocode.trial.references import ReferenceChanges, RoundWorkspace
 from pytest_evocode.trial.suites.runner import ControlledSuites, SuiteRunner

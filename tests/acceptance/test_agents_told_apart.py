@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 VENDORS = """
-from pytest_evocode.agents.nop import NopAgent
+from pytest_evocode.agents.oracle import NopAgent
 
 def pytest_evocode_make_agent(name):
     return NopAgent() if name.endswith("/small") else None

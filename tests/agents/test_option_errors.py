@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from pytest_evocode.agents.acp.options import AcpOptions
+from pytest_evocode.agents.acp.agent import AcpOptions
 from pytest_evocode.agents.installed.declared_command import CommandAgent
-from pytest_evocode.agents.option_values import example_of
 from pytest_evocode.agents.shell.agent import ShellOptions
-from pytest_evocode.agents.specs import _INSTALLED, Option, make_agent
+from pytest_evocode.agents.specs import _INSTALLED, Option, example_of, make_agent
 from pytest_evocode.errors import UsageError
 
 WHERE = "--evocode-agent-option"

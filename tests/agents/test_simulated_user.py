@@ -18,7 +18,7 @@ from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault, RunLi
 from pytest_evocode.llm.budget import AttemptSpending, RunSpending, parse_budget
 from pytest_evocode.llm.protocol import ModelClient, Reply
 from pytest_evocode.results.records import Usage
-from pytest_evocode.tasks.users import UserConfig
+from pytest_evocode.tasks.model import UserConfig
 from pytest_evocode.trajectories.atif import AgentInfo
 from pytest_evocode.trajectories.recorder import Recorder
 

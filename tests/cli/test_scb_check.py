@@ -10,7 +10,7 @@ import pytest
 
 from pytest_evocode.cli.scb_check import ScbCheck
 from pytest_evocode.errors import StateNotRebuilt, UsageError
-from pytest_evocode.metrics.neighbours.slopcodebench import quality_of
+from pytest_evocode.metrics.neighbours.published import quality_of
 
 #: Does what the program does on the outside: the last line is the report, and findings have the exit status 1.
 STAND_IN = """#!{python}

@@ -10,10 +10,9 @@ import pytest
 
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.connection import ProviderConnection
-from pytest_evocode.llm.connection_limits import LocalConnections, connections_shared_by
+from pytest_evocode.llm.connection_limits import LocalConnections, RequestPace, connections_shared_by
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Tool
-from pytest_evocode.llm.request_pace import RequestPace
 from tests.model_server import ModelServer
 
 BASH = Tool(

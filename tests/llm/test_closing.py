@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import pytest
 
 from pytest_evocode.errors import Cancelled, ConnectionBroken
-from pytest_evocode.llm import sdk_requests
+from pytest_evocode.llm import connection
 from tests.llm.conftest import ASK, BASH, SECONDS, client_for, each_api
 from tests.model_scripts import Fail, Say
 from tests.model_server import ModelServer
@@ -47,13 +47,13 @@ def test_a_client_that_is_closed_while_it_waits_to_ask_again_does_not() -> None:
 
 def test_a_client_that_is_closed_just_before_it_asks_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     with ModelServer([]) as server:
-        client, read = client_for("chat", server), sdk_requests._read
+        client, read = client_for("chat", server), connection._read
 
         def read_when_closed(*arguments: Any) -> Any:
             client.close()
             return read(*arguments)
 
-        monkeypatch.setattr(sdk_requests, "_read", read_when_closed)
+        monkeypatch.setattr(connection, "_read", read_when_closed)
         with pytest.raises(Cancelled, match="the connection was closed"):
             client.complete(ASK, [BASH], timeout=SECONDS)
         assert server.asked == []
@@ -70,6 +70,6 @@ def test_a_request_that_fails_because_its_client_is_closed_blames_nobody(
             client.close()
             raise ConnectionBroken("Bad file descriptor")
 
-        monkeypatch.setattr(sdk_requests, "_read", read)
+        monkeypatch.setattr(connection, "_read", read)
         with pytest.raises(Cancelled, match="the connection was closed"):
             client.complete(ASK, [BASH], timeout=SECONDS)

@@ -13,10 +13,10 @@ import pytest
 from pytest_evocode.llm.connection_limits import (
     ConnectionLimits,
     LocalConnections,
+    SharedConnections,
     connections_shared_by,
     place_for_request,
 )
-from pytest_evocode.llm.shared_connections import SharedConnections
 from tests.llm.conftest import ASK, BASH, client_for
 from tests.model_scripts import Asked, Say
 from tests.model_server import ModelServer
@@ -24,7 +24,7 @@ from tests.model_server import ModelServer
 HOLDER = """
 import sys
 from pathlib import Path
-from pytest_evocode.llm.shared_connections import SharedConnections
+from pytest_evocode.llm.connection_limits import SharedConnections
 limits = SharedConnections(Path(sys.argv[1]))
 assert limits.take("openai-a", 2) is not None
 at = limits.reserve("openai-a")[1]

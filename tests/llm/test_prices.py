@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.packaged_prices import PackagedFacts, find_packaged_facts
-from pytest_evocode.llm.prices import find_model_facts
+from pytest_evocode.llm.prices import PackagedFacts, find_model_facts, find_packaged_facts
 
 
 @pytest.mark.parametrize(

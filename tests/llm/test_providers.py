@@ -177,7 +177,7 @@ def test_an_error_of_google_is_read_as_the_others_are(fail: Fail, error: type[Ex
 def test_a_failure_that_passes_is_repeated_and_a_closed_client_leaves_no_connection(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_evocode.llm.retries._FIRST_WAIT", 0.01)
+    monkeypatch.setattr("pytest_evocode.llm.provider_errors._FIRST_WAIT", 0.01)
     with ModelServer([Fail(503), Fail(429, retry_after=0.01), Say("Done.")]) as server:
         asked = client(provider, server)
         assert asked.complete(ASK, [BASH], timeout=SECONDS).text == "Done."

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_evocode.llm.request_pace import RequestPace
+from pytest_evocode.llm.connection_limits import RequestPace
 
 Limiter = Callable[[float], float | None]
 """Returns None where a request at a time is allowed, else the seconds until the next one is."""

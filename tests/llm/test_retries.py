@@ -256,7 +256,7 @@ def test_what_is_sent_repeated_and_refused_is_logged_without_key_and_words(
 def test_a_connection_that_is_not_made_in_time_is_the_networks_fault(
     naps: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_evocode.llm.sdk_requests._SHORTEST_CONNECT", 0.1)
+    monkeypatch.setattr("pytest_evocode.llm.connection._SHORTEST_CONNECT", 0.1)
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.metrics.expected_amounts import ExpectedAmounts, cost_of, seconds_of
+from pytest_evocode.metrics.spending import ExpectedAmounts, cost_of, seconds_of
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import Usage
 from tests.result_trees import write_attempt

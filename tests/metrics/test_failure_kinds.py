@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.metrics.failures import RoundFailure, failure_kinds, judge_attempts, judge_cases, round_failure
-from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.metrics.suite_facts import suite_facts
+from pytest_evocode.metrics.grid import Grid, suite_facts
 from pytest_evocode.results.records import Case, CaseStatus, FailureKind, Outcome, RoundRecord, Verdict
 
 MakeRecord = Callable[..., RoundRecord]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from pytest_evocode.metrics.analyses import first_failures, survival
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.scores import (
     dataset_score,
@@ -18,7 +19,6 @@ from pytest_evocode.metrics.scores import (
     scores,
     sr,
 )
-from pytest_evocode.metrics.survival import first_failures, survival
 from pytest_evocode.results.records import RoundRecord
 
 MakeRecord = Callable[..., RoundRecord]

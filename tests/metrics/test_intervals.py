@@ -17,7 +17,7 @@ from pytest_evocode.metrics.intervals import (
     intervals_or_reasons,
 )
 from pytest_evocode.metrics.scores import gap, scores
-from pytest_evocode.metrics.statistics.bounded import bounded_interval
+from pytest_evocode.metrics.statistics.intervals import bounded_interval
 from pytest_evocode.results.records import RoundRecord, Verdict
 from tests.metrics.matrices import Matrix, matrices
 

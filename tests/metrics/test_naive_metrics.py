@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from pytest_evocode.metrics.analyses import Share, first_failures, solvable, survival
 from pytest_evocode.metrics.faults import faults
 from pytest_evocode.metrics.grid import Grid, Rounds
 from pytest_evocode.metrics.scores import (
@@ -33,7 +34,6 @@ from pytest_evocode.metrics.scores import (
     sr_macro,
 )
 from pytest_evocode.metrics.spending import Tokens, spending, token_ratios
-from pytest_evocode.metrics.survival import Share, first_failures, solvable, survival
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.tasks import RewardStrategy
 from tests.metrics import reference_formulas as reference

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evocode.metrics.efficiency import Efficiency, Taken, efficiency
+from pytest_evocode.metrics.efficiency import Efficiency, Taken, efficiency, front
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.metrics.pareto import front
 from pytest_evocode.results.records import Usage
 from tests.metrics.conftest import make_record
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.metrics.pass_at_k import Unit, all_of, any_of, pass_at_k
+from pytest_evocode.metrics.over_attempts import Unit, all_of, any_of, pass_at_k
 from pytest_evocode.metrics.scores import dataset_score, mt_at_k, perfect_tasks, reliability, scores
 from pytest_evocode.results.records import RoundRecord
 from tests.metrics.matrices import Matrix, matrices

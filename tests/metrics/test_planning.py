@@ -7,8 +7,8 @@ from statistics import fmean, variance
 
 import pytest
 
-from pytest_evocode.metrics.planning import plan
-from pytest_evocode.metrics.statistics.power import detectable_difference
+from pytest_evocode.metrics.comparison import plan
+from pytest_evocode.metrics.statistics.variance import detectable_difference
 from pytest_evocode.results.records import RoundRecord
 
 MakeRecord = Callable[..., RoundRecord]

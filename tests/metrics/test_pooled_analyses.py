@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_evocode.metrics.analyses import analyse, pool
+from pytest_evocode.metrics.analyses import Share, analyse, pool
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
-from pytest_evocode.metrics.survival import Share
 from pytest_evocode.report.analyses import analyses_json, analyses_lines
 from pytest_evocode.results.records import Mode
 

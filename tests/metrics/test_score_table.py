@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.metrics.analyses import survival
 from pytest_evocode.metrics.breakdown import breakdown
 from pytest_evocode.metrics.failures import failure_kinds
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
-from pytest_evocode.metrics.survival import survival
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import SelectedTask

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_evocode.metrics.grid import Grid
+from pytest_evocode.metrics.analyses import first_failures, survival
+from pytest_evocode.metrics.grid import Grid, suite_facts
 from pytest_evocode.metrics.intervals import intervals
 from pytest_evocode.metrics.over_attempts import over_attempts
 from pytest_evocode.metrics.scores import (
@@ -18,8 +19,6 @@ from pytest_evocode.metrics.scores import (
     pinned_case_score,
     scores,
 )
-from pytest_evocode.metrics.suite_facts import suite_facts
-from pytest_evocode.metrics.survival import first_failures, survival
 from pytest_evocode.results.records import Outcome, RoundRecord, Verdict
 
 MakeRecord = Callable[..., RoundRecord]

@@ -6,8 +6,8 @@ from math import sqrt
 
 import pytest
 
-from pytest_evocode.metrics.planning import ComparisonPlan
-from pytest_evocode.metrics.statistics.power import PairedVariance
+from pytest_evocode.metrics.comparison import ComparisonPlan
+from pytest_evocode.metrics.statistics.variance import PairedVariance
 from pytest_evocode.report.planning import plan_lines, sentences, wanted
 
 

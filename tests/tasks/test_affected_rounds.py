@@ -8,7 +8,7 @@ import pytest
 
 from pytest_evocode.cli.new_task import write_task
 from pytest_evocode.tasks import load_task
-from pytest_evocode.tasks.affected_rounds import affected_rounds
+from pytest_evocode.tasks.round_changes import affected_rounds
 
 
 def affected(task: Path, path: str) -> list[str]:

@@ -7,10 +7,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from pytest_evocode.tasks.compatibility import FIELDS, FILES
-from pytest_evocode.tasks.compatibility_page import SECTIONS, tables
-from pytest_evocode.tasks.model import TaskConfig
-from pytest_evocode.tasks.sections import FreeSection
+from pytest_evocode.tasks.compatibility import FIELDS, FILES, SECTIONS, tables
+from pytest_evocode.tasks.model import FreeSection, TaskConfig
 
 
 def sections(model: type[BaseModel]) -> Iterator[type[BaseModel]]:

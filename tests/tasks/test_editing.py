@@ -7,7 +7,7 @@ import difflib
 import pytest
 import tomli
 
-from pytest_evocode.tasks.editing import append_table
+from pytest_evocode.tasks.config_text import append_table
 
 STEP = {"name": "new"}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytest_evocode.cli.new_task import write_task
 from pytest_evocode.tasks import load_task
-from pytest_evocode.tasks.suite_changes import SuiteChange, suite_changes
+from pytest_evocode.tasks.round_changes import SuiteChange, suite_changes
 
 
 def changes(task: Path, old: int, new: int) -> list[SuiteChange]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tomli
 
-from pytest_evocode.tasks.positions import Keys, find_line
+from pytest_evocode.tasks.config_text import Keys, find_line
 
 TEXT = r'''# a comment with [brackets] and "quotes
 title = "a = 1 # not a comment"

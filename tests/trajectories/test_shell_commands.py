@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.agents.replay import ShellCommand, command_of
 from pytest_evocode.trajectories.atif import ToolCall
-from pytest_evocode.trajectories.shell_commands import ShellCommand, command_of
 
 
 def call(name: str, **arguments: Any) -> ToolCall:

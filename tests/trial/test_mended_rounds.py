@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.agents import RoundContext
-from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
+from pytest_evocode.agents.shell.tools import Deadline, run_script
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.command_environment import SHELL
 from pytest_evocode.trial.trial import Trial

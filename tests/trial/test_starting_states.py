@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.agents import RoundContext
-from pytest_evocode.agents.nop import NopAgent
-from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord

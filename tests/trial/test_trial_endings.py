@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.agents import Agent, RoundContext, make_agent
-from pytest_evocode.agents.nop import NopAgent
+from pytest_evocode.agents.oracle import NopAgent
 from pytest_evocode.agents.specs import Option
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import AgentFault, EnvironmentFault, ModelFault

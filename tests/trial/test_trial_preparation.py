@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.agents.nop import NopAgent
-from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import TaskError
 from pytest_evocode.results.directory import AttemptDirectory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.agents import RoundContext
-from pytest_evocode.agents.nop import NopAgent
+from pytest_evocode.agents.oracle import NopAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import AgentFault
 from pytest_evocode.results.directory import AttemptDirectory

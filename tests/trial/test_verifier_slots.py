@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.agents.nop import NopAgent
+from pytest_evocode.agents.oracle import NopAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.errors import Cancelled

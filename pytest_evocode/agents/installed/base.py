@@ -17,10 +17,8 @@ from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
-from pytest_evocode.agents.installed.latest_version import LATEST
-from pytest_evocode.agents.installed.npm_program import NpmProgram
-from pytest_evocode.agents.installed.program_run import ProgramRun, run_program
-from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles, staged
+from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
+from pytest_evocode.agents.installed.program_run import ProgramRun, StagedFiles, UserFiles, run_program, staged
 from pytest_evocode.agents.mcp.servers import (
     ALL_TRANSPORTS,
     ToolServer,
@@ -36,8 +34,7 @@ from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address, Variables
-from pytest_evocode.llm.prices import find_model_facts
-from pytest_evocode.llm.rates import ModelFacts
+from pytest_evocode.llm.prices import ModelFacts, find_model_facts
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 
@@ -219,9 +216,7 @@ class InstalledAgent(ABC):
         self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
-                stage.place(self.user_files, rules=self.options.rules, skills=self.options.skills)
-                if (skills := context.task.config.environment.skills_dir) is not None:
-                    stage.place_skills(skills, self.user_files)
+                stage.place(self.user_files, context.task, rules=self.options.rules, skills=self.options.skills)
                 self.make_ready(stage)
                 self._placed = True
             if self.mcp_servers:

@@ -13,7 +13,7 @@ from pytest_evocode.agents.harness import read_file
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm_program import NpmProgram
-from pytest_evocode.agents.installed.staged_files import SERVERS, StagedFiles, UserFiles
+from pytest_evocode.agents.installed.program_run import SERVERS, StagedFiles, UserFiles
 from pytest_evocode.agents.mcp.servers import as_json
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.llm.anthropic_messages import ENDINGS

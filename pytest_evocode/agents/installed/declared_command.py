@@ -12,8 +12,13 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_evocode.agents.harness import check_files, read_file
-from pytest_evocode.agents.installed.program_run import run_program
-from pytest_evocode.agents.installed.staged_files import INSTRUCTION, SERVERS, StagedFiles, UserFiles, staged
+from pytest_evocode.agents.installed.program_run import (
+    INSTRUCTION,
+    SERVERS,
+    UserFiles,
+    run_program,
+    staged,
+)
 from pytest_evocode.agents.mcp.servers import (
     ALL_TRANSPORTS,
     Transport,
@@ -189,8 +194,9 @@ class CommandAgent:
             if options.rules is not None:
                 context.recorder.leave_out(declaration.rules_file)
                 turn.enter_context(stage.rules_in_workspace(read_file(options.rules), declaration.rules_file))
-            if not self._started:
-                self._place_skills(context, stage)
+            if not self._started and declaration.skills_directory is not None:
+                files = UserFiles(rules="", skills=declaration.skills_directory.removeprefix("~/"))
+                stage.place(files, context.task, skills=options.skills)
             servers = (*context.mcp_servers, *servers_of_file(options.mcp, os.environ))
             if servers:
                 stage.add_servers(as_json(servers))
@@ -205,14 +211,6 @@ class CommandAgent:
             raise AgentFault(f"cmd:{self.name} ended with exit code {result.exit_code}. Its last lines:\n{tail}")
         trajectory = None if written is None else self._read(context, written, cut_off=result.timed_out)
         return RoundTranscript(timed_out=result.timed_out, trajectory=trajectory, output=result.output)
-
-    def _place_skills(self, context: RoundContext, stage: StagedFiles) -> None:
-        if self._declaration.skills_directory is None:
-            return
-        files = UserFiles(rules="", skills=self._declaration.skills_directory.removeprefix("~/"))
-        stage.place(files, rules=None, skills=self._options.skills)
-        if (skills := context.task.config.environment.skills_dir) is not None:
-            stage.place_skills(skills, files)
 
     def _variables(self, context: RoundContext, instruction: str) -> dict[str, str]:
         if len(instruction.encode()) > _VARIABLE_LIMIT:

@@ -11,8 +11,7 @@ from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, User
-from pytest_evocode.llm.prices import find_model_facts, priced_usage
-from pytest_evocode.llm.rates import ModelFacts
+from pytest_evocode.llm.prices import ModelFacts, find_model_facts, priced_usage
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 from pytest_evocode.trajectories.recorder import Action, Recorder

@@ -13,7 +13,7 @@ from pydantic import Field
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
 from pytest_evocode.agents.installed.event_reader import UNKNOWN_FORM, Event, LoggedEventReader, text_of
 from pytest_evocode.agents.installed.npm_program import NpmProgram
-from pytest_evocode.agents.installed.staged_files import SERVERS, StagedFiles, UserFiles
+from pytest_evocode.agents.installed.program_run import SERVERS, StagedFiles, UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall

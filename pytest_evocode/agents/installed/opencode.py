@@ -9,7 +9,7 @@ from typing import Any
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm_program import NpmProgram
-from pytest_evocode.agents.installed.staged_files import UserFiles
+from pytest_evocode.agents.installed.program_run import UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import Budget

@@ -1,20 +1,180 @@
-"""Runs an agent's program in the container within its time and budget, and reads what it prints meanwhile."""
+"""An agent's program in the container: the files that it is given, and its run within the turn's time and budget."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import logging
 import os
+import posixpath
+import shlex
+import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.environments import ExecResult
-from pytest_evocode.errors import EnvironmentFault, RunLimitReached
+from pytest_evocode.environments import Environment, ExecResult, User, read_environment_file
+from pytest_evocode.environments.scratch import scratch_directory
+from pytest_evocode.errors import AgentFault, EnvironmentFault, RunLimitReached, UnreadableFile
 from pytest_evocode.results.records import Usage
+from pytest_evocode.tasks import Task
+
+#: Not below /opt or /usr, where nothing may change after the image was built.
+STAGE = "/var/lib/evocode"
+INSTRUCTION = f"{STAGE}/instruction.md"
+SERVERS = f"{STAGE}/servers.json"
+_ERRORS = f"{STAGE}/stderr.txt"
+_ERRORS_LIMIT = 2**20  # bytes
+_PLACING = 120.0  # seconds
+
+# Run as the agent's user, who owns the files. Rules that the image already has come after ours.
+_PLACE_RULES = """
+mkdir -p "$(dirname "$target")"
+if [ -s "$target" ]; then
+    printf '\\n' | cat "$source" - "$target" >"$target.new"
+    mv "$target.new" "$target"
+else
+    cat "$source" >"$target"
+fi
+"""
+# Run as root, whoever owns the workspace. A file of the task keeps its owner and mode; a new one is hidden from Git.
+_SHOW_RULES = """
+set -e
+if [ -e "$file" ]; then
+    cp "$file" "$stage/before"
+    cat "$stage/rules" "$stage/before" >"$file"
+else
+    mkdir -p "$(dirname "$file")"
+    cat "$stage/rules" >"$file"
+    chmod 666 "$file"
+    [ ! -d .git/info ] || printf '%s\\n' "/$file" >>.git/info/exclude
+fi
+"""
+_HIDE_RULES = """
+set -e
+if [ -f .git/info/exclude ] && grep -qxF "/$file" .git/info/exclude; then
+    { grep -vxF "/$file" .git/info/exclude || true; } >"$stage/exclude"
+    cat "$stage/exclude" >.git/info/exclude
+fi
+[ -f "$file" ] && [ "$(head -c "$size" "$file" | sha256sum | cut -d' ' -f1)" = "$sha256" ] || exit 0
+tail -c "+$((size + 1))" "$file" >"$stage/after"
+if [ -s "$stage/after" ] || [ "$was_there" = yes ]; then
+    cat "$stage/after" >"$file"
+else
+    rm "$file"
+    rmdir -p "$(dirname "$file")" 2>/dev/null || true
+fi
+"""
+_PLACE_SKILLS = 'mkdir -p "$target" && cp -R "$source/." "$target/"'
+
+
+@dataclass(frozen=True, slots=True)
+class UserFiles:
+    """Where a CLI looks for its user's rules and skills, relative to the user's home."""
+
+    rules: str
+    skills: str
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFiles:
+    """A directory in the container with the files of one turn."""
+
+    environment: Environment
+    user: User | None
+    instruction: str
+
+    @property
+    def redirections(self) -> str:
+        """Redirections of the program: the instruction as its input, and stderr kept apart from its events."""
+        return f"<{INSTRUCTION} 2>{_ERRORS}"
+
+    def errors(self) -> str:
+        """Return what the program printed to stderr."""
+        try:
+            written = read_environment_file(self.environment, _ERRORS, _ERRORS_LIMIT)
+        except UnreadableFile:  # The agent replaced the file, or it is too long.
+            written = None
+        return (written or b"").decode("utf-8", "replace")
+
+    def place(self, files: UserFiles, task: Task, *, rules: Path | None = None, skills: Path | None) -> None:
+        """Put the harness's files, and the task's skills, where the CLI looks for them.
+
+        Raises:
+            AgentFault: The container has no such directory as the task names.
+        """
+        for source, target, script in ((rules, files.rules, _PLACE_RULES), (skills, files.skills, _PLACE_SKILLS)):
+            if source is None:
+                continue
+            with scratch_directory() as directory:
+                copy = shutil.copytree if source.is_dir() else shutil.copy
+                copy(source, Path(directory, "files"))
+                self.environment.upload([Path(directory)], STAGE, writable=True)
+            self.run(f"set -e; source={STAGE}/files target=~/{shlex.quote(target)}; {script}")
+            self.environment.remove([f"{STAGE}/files"])
+        if (of_task := task.config.environment.skills_dir) is not None:
+            fault = f"skills_dir = {of_task!r} could not be copied; correct it in task.toml, or the image"
+            # Relative paths count from the working directory.
+            script = f"set -e; source={shlex.quote(of_task)} target=~/{shlex.quote(files.skills)}; {_PLACE_SKILLS}"
+            self._run(script, fault, user=self.user)
+
+    def add_servers(self, values: Any) -> None:
+        """Write what the CLI is to know of MCP servers into :data:`SERVERS`, as JSON, until the turn's end."""
+        with scratch_directory() as directory:
+            Path(directory, posixpath.basename(SERVERS)).write_text(json.dumps(values), encoding="utf-8")
+            self.environment.upload([Path(directory)], STAGE, writable=True)
+
+    @contextlib.contextmanager
+    def rules_in_workspace(self, rules: str, file: str) -> Iterator[None]:
+        """Put rules into a file of the workspace, before its own text, until the context ends."""
+        text = f"{rules.rstrip()}\n\n".encode()
+        try:
+            path = posixpath.join(self.environment.workdir, file)
+            was_there = read_environment_file(self.environment, path, 0) is not None
+        except UnreadableFile:  # It has more than 0 bytes.
+            was_there = True
+        with scratch_directory() as directory:
+            Path(directory, "rules").write_bytes(text)
+            self.environment.upload([Path(directory)], STAGE)
+        given = {
+            "stage": STAGE,
+            "file": file,
+            "size": str(len(text)),
+            "sha256": hashlib.sha256(text).hexdigest(),
+            "was_there": "yes" if was_there else "no",
+        }
+        assignments = "".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items())
+        fault = "the harness's rules could not be put into the workspace"
+        self._run(assignments + _SHOW_RULES, fault, user="0")
+        yield
+        self._run(assignments + _HIDE_RULES, fault, user="0")
+
+    def run(self, script: str) -> None:
+        """Run a script as the agent's user; raises AgentFault when it fails."""
+        self._run(script, "the agent could not be given its files in the container", user=self.user, cwd="/")
+
+    def _run(self, script: str, fault: str, *, user: User | None, cwd: str | None = None) -> None:
+        done = self.environment.exec(script, user=user, cwd=cwd, timeout=_PLACING)
+        if not done.ok:
+            raise AgentFault(f"{fault}: {done.output.strip()[-2000:]}")
+
+
+@contextlib.contextmanager
+def staged(context: RoundContext, instruction: str) -> Iterator[StagedFiles]:
+    """Put the instruction and an empty stderr file into the container until the context ends."""
+    environment = context.environment
+    with scratch_directory() as directory:
+        Path(directory, "instruction.md").write_text(instruction, encoding="utf-8")
+        Path(directory, "stderr.txt").touch()
+        environment.upload([Path(directory)], STAGE, writable=True)
+    yield StagedFiles(environment, context.round.agent_user, instruction)
+    environment.remove([STAGE])
+
 
 logger = logging.getLogger(__name__)
 

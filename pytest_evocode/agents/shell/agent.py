@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import posixpath
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -11,31 +13,102 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from pytest_evocode.agents.harness import HarnessOptions, Skill, check_files, read_file, read_skills
-from pytest_evocode.agents.mcp.servers import (
-    ALL_TRANSPORTS,
-    check_names,
-    servers_of_file,
-)
+from pytest_evocode.agents.harness import HarnessOptions, Skill, check_files, read_file, read_skills, skill_head
+from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, check_names, servers_of_file
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, coerced, complaint_about, run_script
-from pytest_evocode.agents.shell.compaction import Compaction
-from pytest_evocode.agents.shell.conversation import Conversation
-from pytest_evocode.agents.shell.earlier_messages import earlier_messages
-from pytest_evocode.agents.shell.image_tool import VIEW_IMAGE, recorded, view_image
+from pytest_evocode.agents.shell.conversation import Compaction, Conversation, earlier_messages
 from pytest_evocode.agents.shell.model_turn import ModelTurn
-from pytest_evocode.agents.shell.nudges import Nudges
-from pytest_evocode.agents.shell.server_tools import ServerTools, check_sdk
-from pytest_evocode.agents.shell.task_skills import skills_of_task
 from pytest_evocode.agents.shell.text_calls import INSTRUCTIONS, TextCalls, told
-from pytest_evocode.errors import TurnStopped, UsageError
+from pytest_evocode.agents.shell.tools import (
+    BASH,
+    VIEW_IMAGE,
+    Deadline,
+    ServerTools,
+    check_sdk,
+    coerced,
+    complaint_about,
+    recorded,
+    run_script,
+    view_image,
+)
+from pytest_evocode.environments import read_environment_file
+from pytest_evocode.errors import TaskError, TurnStopped, UnreadableFile, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.tasks import Task
-from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.atif import AgentInfo, read_task_trajectory
 from pytest_evocode.trajectories.recorder import Action
-from pytest_evocode.trajectories.task_trajectory import read_task_trajectory
+
+_SCRIPT = re.compile(r"^[ \t]*(```|~~~)[ \t]*(bash|sh|shell|console|zsh)\b", re.MULTILINE | re.IGNORECASE)
+_EMPTY = (
+    "Your reply was empty. Go on with the request by calling the tool; or if all is done, say in a few sentences what "
+    "you did."
+)
+_NO_CALL = (
+    "Nothing was run: a script in a reply's text is only text. To run it, call the tool `bash` with the script as its "
+    "argument `command`. If nothing is left to be run, say that you are done."
+)
+#: How often a turn's empty replies are asked for again, one after the other.
+_EMPTY_REPLIES = 2
+
+
+class Nudges:
+    """The nudges of one turn; they follow from the replies alone, so a turn that is replayed has the same."""
+
+    def __init__(self) -> None:
+        self._empty = 0
+        self._has_called = False
+
+    def after(self, reply: Reply) -> tuple[str, str]:
+        """Return why the turn goes on after a reply, and what the model is told; twice nothing where it does not."""
+        if reply.calls:
+            self._has_called, self._empty = True, 0
+            return "", ""
+        is_empty = not reply.text.strip() and not reply.cut_off
+        if (is_empty or reply.ending == "paused") and self._empty < _EMPTY_REPLIES:
+            self._empty += 1
+            return "empty reply", _EMPTY
+        # One that has called the tool knows how, and may show a script to the user.
+        if not self._has_called and not reply.cut_off and _SCRIPT.search(reply.text):
+            self._has_called = True
+            return "script without a call", _NO_CALL
+        return "", ""
+
+
+_LIST = 'cd -- "$1" && for file in */SKILL.md; do [ ! -f "$file" ] || printf "%s\\0" "$file"; done'
+_LISTING = 60.0  # seconds
+_LONGEST = 2**20  # bytes of a SKILL.md
+
+
+def skills_of_task(context: RoundContext) -> list[tuple[Skill, str]]:
+    """Return the task's skills in order of name, each with the path of its file.
+
+    Raises:
+        TaskError: There is no such directory, or a skill is no readable file.
+    """
+    said = context.task.config.environment.skills_dir
+    if said is None:
+        return []
+    directory = posixpath.join(context.environment.workdir, said)
+    listing = ["bash", "-c", _LIST, "bash", directory]
+    listed = context.environment.exec(listing, user=context.round.agent_user, timeout=_LISTING)
+    if not listed.ok:
+        why = f"skills_dir = {said!r} cannot be listed in the container: {listed.tail(3)}"
+        raise TaskError(f"{why}; correct it, or the image", context.task.file)
+    found = []
+    for name in sorted(filter(None, listed.output.split("\0"))):
+        path = posixpath.join(directory, name)
+        try:
+            text = (read_environment_file(context.environment, path, _LONGEST) or b"").decode("utf-8", "replace")
+        except UnreadableFile as error:
+            raise TaskError(f"the skill {path} cannot be read: {error}", context.task.file) from None
+        head = skill_head(text)
+        directory_name = posixpath.dirname(name)
+        skill = Skill(head.get("name", directory_name), head.get("description", ""), directory_name)
+        found.append((skill, path))
+    return found
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,17 +1,20 @@
-"""The shell agent's conversation with its model over all rounds."""
+"""The shell agent's conversation with its model over all rounds: how it begins, is kept, and is made shorter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Literal
 
-from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, ShownImage
+from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, ShownImage, signed_calls
 from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import Step, Trajectory
 
 ELIDED = "[This output was left out to make room.]"
 #: The latest results, which are never left out.
-_KEPT = 2
+_KEPT_RESULTS = 2
 _IMAGE = 6000  # characters
 
 
@@ -54,7 +57,7 @@ class Conversation:
             place
             for place, message in enumerate(self.messages)
             if message.role == "tool" and _size(message) > len(ELIDED)
-        ][:-_KEPT]
+        ][:-_KEPT_RESULTS]
         goal = share * sum(_size(self.messages[place]) for place in places)
         elided: list[str] = []
         for place in places:
@@ -115,3 +118,272 @@ def head_and_tail(text: str, limit: int) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[len(text) - half :]}"
+
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_NO_RESULT = "[No result was recorded.]"
+
+
+def earlier_messages(trajectory: Trajectory) -> Iterator[Message]:
+    """Yield the messages of a trajectory, without those of the system: the agent has its own.
+
+    The first is a user's, as providers ask for, and every call is answered.
+    """
+    begun = False
+    for step in trajectory.steps:
+        if step.source == "system":
+            continue
+        if not begun and step.source == "agent":
+            yield Message("user", "Begin.")
+        begun = True
+        if step.source == "user":
+            yield Message("user", _text(step.message))
+        else:
+            yield from _of_agent(step)
+
+
+def _of_agent(step: Step) -> Iterator[Message]:
+    text = _text(step.message)
+    calls = tuple(
+        # Providers allow few characters in these, and an id once.
+        RequestedCall(f"task-{step.step_id}-{number}", _name(call.function_name), call.arguments)
+        for number, call in enumerate(step.tool_calls or (), 1)
+    )
+    if not text and not calls:
+        return
+    yield Message("assistant", text, calls)
+    results = step.observation.results if step.observation else ()
+    for call, written in zip(calls, step.tool_calls or (), strict=True):
+        of_call = [_text(result.content) for result in results if result.source_call_id == written.tool_call_id]
+        yield Message("tool", "\n".join(of_call) or _NO_RESULT, call_id=call.id)
+    of_none = [_text(result.content) for result in results if result.source_call_id is None]
+    if any(of_none):
+        yield Message("user", "\n".join(of_none))
+
+
+def _name(function: str) -> str:
+    return _NOT_IN_NAMES.sub("_", function)[:64] or "tool"
+
+
+def _text(content: Any) -> str:
+    """Return a text, or those in a list of parts."""
+    if isinstance(content, list):
+        return "\n".join(
+            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
+    return "" if content is None else str(content)
+
+
+CompactionStep = Literal["provider", "old outputs", "outputs", "calls", "texts", "summary", "ends"]
+Compaction = Literal["agent", "provider"]
+STEPS: tuple[CompactionStep, ...] = ("provider", "old outputs", "outputs", "calls", "texts", "summary", "ends")
+"""What is left out, one after the other: everything before the last two replies for what the provider makes of it, if
+that is wanted; the older half of the outputs; all others but the latest two; the long arguments of the model's own
+calls; its reasoning and most of its texts; everything before the last two replies for a summary; most of what these
+hold.
+"""
+ROOM = 0.5
+"""Share of the window that is to be filled at most afterwards: seldom and much, because each time the provider's cache
+is lost.
+"""
+_LONGEST_ARGUMENT, _LONGEST_TEXT, _LONGEST_END = 300, 300, 1000  # characters
+#: Replies at the end of the conversation that stay whole as long as possible.
+_KEPT_REPLIES = 2
+#: A summary is of this share of the conversation at least.
+_WORTH = 0.25
+#: A token has about so many characters.
+_PER_TOKEN = 3
+_SUMMARISED = "I have read the summary and go on from there."
+_FORGET = (
+    "The conversation before this point was left out, because it was longer than the model takes. The workspace holds "
+    "all that was done: look at it, and at its history, before you change anything."
+)
+_STILL_ASKED = "The request that you are working on, word for word, because all before it was made shorter:\n\n"
+#: What the model is told when it is to write a summary.
+SUMMARISER = (
+    "You write the summary by which a software engineer goes on with their own work. The conversation below is between "
+    "a user and this engineer, with the commands that were run and their outputs. Write down: every requirement of the "
+    "user that still holds, in the user's own words where these matter; what was done, and in which files; decisions "
+    "and the reasons; what was found out about the project; what is not finished. Be complete about requirements and "
+    "brief about everything else. Answer with the summary alone."
+)
+
+
+def shorten(conversation: Conversation, step: CompactionStep) -> list[str]:
+    """Take a step other than ``summary``, and return the ids of the calls or the roles of what was shortened."""
+    if step == "old outputs":
+        return conversation.elide(0.5)
+    if step == "outputs":
+        return conversation.elide(1.0)
+    changed: list[str] = []
+    end = len(conversation.messages) if step == "ends" else _begin_of_end(conversation)
+    for place, message in enumerate(conversation.messages[:end]):
+        shortened = _shortened(message, step)
+        if shortened != message:
+            conversation.messages[place] = shortened
+            changed.append(message.call_id or next((call.id for call in message.calls), message.role))
+    return changed
+
+
+def _shortened(message: Message, step: CompactionStep) -> Message:
+    if message.role == "tool" and step == "ends":
+        return replace(message, text=head_and_tail(message.text, _LONGEST_END))
+    if message.role != "assistant" or message.is_compacted:
+        return message
+    if step == "texts":
+        text = head_and_tail(message.text, _LONGEST_TEXT)
+        return replace(message, text=text, native=signed_calls(message.native, text))
+    message = _with_short_calls(message)
+    if step == "ends" and len(message.text) > _LONGEST_END:
+        text = head_and_tail(message.text, _LONGEST_END)
+        return replace(message, text=text, native=_replaced(message.native, {message.text: text}))
+    return message
+
+
+def _with_short_calls(message: Message) -> Message:
+    """Return a reply whose calls have no long arguments, in the provider's own format as well."""
+    texts: dict[str, str] = {}
+    calls = []
+    for call in message.calls:
+        short, of_call = _short(call)
+        calls.append(short)
+        texts |= of_call
+    if not texts:
+        return message
+    return replace(message, calls=tuple(calls), native=_replaced(message.native, texts))
+
+
+def _short(call: RequestedCall) -> tuple[RequestedCall, dict[str, str]]:
+    """Return a call without long arguments, and the texts that were replaced."""
+    arguments = call.arguments or {}
+    texts = {
+        value: head_and_tail(value, _LONGEST_ARGUMENT)
+        for value in arguments.values()
+        if isinstance(value, str) and len(value) > 2 * _LONGEST_ARGUMENT
+    }
+    if not texts:
+        return call, {}
+    short = {name: texts.get(value, value) if isinstance(value, str) else value for name, value in arguments.items()}
+    return replace(call, arguments=short, written=json.dumps(short)), {**texts, call.written: json.dumps(short)}
+
+
+def _replaced(value: Any, texts: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return texts.get(value, value)
+    if isinstance(value, Mapping):
+        return {name: _replaced(each, texts) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replaced(each, texts) for each in value]
+    return value
+
+
+def _begin_of_end(conversation: Conversation) -> int:
+    """Return the place of the second last reply, from which on messages stay; all do where there are fewer."""
+    replies = [
+        place
+        for place, message in enumerate(conversation.messages)
+        if message.role == "assistant" and not message.is_compacted
+    ]
+    return replies[-_KEPT_REPLIES] if len(replies) >= _KEPT_REPLIES else 0
+
+
+def to_summarise(conversation: Conversation, window: int | None) -> str:
+    """Return what a summary is to be of, no longer than half of the window; empty where that is not worth it."""
+    if any(message.is_compacted and not message.text for message in conversation):
+        return ""  # What the provider made is encrypted.
+    end = _begin_of_end(conversation)
+    request = _newest_request(conversation)
+    told = [
+        _as_text(message)
+        for place, message in enumerate(conversation.messages[:end])
+        if message.role != "system" and place != request
+    ]
+    text = "\n\n".join(told)
+    if len(text) < _WORTH * size(conversation):
+        return ""  # A summary would cost more than it makes room.
+    return text if window is None else head_and_tail(text, max(1000, window * _PER_TOKEN // 2))
+
+
+def put_summary(conversation: Conversation, summary: str) -> None:
+    """Put a summary in the place of all before the last replies but the system prompt and the newest request."""
+    end, request = _begin_of_end(conversation), _newest_request(conversation)
+    messages = conversation.messages
+    kept = messages[end:] if request >= end else [messages[request], *messages[end:]]
+    told = f"Summary of our conversation and of your work so far, written because it had become too long:\n\n{summary}"
+    conversation.messages = [
+        *(message for message in messages[:1] if message.role == "system"),
+        Message("user", told),
+        Message("assistant", _SUMMARISED),
+        *kept,
+    ]
+
+
+def to_compact(conversation: Conversation) -> list[Message]:
+    """Return what the provider is to make shorter, system prompt first; empty where that is not worth it."""
+    messages = conversation.messages[: _begin_of_kept(conversation)]
+    earlier = [message for message in messages if message.role != "system"]
+    # What was compacted last time is no work to be made shorter.
+    work = Conversation([message for message in earlier if not message.is_compacted])
+    return messages if earlier and size(work) >= _WORTH * size(conversation) else []
+
+
+def put_compacted(conversation: Conversation, compacted: Message) -> None:
+    """Put what the provider made of :func:`to_compact` in its place; the newest request stays word for word.
+
+    It goes to the end where the provider did not keep it, because newer models refuse to see their own thoughts again
+    where something was put before them.
+    """
+    begin, request = _begin_of_kept(conversation), conversation.messages[_newest_request(conversation)]
+    messages = conversation.messages
+    system = [message for message in messages[:1] if message.role == "system"]
+    is_there = request.role != "user" or request in messages[begin:] or _holds(compacted.native, request.text)
+    again = [] if is_there else [Message("user", _STILL_ASKED + request.text.removeprefix(_STILL_ASKED))]
+    conversation.messages = [*system, compacted, *messages[begin:], *again]
+
+
+def _begin_of_kept(conversation: Conversation) -> int:
+    """Return the place before which the provider may compact: the last replies stay, with what they answer."""
+    begin = _begin_of_end(conversation)
+    while begin > 0 and conversation.messages[begin - 1].role == "user":
+        begin -= 1
+    return begin
+
+
+def _holds(value: Any, text: str) -> bool:
+    if isinstance(value, Mapping):
+        return any(_holds(each, text) for each in value.values())
+    if isinstance(value, list | tuple):
+        return any(_holds(each, text) for each in value)
+    return bool(value == text)
+
+
+def forget(conversation: Conversation) -> str:
+    """Leave out all but the system prompt, because nothing else helped; returns what the model is told."""
+    conversation.messages = [message for message in conversation.messages[:1] if message.role == "system"]
+    conversation.add(Message("user", _FORGET))
+    conversation.add(Message("assistant", _SUMMARISED.replace("read the summary", "understood")))
+    return _FORGET
+
+
+def _newest_request(conversation: Conversation) -> int:
+    """Return the place of the newest instruction."""
+    places = [place for place, each in enumerate(conversation.messages) if each.role == "user" and not each.is_nudge]
+    return places[-1] if places else 0
+
+
+def _as_text(message: Message) -> str:
+    if message.role == "tool":
+        return f"[output]\n{message.text}"
+    calls = [f"[runs {call.name}]\n{call.arguments_text}" for call in message.calls]
+    who = {"user": "[user]", "assistant": "[engineer]"}.get(message.role, "")
+    return "\n".join([f"{who}\n{message.text}", *calls] if message.text else calls)
+
+
+def size(conversation: Conversation) -> int:
+    """Return about how many characters are sent for a conversation."""
+    return sum(
+        len(json.dumps(message.native))
+        if message.native is not None
+        else len(message.text) + sum(len(call.arguments_text) for call in message.calls)
+        for message in conversation
+    )

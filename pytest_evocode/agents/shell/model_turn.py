@@ -15,22 +15,24 @@ from functools import partial
 from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.agents.shell.bash_tool import Deadline
-from pytest_evocode.agents.shell.compaction import (
+from pytest_evocode.agents.shell.conversation import (
     ROOM,
     STEPS,
     SUMMARISER,
     Compaction,
-    Step,
+    CompactionStep,
+    Conversation,
     forget,
     put_compacted,
     put_summary,
+    reply_as_json,
+    reply_from_json,
     shorten,
     size,
     to_compact,
     to_summarise,
 )
-from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
+from pytest_evocode.agents.shell.tools import Deadline
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
@@ -41,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 _POLL = 0.1  # seconds between checks whether the session was stopped
 _GRACE = 3.0  # seconds that a reply may come after the turn's end
-_TOLD: Mapping[Step, str] = {
+_TOLD: Mapping[CompactionStep, str] = {
     "old outputs": "The outputs of {} earlier commands were left out of the conversation to make room.",
     "outputs": "The outputs of {} earlier commands were left out of the conversation to make room.",
     "calls": "The long arguments of {} earlier replies were left out of the conversation to make room.",
@@ -75,7 +77,7 @@ class ModelTurn:
         self._deadline, self._tools = deadline, tools
         self._compact_at, self._compaction = compact_at, compaction
         self._earlier = list(context.journal.earlier)
-        self._steps: list[Step] = []
+        self._steps: list[CompactionStep] = []
         """What can still be tried to make room for the next request."""
         if self._earlier:
             logger.info("%s: %d entries of an earlier session are replayed", context.round.name, len(self._earlier))
@@ -197,7 +199,7 @@ class ModelTurn:
         self._conversation.filled = int(filled * size(self._conversation) / max(1, before))
         return done
 
-    def _shorten(self, step: Step) -> bool:
+    def _shorten(self, step: CompactionStep) -> bool:
         if step == "summary":
             return self._summarise()
         if step == "provider":
@@ -219,7 +221,7 @@ class ModelTurn:
         self._conversation.filled = int(filled * size(self._conversation) / max(1, before))
 
     def _shorten_as_before(self, entry: Mapping[str, Any]) -> None:
-        step: Step = entry["shorten"]
+        step: CompactionStep = entry["shorten"]
         if step in ("summary", "provider"):
             reply = reply_from_json(entry["reply"])
             self._count_waits_of_before()
@@ -283,7 +285,7 @@ class ModelTurn:
             put_compacted(self._conversation, replace(reply.message, is_compacted=True))
         return done
 
-    def _note(self, step: Step, changed: list[str]) -> None:
+    def _note(self, step: CompactionStep, changed: list[str]) -> None:
         told = _TOLD[step].format(len(changed))
         logger.info("%s: %s", self._context.round.name, told)
         extra = {"elided": changed} if "outputs" in step else {"compaction": step, "shortened": changed}

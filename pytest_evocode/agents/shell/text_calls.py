@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pytest_evocode.agents.shell.bash_tool import BASH
+from pytest_evocode.agents.shell.tools import BASH
 from pytest_evocode.errors import TurnStopped, UsageError
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, Tool
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pytest_evocode.checks.lint.sources import TaskSources
 from pytest_evocode.errors import TaskError
-from pytest_evocode.tasks.positions import Keys, find_line
+from pytest_evocode.tasks.config_text import Keys, find_line
 
 
 def find_round_mistakes(sources: TaskSources) -> Iterator[TaskError]:

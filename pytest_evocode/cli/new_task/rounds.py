@@ -13,7 +13,7 @@ from string import Template
 
 from pytest_evocode.errors import TaskError, UsageError
 from pytest_evocode.tasks.atomic_write import replacing
-from pytest_evocode.tasks.editing import append_table
+from pytest_evocode.tasks.config_text import append_table
 from pytest_evocode.tasks.fields import STEP_NAME
 from pytest_evocode.tasks.layout import RoundFiles, find_files
 from pytest_evocode.tasks.loading import TaskSettings, read_task_file

@@ -11,9 +11,9 @@ from typing import Any
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.tasks.config_text import toml_text
 from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.tasks.foreign.source import leads_into
-from pytest_evocode.tasks.foreign.toml_text import toml_text
 from pytest_evocode.tasks.schema import SCHEMA_FILE
 
 
@@ -43,7 +43,7 @@ class Draft:
     rounds: list[tuple[str, str]] = field(default_factory=list)
     """Each round's name, and what it was made from."""
 
-    def note(self, path: Path, line: int | None, what: str, do: str) -> None:
+    def note(self, path: Path, what: str, do: str = "", *, line: int | None = None) -> None:
         """Remember what could not be carried over; see :class:`Note`."""
         self.notes.append(Note(path, line, what, do))
 

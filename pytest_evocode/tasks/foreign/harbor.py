@@ -18,11 +18,11 @@ import tomli
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.tasks.config_text import Keys, find_line
 from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.tasks.foreign.draft import Draft, entries
 from pytest_evocode.tasks.foreign.source import Source
 from pytest_evocode.tasks.loading import load_task
-from pytest_evocode.tasks.positions import Keys, find_line
 
 _OF_STEPS = ("agent", "verifier", "artifacts")
 """What a step can say for itself; all else of task.toml holds for the whole task."""
@@ -50,7 +50,6 @@ def import_tasks(directories: Sequence[Path], draft: Draft) -> None:
         _note_differences(first, member, draft)
     draft.note(
         members[1].directory,
-        None,
         "its suite verifies what it asks for, and nothing of the tasks before it",
         "have it run the earlier tests as well that still hold, so that breaking them is noticed",
     )
@@ -88,23 +87,20 @@ class _Member:
             if path.exists():
                 draft.copy(path, f"steps/{name}/{place}")
         if not self.source.path("solution/solve.sh").is_file():
-            draft.note(self.directory, None, "there is no solution/solve.sh", f"write steps/{name}/solution/solve.sh")
+            draft.note(self.directory, "there is no solution/solve.sh", f"write steps/{name}/solution/solve.sh")
         elif name != draft.rounds[0][0]:
             do = "correct it where it counts on a fresh environment; the check oracle tells"
             draft.note(
-                self.source.path("solution/solve.sh"),
-                None,
-                f"in {name} it starts from where the round before left off",
-                do,
+                self.source.path("solution/solve.sh"), f"in {name} it starts from where the round before left off", do
             )
         script = self.source.text("tests/test.sh", "")
         if fetched := _FETCHES.search(script):
             line = script.count("\n", 0, fetched.start(1)) + 1
             do = "have the image bring it, so that verdicts do not depend on a network; the check hermetic tells"
-            draft.note(self.source.path("tests/test.sh"), line, f"{fetched[1]} fetches what the suite needs", do)
+            draft.note(self.source.path("tests/test.sh"), f"{fetched[1]} fetches what the suite needs", do, line=line)
         for entry in sorted(os.listdir(self.directory)):
             if entry not in _CARRIED and not is_dropping(entry):
-                draft.note(self.directory / entry, None, "is no part of the format, and was left out", "")
+                draft.note(self.directory / entry, "is no part of the format, and was left out")
 
 
 def _configuration(members: Sequence[_Member], draft: Draft) -> dict[str, Any]:
@@ -127,11 +123,11 @@ def _note_differences(first: _Member, member: _Member, draft: Draft) -> None:
         what = f"{shown} is not carried over: the whole task has that of {first.directory}"
         if value is None:
             what = f"{shown} is not given, and the whole task has that of {first.directory}"
-        draft.note(member.file, member.line(*keys), what, "change it in task.toml where this round needs it")
+        draft.note(member.file, what, "change it in task.toml where this round needs it", line=member.line(*keys))
     ours, theirs = (each.source.path("environment") for each in (first, member))
     for place, how in _differing_files(ours, theirs):
         do = "bring what this round needs by its workdir/, or change environment/"
-        draft.note(theirs / place, None, f"{how}; all rounds start from the environment of {first.directory}", do)
+        draft.note(theirs / place, f"{how}; all rounds start from the environment of {first.directory}", do)
 
 
 def _differing(first: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[Keys, Any]]:

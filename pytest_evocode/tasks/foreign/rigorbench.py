@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.tasks.foreign.draft import Draft
-from pytest_evocode.tasks.foreign.source import Source
-from pytest_evocode.tasks.foreign.yaml_file import YamlTable, read_yaml
+from pytest_evocode.tasks.foreign.source import Source, YamlTable, read_yaml
 
 _DOCKERFILE = """\
 # Written by evocode import; install here what repo/ needs.
@@ -78,12 +77,10 @@ def _write_environment(source: Source, config: YamlTable, draft: Draft) -> None:
         draft.write("environment/Dockerfile", _DOCKERFILE + "COPY repo/ ./\n")
         if (repository / "requirements.txt").is_file():
             do = "install it in environment/Dockerfile, unless that is the agent's task"
-            draft.note(repository / "requirements.txt", None, "is not installed in the image", do)
+            draft.note(repository / "requirements.txt", "is not installed in the image", do)
     else:
         draft.write("environment/Dockerfile", _DOCKERFILE)
-        draft.note(
-            repository, None, "is not there, so the agent begins in an empty directory", "add what it is to find"
-        )
+        draft.note(repository, "is not there, so the agent begins in an empty directory", "add what it is to find")
 
 
 def _write_request(config: YamlTable, requirements: list[tuple[str, str]], draft: Draft, round_: str) -> None:
@@ -102,7 +99,7 @@ def _write_suite(config: YamlTable, requirements: list[tuple[str, str]], draft: 
         draft.write(f"steps/{round_}/tests/test_own_tests.py", _OWN_TESTS.format(command=command))
         what = "entrypoint: the suite is this command alone, and the agent can change what it runs"
         do = f"write tests of the outcome in steps/{round_}/tests/"
-        draft.note(path, config.line("entrypoint"), what, do)
+        draft.note(path, what, do, line=config.line("entrypoint"))
         return
     described = requirements or [("R1", config.text("description").strip())]
     tests = (
@@ -111,7 +108,7 @@ def _write_suite(config: YamlTable, requirements: list[tuple[str, str]], draft: 
     )
     draft.write(f"steps/{round_}/tests/test_requirements.py", _TO_WRITE + "".join(tests))
     what = "RigorBench verifies no outcome: there is a test for each requirement, which fails until it is written"
-    draft.note(path, config.line("requirements"), what, f"write steps/{round_}/tests/test_requirements.py")
+    draft.note(path, what, f"write steps/{round_}/tests/test_requirements.py", line=config.line("requirements"))
 
 
 def _docstring(text: str) -> str:
@@ -132,7 +129,7 @@ def _write_configuration(config: YamlTable, requirements: list[tuple[str, str]],
     else:
         known = ", ".join(_CATEGORIES)
         what = f"category: {category} is none of RigorBench's ({known})"
-        draft.note(config.source.root / config.name, config.line("category"), what, "set category in task.toml")
+        draft.note(config.source.root / config.name, what, "set category in task.toml", line=config.line("category"))
     if command := config.text("entrypoint", ""):
         process["test"] = command
     if requirements:
@@ -160,11 +157,11 @@ def _note_the_rest(source: Source, config: YamlTable, draft: Draft, round_: str)
     if config.text("category") == "abstention":
         what = "category: RigorBench does not say whether the request is impossible or ambiguous"
         do = 'set abstain = "impossible" or "ambiguous" in [metadata.evocode.process], or AQ is not measured'
-        draft.note(path, config.line("category"), what, do)
+        draft.note(path, what, do, line=config.line("category"))
     for key in config.values:
         if key not in _KNOWN:
-            draft.note(path, config.line(key), f"{key}: has no counterpart here", "")
+            draft.note(path, f"{key}: has no counterpart here", line=config.line(key))
     if source.path("rubric.yaml").is_file():
         what = "weights and expectations of the rubric have no place in a task"
-        draft.note(source.root / "rubric.yaml", None, what, "give weights to evocode process by --weight")
-    draft.note(path, None, "RigorBench has no reference solutions", f"write steps/{round_}/solution/solve.sh")
+        draft.note(source.root / "rubric.yaml", what, "give weights to evocode process by --weight")
+    draft.note(path, "RigorBench has no reference solutions", f"write steps/{round_}/solution/solve.sh")

@@ -19,25 +19,134 @@ import ast
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.content_hash import is_dropping
-from pytest_evocode.tasks.foreign.conftest_options import give_options
-from pytest_evocode.tasks.foreign.draft import Draft
-from pytest_evocode.tasks.foreign.slopcodebench_config import (
-    SlopCheckpoint,
-    read_assets,
-    read_checkpoints,
-    read_entry_file,
-)
-from pytest_evocode.tasks.foreign.solution_files import write_snapshot
-from pytest_evocode.tasks.foreign.source import Source
-from pytest_evocode.tasks.foreign.suite_edits import Marking, TestModule, imported_packages, parse
-from pytest_evocode.tasks.foreign.yaml_file import YamlTable, read_yaml
+from pytest_evocode.tasks.foreign.draft import Draft, entries
+from pytest_evocode.tasks.foreign.source import Source, YamlTable, read_yaml
+from pytest_evocode.tasks.foreign.suite_edits import Marking, TestModule, give_options, imported_packages, parse
 from pytest_evocode.tasks.layout import is_test_module
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class SlopCheckpoint:
+    """A checkpoint, which becomes the round at its place in the problem."""
+
+    name: str
+    config: YamlTable
+    round: str
+    timeout: float | None
+    """Seconds for each test."""
+    env: dict[str, str]
+    is_fresh: bool
+    """Whether the tests of earlier checkpoints are left out."""
+    retired: str
+    """The round that takes the tests of this one out of the suite; empty for none."""
+
+
+def read_checkpoints(config: YamlTable) -> list[SlopCheckpoint]:
+    """Return the checkpoints in order, at least one; raises TaskError."""
+    table = config.table("checkpoints")
+    if not table.values:
+        raise config.error("names no checkpoint; add those of the problem", "checkpoints")
+    tables = [table.table(name) for name in table.values]
+    orders = [each.number("order") or index for index, each in enumerate(tables, start=1)]
+    found = sorted(zip(orders, table.values, tables, strict=True), key=lambda each: each[:2])
+    fresh = [not each.flag("include_prior_tests", True) for _, _, each in found]
+    checkpoints = []
+    for number, (_, name, own) in enumerate(found, start=1):
+        if not _NAME.fullmatch(name):
+            raise table.error("a checkpoint's name is made of letters, digits, '.', '_' and '-'", name)
+        retiring = next((later for later in range(number, len(found)) if fresh[later]), None)
+        checkpoints.append(
+            SlopCheckpoint(
+                name,
+                own,
+                f"round-{number}",
+                own.number("timeout") or config.number("timeout"),
+                {**_literal(config), **_literal(own)},
+                fresh[number - 1],
+                f"round-{retiring + 1}" if retiring is not None else "",
+            )
+        )
+    return checkpoints
+
+
+def read_entry_file(config: YamlTable) -> str:
+    """Return the path of the program in the workspace; raises TaskError."""
+    name = config.text("entry_file")
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not re.fullmatch(r"[\w./-]+", name):
+        raise config.error("must be a file's path in the workspace, without blanks and '..'", "entry_file")
+    return name if path.suffix else f"{name}.py"
+
+
+def read_assets(config: YamlTable) -> Iterator[tuple[str, Path, str]]:
+    """Yield the name of each static asset, the path it is at, and its path in the workspace; raises TaskError."""
+    source = config.source
+    assets = config.table("static_assets")
+    for name in assets.values:
+        asset = assets.table(name)
+        place = asset.text("path")
+        path = source.path(place, (source.root / config.name, asset.line("path")))
+        if not path.exists() or path.resolve() == source.root.resolve():
+            raise asset.error(f"must be a file or directory in {source.root}", "path")
+        save = PurePosixPath(asset.text("save_path", place))
+        if save.is_absolute() or ".." in save.parts or not _NAME.fullmatch(name):
+            raise asset.error("must be in the workspace: a relative path without '..', of an asset with a plain name")
+        yield name, path, save.as_posix()
+
+
+def _literal(table: YamlTable) -> dict[str, str]:
+    variables = table.environment("env")
+    for name, value in variables.items():
+        if "${" in value:
+            message = "${...} would be filled in from the host's variables here; write the value out"
+            raise table.error(message, "env", name)
+    return variables
+
+
+_SCRIPT = """\
+#!/bin/bash
+# Written by evocode import: the workspace becomes what the directory {name} is.
+set -e
+"""
+
+
+def write_snapshot(draft: Draft, place: str, workspace: Path, before: Path | None) -> None:
+    """Write the solution of a round.
+
+    Args:
+        draft: The task.
+        place: The solution's directory in it.
+        workspace: All files as they are to be after the round.
+        before: The same after the round before; its files that are not in ``workspace`` are removed.
+    """
+    script = _SCRIPT.format(name=workspace.name)
+    if workspace == before:
+        draft.write(
+            f"{place}/solve.sh", script + "# Nothing to do: the round before has done all of it.\n", executable=True
+        )
+        return
+    gone = sorted(_files(before) - _files(workspace)) if before else []
+    if gone:
+        script += f"rm -f -- {' '.join(map(shlex.quote, gone))}\n"
+    draft.copy(workspace, f"{place}/files")
+    draft.write(f"{place}/solve.sh", script + "cp -R /solution/files/. .\n", executable=True)
+
+
+def _files(directory: Path) -> set[str]:
+    return {
+        path.relative_to(directory).as_posix() for path in entries(directory) if path.is_symlink() or path.is_file()
+    }
+
 
 WORKDIR = "/workspace"
 _ASSETS = "/opt/slopcodebench/assets"
@@ -100,8 +209,8 @@ class _Problem:
             raise TaskError(message, self.source.root / _CONFIG)
         self.source.text("tests/conftest.py", "SlopCodeBench's tests have their entrypoint from it")
 
-    def _note(self, table: YamlTable, key: str, *, what: str, do: str) -> None:
-        self.draft.note(self.source.root / table.name, table.line(key), f"{key}: {what}", do)
+    def _note(self, table: YamlTable, key: str, what: str, do: str = "") -> None:
+        self.draft.note(self.source.root / table.name, f"{key}: {what}", do, line=table.line(key))
 
     def _write_suites(self) -> None:
         modules = {f"test_{each.name}.py": each for each in self.checkpoints}
@@ -118,7 +227,7 @@ class _Problem:
                 self.test_trees.append(parse(path, text))
             elif path.is_file() and is_test_module(place):
                 if place not in modules:
-                    self.draft.note(path, None, "belongs to no checkpoint, and SlopCodeBench does not run it", "")
+                    self.draft.note(path, "belongs to no checkpoint, and SlopCodeBench does not run it")
             else:
                 self.draft.copy(path, f"tests/{place}")
                 if path.suffix == ".py":
@@ -128,7 +237,7 @@ class _Problem:
         for name, path, _ in self.assets:
             # A copy would be a test's file that agents see, as the check starter-clean finds them.
             if not self.draft.link(f"tests/assets/{name}", f"{_ASSETS}/{name}"):
-                self.draft.note(path, None, f"tests/assets/{name} is there already, and is what tests read", "")
+                self.draft.note(path, f"tests/assets/{name} is there already, and is what tests read")
 
     def _write_module(self, place: str, checkpoint: SlopCheckpoint) -> None:
         text = self.source.text(f"tests/{place}", f"{checkpoint.name} needs its tests")
@@ -146,7 +255,6 @@ class _Problem:
         if module.set_file(1):
             self.draft.note(
                 path,
-                None,
                 "finds its data by __file__, which was set to the path as if it lay in tests/",
                 "look whether it does",
             )
@@ -154,7 +262,6 @@ class _Problem:
         for other in sorted(others):
             self.draft.note(
                 path,
-                None,
                 f"imports {other}, which lies in another directory here",
                 "move what they share to a module of the task's tests/",
             )
@@ -178,7 +285,6 @@ class _Problem:
             if not path.is_dir():
                 self.draft.note(
                     path,
-                    None,
                     f"there is no reference solution of {checkpoint.name}",
                     f"write steps/{checkpoint.round}/solution/solve.sh; the agent oracle needs one for every round",
                 )
@@ -194,7 +300,6 @@ class _Problem:
         if not has_own and before and len(self.checkpoints) > 1:
             self.draft.note(
                 before,
-                None,
                 "is one solution for all checkpoints, and is put in place in the first round already",
                 "write one for each round, or the checks needs-work and active fail",
             )
@@ -236,14 +341,13 @@ class _Problem:
             package = line.partition("#")[0].strip()
             if package and not _PACKAGE.fullmatch(package):
                 self.draft.note(
-                    path, number, f"{package} was not installed", "add it to environment/Dockerfile yourself"
+                    path, f"{package} was not installed", "add it to environment/Dockerfile yourself", line=number
                 )
             elif package:
                 yield package
         for path in dict.fromkeys(path for path, _, _ in requirements):
             self.draft.note(
                 path,
-                None,
                 "the packages of the reference solutions are in the image; SlopCodeBench installs those of every"
                 " submission before its tests, and here nobody installs an agent's",
                 "say in the instruction what there is, or have the image bring more",
@@ -301,7 +405,7 @@ class _Problem:
         used |= {path.relative_to(self.source.root).parts[0] for _, path, _ in self.assets}
         for place in sorted(os.listdir(self.source.root)):
             if place not in used and not is_dropping(place):
-                self.draft.note(self.source.root / place, None, "was left out: config.yaml has no use for it", "")
+                self.draft.note(self.source.root / place, "was left out: config.yaml has no use for it")
         for table in (self.config, *(each.config for each in self.checkpoints)):
             for key in table.values:
                 if key not in _KNOWN:

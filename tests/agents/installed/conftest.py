@@ -17,7 +17,7 @@ from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.llm.budget import AttemptSpending, Budget
-from pytest_evocode.llm.rates import ModelFacts
+from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task

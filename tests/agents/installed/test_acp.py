@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.acp.agent import AcpAgent
-from pytest_evocode.agents.acp.options import AcpOptions
-from pytest_evocode.agents.acp.updates import AcpReader
-from pytest_evocode.agents.acp.usage import usage_told
+from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
+from pytest_evocode.agents.acp.updates import AcpReader, usage_told
 from pytest_evocode.agents.specs import Option, make_agent
 from pytest_evocode.environments import Environment, Installation
 from pytest_evocode.errors import EnvironmentFault, UsageError

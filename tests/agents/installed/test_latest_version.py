@@ -9,7 +9,7 @@ import pytest
 
 from pytest_evocode.agents import make_agent
 from pytest_evocode.agents.installed.base import InstalledAgent
-from pytest_evocode.agents.installed.latest_version import latest_version
+from pytest_evocode.agents.installed.npm_program import latest_version
 from pytest_evocode.agents.specs import Option
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.agents import Agent
-from pytest_evocode.agents.acp.agent import AcpAgent
-from pytest_evocode.agents.acp.options import AcpOptions
+from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
 from pytest_evocode.agents.installed.base import InstalledAgent
 from pytest_evocode.agents.installed.opencode import OpenCodeAgent
 from pytest_evocode.environments.docker.engine import DockerEngine

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
+from pytest_evocode.agents.shell.tools import Deadline, run_script
 from pytest_evocode.environments import ExecResult
 
 

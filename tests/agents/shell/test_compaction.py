@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.shell.compaction import (
+from pytest_evocode.agents.shell.conversation import (
+    ELIDED,
+    Conversation,
     forget,
     put_compacted,
     put_summary,
@@ -17,7 +19,6 @@ from pytest_evocode.agents.shell.compaction import (
     to_compact,
     to_summarise,
 )
-from pytest_evocode.agents.shell.conversation import ELIDED, Conversation
 from pytest_evocode.llm.protocol import Message, RequestedCall
 
 FILE = "cat > a.txt <<'END'\n" + "x" * 2000 + "\nEND"

@@ -13,10 +13,9 @@ import pytest
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.agent import ShellAgent, ShellOptions
-from pytest_evocode.agents.shell.bash_tool import BASH, Deadline
-from pytest_evocode.agents.shell.compaction import SUMMARISER, put_summary
-from pytest_evocode.agents.shell.conversation import ELIDED, Conversation
+from pytest_evocode.agents.shell.conversation import ELIDED, SUMMARISER, Conversation, put_summary
 from pytest_evocode.agents.shell.model_turn import ModelTurn
+from pytest_evocode.agents.shell.tools import BASH, Deadline
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.llm.protocol import Ending, Message, ModelClient, Reply, RequestedCall, Tool
 from pytest_evocode.results.records import Usage

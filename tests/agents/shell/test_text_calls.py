@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_evocode.agents.shell.bash_tool import BASH
 from pytest_evocode.agents.shell.text_calls import TextCalls, requested, told
+from pytest_evocode.agents.shell.tools import BASH
 from pytest_evocode.errors import TurnStopped
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 

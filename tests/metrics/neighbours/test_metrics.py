@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.metrics.neighbours import evoclaw, regressions, swe_ci, swe_evo
+from pytest_evocode.metrics.neighbours import published, summary
 from pytest_evocode.metrics.neighbours.round_cases import TaskCases, task_cases
 from pytest_evocode.metrics.neighbours.summary import agent_metrics
 from tests.metrics.neighbours.test_round_cases import Suites, rounds
@@ -26,67 +26,71 @@ CHAIN = {1: "pa pb", 2: "pa fb pc fd", 3: "pb fc fd pe"}
 
 
 def test_evoclaw_takes_new_cases_for_its_target_and_all_older_failures_for_broken() -> None:
-    found = [evoclaw.of_round(each) for each in cases(CHAIN)[0].attempts[0]]
+    found = [published.milestone_of_round(each) for each in cases(CHAIN)[0].attempts[0]]
     assert [each.recall for each in found] == [100, 50, 100]
     assert [each.precision for each in found] == [100, pytest.approx(100 * 2 / 3), 50]  # 3/3, 2/(2+1), 2/(2+2)
     assert [each.f1 for each in found] == [100, pytest.approx(400 / 7), pytest.approx(200 / 3)]
-    whole = evoclaw.milestones(cases(CHAIN))
+    whole = published.milestones(cases(CHAIN))
     assert whole is not None
     assert whole.f1 == pytest.approx((100 + 400 / 7 + 200 / 3) / 3)
 
 
 @pytest.mark.parametrize("third", [None, "", "sb"])
 def test_evoclaw_gives_nothing_for_a_milestone_without_a_test_that_ran(third: str | None) -> None:
-    assert evoclaw.of_round(cases({**CHAIN, 3: third})[0].attempts[0][2]) == evoclaw.Milestones(0, 0, 0)
+    assert published.milestone_of_round(cases({**CHAIN, 3: third})[0].attempts[0][2]) == published.Milestones(0, 0, 0)
 
 
 def test_evoclaw_smooths_the_precision_by_one() -> None:
-    assert evoclaw.milestone(target=2, fixed=0, broken=0) == evoclaw.Milestones(0, 100, 0)
-    assert evoclaw.milestone(target=2, fixed=0, broken=3).precision == 25
+    assert published.milestone(target=2, fixed=0, broken=0) == published.Milestones(0, 100, 0)
+    assert published.milestone(target=2, fixed=0, broken=3).precision == 25
+
+
+def fix_rates(suites: Suites) -> list[float]:
+    return [published.fix_rate_of_round(each) for each in cases(suites)[0].attempts[0]]
 
 
 def test_fix_rate_is_nothing_where_anything_was_lost() -> None:
-    assert [swe_evo.of_round(each) for each in cases(CHAIN)[0].attempts[0]] == [100, 0, 0]
+    assert fix_rates(CHAIN) == [100, 0, 0]
     # What failed before is not lost again.
-    assert [swe_evo.of_round(each) for each in cases({1: "pa fb", 2: "pa fb pc fd"})[0].attempts[0]] == [50, 50, 0]
-    assert swe_evo.fix_rate(cases({1: "pa fb", 2: "pa fb pc fd"})) == pytest.approx(100 / 3)
+    assert fix_rates({1: "pa fb", 2: "pa fb pc fd"}) == [50, 50, 0]
+    assert published.fix_rate(cases({1: "pa fb", 2: "pa fb pc fd"})) == pytest.approx(100 / 3)
 
 
 def test_a_round_that_asks_for_nothing_new_is_fixed_where_nothing_broke() -> None:
-    assert [swe_evo.of_round(each) for each in cases({1: "pa", 2: "pa", 3: "fa"})[0].attempts[0]] == [100, 100, 0]
+    assert fix_rates({1: "pa", 2: "pa", 3: "fa"}) == [100, 100, 0]
 
 
 def test_evo_score_is_relative_to_what_passes_untouched() -> None:
     untouched = of({1: "fa fb", 2: "fa fb fc pd", 3: "pb pc fd fe"}, agent="nop")
-    base = swe_ci.base_of(untouched)
+    base = published.base_of(untouched)
     # 2 of 2 from 0; 2 of 4 from 1, a third of the way; 2 of 4 from 2, no change.
-    assert swe_ci.evo_score(cases(CHAIN), base) == pytest.approx(100 * (1 + 1 / 3 + 0) / 3)
-    assert swe_ci.evo_score(cases(CHAIN), base, gamma=2) == pytest.approx(100 * (2 * 1 + 4 / 3) / 14)
-    assert swe_ci.evo_score(task_cases(untouched)[0], base) == 0
+    assert published.evo_score(cases(CHAIN), base) == pytest.approx(100 * (1 + 1 / 3 + 0) / 3)
+    assert published.evo_score(cases(CHAIN), base, gamma=2) == pytest.approx(100 * (2 * 1 + 4 / 3) / 14)
+    assert published.evo_score(task_cases(untouched)[0], base) == 0
 
 
 def test_evo_score_falls_below_nothing_where_less_passes_than_untouched() -> None:
-    base = swe_ci.base_of(of({1: "pa pb pc pd fe"}, agent="nop"))
-    assert swe_ci.evo_score(cases({1: "fa pb pc fd fe"}), base) == pytest.approx(100 * -0.5 / 3)
+    base = published.base_of(of({1: "pa pb pc pd fe"}, agent="nop"))
+    assert published.evo_score(cases({1: "fa pb pc fd fe"}), base) == pytest.approx(100 * -0.5 / 3)
     reference = of({1: "pa pb pc pd pe"}, agent="oracle")
-    assert swe_ci.evo_score(task_cases(of({1: ""}), reference)[0], base) == pytest.approx(-100 / 3)
-    assert swe_ci.evo_score(task_cases(of({1: None}), reference)[0], base) == 0
+    assert published.evo_score(task_cases(of({1: ""}), reference)[0], base) == pytest.approx(-100 / 3)
+    assert published.evo_score(task_cases(of({1: None}), reference)[0], base) == 0
 
 
 def test_without_what_passes_untouched_evo_score_is_the_case_score() -> None:
-    assert swe_ci.evo_score(cases(CHAIN)) == pytest.approx(100 * (1 + 0.5 + 0.5) / 3)
+    assert published.evo_score(cases(CHAIN)) == pytest.approx(100 * (1 + 0.5 + 0.5) / 3)
 
 
 def test_zero_regression_counts_attempts_that_lost_nothing() -> None:
     records = [*rounds(CHAIN, attempt=1), *rounds({1: "pa fb", 2: "pa pb"}, attempt=2)]
-    found = swe_ci.zero_regression(task_cases(Grid.of(records, attempts=3))[0])
-    assert found == swe_ci.ZeroRegression(without=1, of=2, percent=50)
-    assert swe_ci.zero_regression(cases({1: None})) is None
+    found = published.zero_regression(task_cases(Grid.of(records, attempts=3))[0])
+    assert found == published.ZeroRegression(without=1, of=2, percent=50)
+    assert published.zero_regression(cases({1: None})) is None
 
 
 def test_regressions_accumulate_until_they_are_recovered_or_retired() -> None:
     (attempt,) = cases({1: "pa pb pc", 2: "fa fb pc", 3: "pa pc"})[0].attempts
-    found = [each for _, each, _ in regressions.accumulation(attempt)]
+    found = [each for _, each, _ in summary.accumulation(attempt)]
     assert [(each.lost, each.recovered, each.standing, each.so_far) for each in found] == [
         (0, 0, 0, 0),
         (2, 0, 2, 2),
@@ -97,9 +101,9 @@ def test_regressions_accumulate_until_they_are_recovered_or_retired() -> None:
 def test_a_case_that_is_lost_twice_counts_twice() -> None:
     suites = {1: "pa pb", 2: "fa pb", 3: "pa pb", 4: "fa fb"}
     (attempt,) = task_cases(Grid.of(rounds(suites, of=4)))[0][0].attempts
-    assert list(regressions.accumulation(attempt))[-1] == (4, regressions.RoundRegressions(2, 0, 2, 3), 2)
-    found = regressions.regressions(task_cases(Grid.of(rounds(suites, of=4)))[0])
-    assert found == regressions.Regressions(lost=3, recovered=1, standing=2, standing_share=100)
+    assert list(summary.accumulation(attempt))[-1] == (4, summary.RoundRegressions(2, 0, 2, 3), 2)
+    found = summary.regressions(task_cases(Grid.of(rounds(suites, of=4)))[0])
+    assert found == summary.Regressions(lost=3, recovered=1, standing=2, standing_share=100)
 
 
 def test_means_are_taken_over_attempts_and_then_over_tasks() -> None:
@@ -129,4 +133,4 @@ def test_single_rounds_accumulate_nothing() -> None:
 def test_where_nothing_was_recorded_scores_are_0_and_regressions_not_measured() -> None:
     found = agent_metrics(Grid.of([], selected={"t": 2})).whole
     assert (found.evo_score, found.fix_rate, found.regressions, found.zero_regression) == (0, 0, None, None)
-    assert found.milestones == evoclaw.Milestones(0, 0, 0)
+    assert found.milestones == published.Milestones(0, 0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.metrics.neighbours.slopcodebench import CodeQuality, code_decay, quality_of
+from pytest_evocode.metrics.neighbours.published import CodeQuality, code_decay, quality_of
 
 
 def quality(verbosity: float, erosion: float = 0, lines: float = 10) -> CodeQuality:

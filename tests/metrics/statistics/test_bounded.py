@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from pytest_evocode.metrics.statistics.bounded import bounded_interval
+from pytest_evocode.metrics.statistics.intervals import bounded_interval
 
 
 def drawn_interval(

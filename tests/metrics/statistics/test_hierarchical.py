@@ -7,8 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from pytest_evocode.metrics.statistics.bounded import bounded_interval
-from pytest_evocode.metrics.statistics.hierarchical import hierarchical_interval
+from pytest_evocode.metrics.statistics.intervals import bounded_interval, hierarchical_interval
 
 GROUPS = [[0.2, 0.4], [0.5, 0.5], [0.9, 0.7], [1.0, 1.0], [0.6, 0.2]]
 

@@ -6,8 +6,7 @@ from statistics import fmean, variance
 
 import pytest
 
-from pytest_evocode.metrics.statistics.jackknife import jackknife_interval
-from pytest_evocode.metrics.statistics.student import t_interval
+from pytest_evocode.metrics.statistics.intervals import jackknife_interval, t_interval
 
 
 def test_that_of_a_mean_is_students() -> None:

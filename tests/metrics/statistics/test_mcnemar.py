@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.metrics.statistics.mcnemar import mcnemar
+from pytest_evocode.metrics.statistics.significance import mcnemar
 
 
 @pytest.mark.parametrize(

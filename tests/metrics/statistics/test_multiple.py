@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.metrics.statistics.multiple import holm
+from pytest_evocode.metrics.statistics.significance import holm
 
 
 def test_adjusted_p_values_are_those_of_statsmodels() -> None:

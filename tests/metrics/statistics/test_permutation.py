@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tests.property_tests  # noqa: F401 - the settings
-from pytest_evocode.metrics.statistics.permutation import MOST_EXACT, sign_flips, smallest_p_value
+from pytest_evocode.metrics.statistics.significance import MOST_EXACT, sign_flips, smallest_p_value
 
 
 @given(st.lists(st.integers(-6, 6), max_size=7))

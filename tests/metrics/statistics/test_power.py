@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from pytest_evocode.metrics.statistics.permutation import sign_flips
-from pytest_evocode.metrics.statistics.power import (
+from pytest_evocode.metrics.statistics.significance import sign_flips
+from pytest_evocode.metrics.statistics.variance import (
     MOST_PAIRS,
     PairedVariance,
     attempts_needed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.metrics.statistics.student import t_cdf, t_interval, t_quantile
+from pytest_evocode.metrics.statistics.intervals import t_cdf, t_interval, t_quantile
 
 
 @pytest.mark.parametrize(

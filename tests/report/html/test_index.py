@@ -10,12 +10,11 @@ from typing import Any, get_args
 
 import pytest
 
+from pytest_evocode.metrics.analyses import survival
 from pytest_evocode.metrics.breakdown import Dimension
-from pytest_evocode.metrics.efficiency import efficiency
+from pytest_evocode.metrics.efficiency import efficiency, front
 from pytest_evocode.metrics.failures import failure_kinds
-from pytest_evocode.metrics.pareto import front
 from pytest_evocode.metrics.score_table import ScoreTable, score_table
-from pytest_evocode.metrics.survival import survival
 from pytest_evocode.report.html.cells import cells_of
 from pytest_evocode.report.html.overview.comparisons import comparisons_of
 from pytest_evocode.report.html.overview.index import attempt_id, case_failures_of, index_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.metrics.known_tasks import known_facts, known_rounds
+from pytest_evocode.metrics.grouping import known_facts, known_rounds
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.spending import Amount, spending
 from pytest_evocode.names import natural_key

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_evocode.metrics.efficiency import Efficiency, Taken, efficiency
-from pytest_evocode.metrics.pareto import AMOUNTS, front
+from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.metrics.scores import case_score
 from pytest_evocode.report.html.ids import row_id
 
 _AGAINST = {"cost_usd": "cost", "tokens": "tokens", "agent_seconds": "time"}
-"""What a report sets scores against, by its own names, with those of :data:`~pytest_evocode.metrics.pareto.AMOUNTS`."""
+"""What a report sets scores against, by its own names, with those of ``AMOUNTS`` in metrics/efficiency.py."""
 
 
 def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:

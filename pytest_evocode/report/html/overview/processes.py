@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pytest_evocode.errors import RecordFault, describe_validation
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
-from pytest_evocode.metrics.statistics.bounded import bounded_interval
+from pytest_evocode.metrics.statistics.intervals import bounded_interval
 from pytest_evocode.process.scores.rigor_score import PILLARS, AttemptProcess
 from pytest_evocode.process.scores.summary import (
     Correlation,

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
+from pytest_evocode.metrics.analyses import first_failures, survival
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.efficiency import Taken, efficiency
-from pytest_evocode.metrics.faults import Faults
-from pytest_evocode.metrics.flaky import FlakyRound
+from pytest_evocode.metrics.faults import Faults, FlakyRound
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores
-from pytest_evocode.metrics.survival import first_failures, survival
 from pytest_evocode.report.faults import describe
 from pytest_evocode.report.html.ids import row_id
 from pytest_evocode.report.html.overview.case_failures import FoundFailures, failure_values

@@ -1,8 +1,9 @@
-"""Which tests of native suites are required in one round of a task and not in another."""
+"""How the suites of a task's rounds differ, and which rounds a changed file concerns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pytest_evocode.tasks.native import NativeTest
@@ -63,3 +64,33 @@ def _named(task: Task, round_: Round) -> Iterator[tuple[NativeTest, str]]:
                 if test.path.is_relative_to(directory)
             )
             yield test, f"{place[0]}{test.path.relative_to(place[1]).as_posix()}::{test.name}"
+
+
+def affected_rounds(task: Task, path: Path) -> tuple[Round, ...]:
+    """Return the rounds whose verdict under the reference solutions may depend on a file, which may be gone.
+
+    A solution and what a round brings count from that round on, a round's tests wherever the cumulative suite has them,
+    the image and ``task.toml`` everywhere. Instructions count nowhere: no solution reads them.
+    """
+    if path == task.file or _is_below(path, task.environment_directory):
+        return task.rounds
+    affected = {
+        round_.index: round_ for brought in task.rounds for round_ in task.rounds if _has_part(brought, round_, path)
+    }
+    if _is_below(path, task.directory / "tests"):
+        affected |= {round_.index: round_ for round_ in task.rounds}
+    return tuple(round_ for _, round_ in sorted(affected.items()))
+
+
+def _has_part(owner: Round, round_: Round, path: Path) -> bool:
+    """Return whether a file of one round has a say in another."""
+    if any(_is_below(path, owner.directory / name) for name in ("solution", "workdir")):
+        return round_.index >= owner.index
+    if _is_below(path, owner.directory / "tests"):
+        native = not (owner.has_script or round_.has_script)
+        return round_ is owner or (native and round_.index > owner.index)
+    return False
+
+
+def _is_below(path: Path, directory: Path) -> bool:
+    return path.is_relative_to(directory)

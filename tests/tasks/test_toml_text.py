@@ -9,7 +9,7 @@ import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evocode.tasks.foreign.toml_text import toml_text
+from pytest_evocode.tasks.config_text import toml_text
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 SCALARS = TEXTS | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.errors import TaskError
-from pytest_evocode.tasks.foreign.source import Source
-from pytest_evocode.tasks.foreign.yaml_file import YamlTable, read_yaml
+from pytest_evocode.tasks.foreign.source import Source, YamlTable, read_yaml
 
 
 def read(text: str | bytes) -> YamlTable:

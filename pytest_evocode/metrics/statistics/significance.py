@@ -1,9 +1,4 @@
-"""The paired permutation test: would differences like these come about if the signs were chance?
-
-Where two sides do equally well, each pair could as well have come out the other way round, so every choice of signs is
-as likely as the one that was seen. The p-value is the share of the choices whose sum is as extreme. Nothing but that is
-assumed of how the differences are distributed (Fisher 1935, section 21).
-"""
+"""Tests of whether two sides differ by more than chance, and p-values where several tests are made at once."""
 
 from __future__ import annotations
 
@@ -30,7 +25,11 @@ class SignFlips:
 
 
 def sign_flips(differences: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 0) -> SignFlips:
-    """Return the p-values of the paired permutation test on the mean of some differences.
+    """Return the p-values of the paired permutation test: would differences like these come about by chance?
+
+    Where two sides do equally well, each pair could as well have come out the other way round, so every choice of signs
+    is as likely as the one that was seen. The p-value is the share of the choices whose sum is as extreme. Nothing but
+    that is assumed of how the differences are distributed (Fisher 1935, section 21).
 
     Up to :data:`MOST_EXACT` differences that are not 0 the p-values are exact. Above that, signs are drawn at random,
     and what was seen counts as one of the draws, so that a p-value is never too small (Phipson and Smyth 2010). The
@@ -95,3 +94,41 @@ def _drawn_sums(sizes: Sequence[float], resamples: int, seed: int) -> list[float
     for table in tables:
         sums = [each + chosen for each, chosen in zip(sums, random.choices(table, k=resamples), strict=True)]
     return sums
+
+
+def mcnemar(first_only: int, second_only: int) -> float:
+    """Return the two-sided p-value of the exact test, which is the binomial one over the pairs that differ.
+
+    It takes the pairs as independent of each other. It is not the mid-p variant, which is smaller.
+
+    Args:
+        first_only: How many pairs the first side passes and the second does not.
+        second_only: The other way round.
+
+    >>> mcnemar(0, 5), mcnemar(2, 2), mcnemar(0, 0)
+    (0.0625, 1.0, 1.0)
+    """
+    pairs = first_only + second_only
+    ways = tail = 1  # To choose none of the pairs.
+    for number in range(min(first_only, second_only)):
+        ways = ways * (pairs - number) // (number + 1)
+        tail += ways
+    return min(1.0, 2 * tail / (1 << pairs))
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return the p-values as adjusted by Holm (1979), in the same order.
+
+    The smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than the one before it, or
+    larger than 1. None, a test that could not be made, stays None and counts as none of the m.
+
+    >>> holm([0.01, 0.5, 0.25, None])
+    [0.03, 0.5, 0.5, None]
+    """
+    places = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, place) in enumerate(places):
+        largest = max(largest, min(1.0, (len(places) - rank) * p))
+        adjusted[place] = largest
+    return adjusted
