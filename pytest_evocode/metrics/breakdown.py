@@ -18,7 +18,7 @@ from pytest_evocode.metrics.scores import (
     sr,
     sr_macro,
 )
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import TaskFacts
 
 Dimension = Literal["task", "round", "activity", "interaction", "change", "category"]
 #: The group of tasks or rounds where it is not given.

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pytest_evocode.metrics.grouping import Grouping, Place, when
 from pytest_evocode.results.loading import StoredAttempt, StoredRun, numbered
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import TaskFacts
 
 Missing = tuple[str | None, str, int]
 """A task, and the number of an attempt at it, behind the run that was to make the attempt where all runs count."""

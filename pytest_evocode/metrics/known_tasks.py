@@ -7,8 +7,7 @@ from datetime import datetime
 
 from pytest_evocode.results.directory import STAMP
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.records import RunRecord
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import RunRecord, TaskFacts
 
 
 def known_facts(

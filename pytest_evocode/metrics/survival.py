@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from pytest_evocode.metrics.grid import Rounds, TaskRounds, as_grid
 from pytest_evocode.metrics.task_values import passed
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import TaskFacts
 
 K = TypeVar("K", int, str)
 

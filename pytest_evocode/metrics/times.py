@@ -9,8 +9,7 @@ from statistics import fmean, median
 from pytest_evocode.metrics.breakdown import Dimension, group_grids
 from pytest_evocode.metrics.grid import Rounds
 from pytest_evocode.results.phases import PHASES
-from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import RoundRecord, TaskFacts
 
 
 @dataclass(frozen=True, slots=True)

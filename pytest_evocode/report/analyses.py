@@ -12,7 +12,7 @@ from pytest_evocode.metrics.pass_at_k import Unit, counts
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, overall_token_ratio
 from pytest_evocode.metrics.survival import Failed, Share
-from pytest_evocode.report.identities import identity_json
+from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.scores import format_interval, format_range
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, format_thousands
 

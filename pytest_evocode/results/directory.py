@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gzip
+import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +22,22 @@ from pytest_evocode.results.cases import with_summary
 from pytest_evocode.results.harbor_files import trial_fields
 from pytest_evocode.results.parsing import Record, parse_object, read_record
 from pytest_evocode.results.plain_files import open_plain
-from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, Case, Mode, RoundRecord, RunRecord
+from pytest_evocode.results.records import (
+    RECORD_VERSION,
+    AttemptRecord,
+    AttemptState,
+    Case,
+    ChangedPaths,
+    ChangesFile,
+    Mode,
+    RoundRecord,
+    RunRecord,
+    SnapshotFile,
+)
 from pytest_evocode.results.rewards import write_reward
 from pytest_evocode.results.scrubbing import scrub_tree, scrubbed
-from pytest_evocode.results.states import AttemptState, SnapshotFile
 from pytest_evocode.secrets import Scrubber
-from pytest_evocode.tasks.atomic_write import write_atomically
+from pytest_evocode.tasks.atomic_write import replacing, write_atomically
 
 #: The state of an unfinished attempt; no session removes a snapshot that it mentions.
 STATE_FILE = "state.json"
@@ -397,3 +409,71 @@ def read_run(path: Path) -> RunRecord:
 def write_run(results: Path, record: RunRecord) -> None:
     """Write ``runs/<run>.json``."""
     write_atomically(results / "runs" / f"{record.run}.json", _as_json(record))
+
+
+def recorded_changes(changes: ChangesFile, scrubber: Scrubber) -> ChangedPaths:
+    """Return what a verdict says of changes, with the address that their file has or would have."""
+    counts = {kind: len(paths) for kind, paths in changes.paths.items()}
+    address = hashlib.sha256(_contents(changes, scrubber)).hexdigest() if counts else ""
+    return ChangedPaths(counts=counts, address=address)
+
+
+def write_changes(attempt: Path, changes: ChangesFile, scrubber: Scrubber) -> None:
+    """Write the file into an attempt's directory, once for the same changes and never for none.
+
+    Raises:
+        OSError: It could not be written.
+    """
+    address = recorded_changes(changes, scrubber).address
+    path = attempt / "changes" / f"{address}.json.gz"
+    if address and not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(gzip.compress(_contents(changes, scrubber), mtime=0))
+
+
+def _contents(changes: ChangesFile, scrubber: Scrubber) -> bytes:
+    return scrubber.text(json.dumps(changes.model_dump(mode="json"), ensure_ascii=False, indent=0)).encode()
+
+
+def remove_rounds(directory: AttemptDirectory, rounds: Iterable[str], *, keep_journals: bool) -> None:
+    """Remove the files of rounds, given by their names.
+
+    With ``keep_journals`` the replies stay that were paid for in their turns, because a later session may play these
+    rounds after all. Raises OSError.
+    """
+    for name in rounds:
+        step = directory.path / "steps" / name
+        journal = directory.journal(name)
+        if not step.is_dir():
+            continue
+        if not (keep_journals and journal.is_file()):
+            shutil.rmtree(step)
+            continue
+        _remove_all_in(step, journal.parent)
+        _remove_all_in(journal.parent, journal)
+    with contextlib.suppress(OSError):
+        (directory.path / "steps").rmdir()  # It stays where a round is left.
+
+
+def _remove_all_in(directory: Path, but: Path) -> None:
+    for path in directory.iterdir():
+        if path == but:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def remove_changes(directory: AttemptDirectory, but: Container[str]) -> None:
+    """Remove lists of what an agent changed, all but those with an address of :class:`ChangedPaths` in ``but``.
+
+    Raises OSError.
+    """
+    changes = directory.path / "changes"
+    for path in changes.glob("*.json.gz"):
+        if path.name.removesuffix(".json.gz") not in but:
+            path.unlink()
+    with contextlib.suppress(OSError):
+        changes.rmdir()

@@ -12,12 +12,16 @@ from pytest_evocode.environments import Engine, Installation, Snapshot
 from pytest_evocode.environments.protocol import ExportedLayer
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import DamagedObject
-from pytest_evocode.results.archive_parts import archive_parts
-from pytest_evocode.results.attempt_copies import AttemptCopy
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.manifests import AttemptManifest, LayerKeys, SnapshotKeys
-from pytest_evocode.results.object_store import ObjectStore
-from pytest_evocode.results.states import AttemptState
+from pytest_evocode.results.records import AttemptState
+from pytest_evocode.results.storage import (
+    AttemptCopy,
+    AttemptManifest,
+    LayerKeys,
+    ObjectStore,
+    SnapshotKeys,
+    archive_parts,
+)
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import replacing
 

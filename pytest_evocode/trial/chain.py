@@ -14,7 +14,7 @@ from typing import Any
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import Cancelled, EnvironmentFault
-from pytest_evocode.results.dropped_rounds import remove_changes, remove_rounds
+from pytest_evocode.results.directory import remove_changes, remove_rounds
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption

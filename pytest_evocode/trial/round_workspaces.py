@@ -18,7 +18,7 @@ from pytest_evocode.errors import AgentFault, EvocodeError, FilesNotListed, Usag
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.states import SnapshotFile
+from pytest_evocode.results.records import SnapshotFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trajectories.atif import Trajectory, actions_of

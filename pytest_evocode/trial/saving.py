@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pytest_evocode.environments import Snapshot
 from pytest_evocode.errors import EnvironmentFault, ResumeRefused, StorageFault, TakenOver
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
-from pytest_evocode.results.states import AttemptState
+from pytest_evocode.results.records import AttemptState
 from pytest_evocode.trial.attempt_storage import StoredCopy
 from pytest_evocode.trial.context import TrialContext
 

@@ -14,8 +14,7 @@ from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError
-from pytest_evocode.results.records import RoundRecord, Verdict
-from pytest_evocode.results.states import TurnRecord
+from pytest_evocode.results.records import RoundRecord, TurnRecord, Verdict
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns

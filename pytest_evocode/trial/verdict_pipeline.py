@@ -10,8 +10,7 @@ from dataclasses import replace
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import AgentFault, EvocodeError, describe_error
-from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.results.states import TurnRecord
+from pytest_evocode.results.records import RoundRecord, TurnRecord
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.chain import Chain
 from pytest_evocode.trial.checkpoints import Checkpoints

@@ -20,7 +20,7 @@ from pytest_evocode.environments import Environment, Snapshot, require_readable
 from pytest_evocode.environments.entry_points import entry_files
 from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.errors import UnreadableFile
-from pytest_evocode.results.changes import recorded_changes, write_changes
+from pytest_evocode.results.directory import recorded_changes, write_changes
 from pytest_evocode.results.records import ChangesFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trial.context import TrialContext, writing_results
