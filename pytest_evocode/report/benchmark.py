@@ -100,9 +100,8 @@ def benchmark_lines(
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
     for agent, rate in refusal_rates(records).items():
-        refused = [record for record in records if record.agent == agent and record.refused]
-        names = (f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}" for record in refused)
-        yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(sorted(names))}"
+        refused = sorted(record.place for record in records if record.agent == agent and record.refused)
+        yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
     yield from lower_bound_lines(agents)
     if grid:
         yield ""

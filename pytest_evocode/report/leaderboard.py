@@ -187,16 +187,30 @@ class Leaderboard:
     notes: tuple[str, ...]
 
 
+def best_first(table: ScoreTable, *, columns: bool = False) -> list[ScoreRow]:
+    """Return the rows that the board has, or those of single rounds that are ``columns`` of its rows."""
+    paired = {id(table.single_rounds(row)) for row in table.rows}
+
+    def key(row: ScoreRow) -> tuple[float, float, str]:
+        found = table.scores(row)
+        return -_or_last(found.dataset_score), -_or_last(found.sr), row.name
+
+    return sorted((row for row in table.rows if (id(row) in paired) == columns), key=key)
+
+
+def _or_last(value: float | None) -> float:
+    return -1.0 if value is None else value
+
+
 def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
     """Return the leaderboard of a table.
 
     The single rounds of an agent are the columns SR and Gap of its other rows, if it has any. The scores without faults
     are there where any row has a fault.
     """
-    paired = {id(table.single_rounds(row)) for row in table.rows}
-    rows = [row for row in table.rows if id(row) not in paired]
-    scores = {row.name: table.scores(row) for row in rows}
-    rows.sort(key=lambda row: (-_or_last(scores[row.name].dataset_score), -_or_last(scores[row.name].sr), row.name))
+    rows = best_first(table)
+    on_board = {row.name for row in rows}
+    scores = {row.name: table.scores(row) for row in table.rows if row.name in on_board}
     faults = {row.name: table.faults(row) for row in rows}
     groups = rankings(rows)
     entries = []
@@ -240,10 +254,6 @@ def _values(
 def _differ_in_k(scores: Iterable[Scores]) -> bool:
     found = {k for row in scores for k in (row.fewest_attempts, row.attempts)}
     return len(found) > 1
-
-
-def _or_last(value: float | None) -> float:
-    return -1.0 if value is None else value
 
 
 def _ends(field: str, found: Interval | None) -> dict[str, float | None]:

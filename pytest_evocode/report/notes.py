@@ -125,8 +125,7 @@ def _conditions_between(rows: Sequence[ScoreRow]) -> Iterator[str]:
 def table_notes(table: ScoreTable) -> Iterator[str]:
     """Yield all that is to be known of a table, each with what can be done about it."""
     yield from identity_notes(table)
-    if table.superseded:
-        yield f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
+    yield from superseded_notes(table)
     for row in table.rows:
         yield from (f"{row.name}: {note}" for note in row_notes(row))
     if unknown := _tasks_without_facts(table):
@@ -147,14 +146,25 @@ def row_notes(row: ScoreRow) -> Iterator[str]:
         yield f"waiting for a later session, only these rounds count: {join_first(waiting)}"
     if beside := [_part(attempt) for attempt in row.beside]:
         yield f"partial, and not counted beside an attempt with all its rounds: {join_first(beside)}"
-    if row.missing:
-        places = [f"{task} attempt {number}" for task, number in row.missing]
-        yield f"no readable record, counted as not passed: {join_first(places)}"
+    yield from missing_notes(row)
     if row.uncounted:
         yield (
             "no record tells how many rounds these tasks have, so each of them counts as one; name their directory "
             f"with --tasks: {join_first(row.uncounted)}"
         )
+
+
+def superseded_notes(table: ScoreTable) -> Iterator[str]:
+    """Yield how many attempts do not count because newer ones do."""
+    if table.superseded:
+        yield f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
+
+
+def missing_notes(row: ScoreRow) -> Iterator[str]:
+    """Yield which attempts of a row left no record."""
+    if row.missing:
+        places = [f"{task} attempt {number}" for task, number in row.missing]
+        yield f"no readable record, counted as not passed: {join_first(places)}"
 
 
 def _part(attempt: StoredAttempt) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 from pytest_evocode.metrics.efficiency import Efficiency, Taken
 from pytest_evocode.metrics.pareto import AMOUNTS, front
-from pytest_evocode.report.neighbours import format_money
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_money, format_number, join_first
 
 _FRONTS = {**{name: (name,) for name in AMOUNTS}, "cost, tokens and time": (*AMOUNTS,)}
 """What the score is set against, by title."""

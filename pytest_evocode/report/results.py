@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from math import sqrt
 from typing import Any
 
-from pytest_evocode.metrics.breakdown import Dimension, breakdown
+from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.intervals import NO_INTERVAL
 from pytest_evocode.metrics.over_attempts import Headline, OverAttempts
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
@@ -92,12 +92,7 @@ def time_lines(table: ScoreTable, by: Dimension | None) -> Iterator[str]:
     if by is None:
         yield from _time_rows("agent", rows)
     else:
-        for number, row in enumerate(table.rows):
-            if number:
-                yield ""
-            if len(table.rows) > 1 or row.name != row.agent:
-                yield f"{row.name}:"
-            yield from _time_rows(by, times_by(row.grid, by, table.facts))
+        yield from _row_by_row(table, lambda row: _time_rows(by, times_by(row.grid, by, table.facts)))
     if silent := sum(each.silent for each in rows.values()):
         of = sum(each.rounds for each in rows.values())
         yield f"not recorded of {silent} of {of} rounds, and left out: waiting and overhead"
@@ -150,13 +145,20 @@ def results_lines(table: ScoreTable, *, with_intervals: bool) -> Iterator[str]:
 
 def breakdown_lines(table: ScoreTable, by: Dimension) -> Iterator[str]:
     """Yield a table of scores by group for each row, with an empty line between them."""
+    return _row_by_row(table, lambda row: group_lines(by, _groups(table, row, by)))
+
+
+def _groups(table: ScoreTable, row: ScoreRow, by: Dimension) -> Mapping[str, Group]:
+    return breakdown(row.grid, by, table.facts, single_rounds=row.mode == "single-round")
+
+
+def _row_by_row(table: ScoreTable, lines: Callable[[ScoreRow], Iterator[str]]) -> Iterator[str]:
     for number, row in enumerate(table.rows):
         if number:
             yield ""
         if len(table.rows) > 1 or row.name != row.agent:
             yield f"{row.name}:"
-        single = row.mode == "single-round"
-        yield from group_lines(by, breakdown(row.grid, by, table.facts, single_rounds=single))
+        yield from lines(row)
 
 
 def results_json(
@@ -195,8 +197,7 @@ def _row(table: ScoreTable, row: ScoreRow, by: Dimension | None, with_intervals:
         values |= intervals_json(table.intervals_or_reasons(row))
     if by is not None:
         values["by"] = by
-        groups = breakdown(row.grid, by, table.facts, single_rounds=row.mode == "single-round")
-        values["groups"] = {name: asdict(group) for name, group in groups.items()}
+        values["groups"] = {name: asdict(group) for name, group in _groups(table, row, by).items()}
     return values
 
 

@@ -225,7 +225,7 @@ def mark_lines(scores: Mapping[str, Scores], records: Iterable[RoundRecord] = ()
 
 def _trusting_round(record: RoundRecord) -> str:
     how = " (in place)" if record.verdict and record.verdict.rests_on == "in-place" else ""
-    return f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}{how}"
+    return f"{record.place}{how}"
 
 
 def trusting_rounds(count: int) -> str:

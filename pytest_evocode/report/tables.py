@@ -47,6 +47,11 @@ def format_number(value: float | None, unit: str = "", *, digits: int = 1) -> st
     return NOT_MEASURED if value is None else f"{value:.{digits}f}{unit}"
 
 
+def format_money(value: float | None) -> str:
+    """Return a number of US dollars, or ``n/a``."""
+    return NOT_MEASURED if value is None else f"${value:,.4f}"
+
+
 def format_thousands(number: float | None) -> str:
     """Return a number in thousands with one decimal, or ``n/a``.
 

@@ -6,8 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 from pytest_evocode.errors import UnreadableCases, VerifierFault
@@ -223,13 +222,31 @@ def _junit(text: str) -> Iterator[Case]:
     # this check has not. Without a document type there are no entities; in a CDATA section it is only text.
     if _declares_document_type(text):
         raise ValueError("it declares a document type")
-    reader = _JUnitReader()
-    parser = ElementTree.XMLParser(target=reader)
+    parser: ElementTree.XMLPullParser[ElementTree.Element] = ElementTree.XMLPullParser(("start", "end"))
+    waiting: list[ElementTree.Element] = []
+    outcomes: dict[ElementTree.Element, tuple[CaseStatus, str]] = {}
     for start in range(0, len(text), _CHUNK):
         parser.feed(text[start : start + _CHUNK])
-        yield from reader.take()
+        # Other kinds of events, which are not asked for, have something else than an element.
+        for event, element in cast(Iterator[tuple[str, ElementTree.Element]], parser.read_events()):
+            if event == "start":
+                if len(waiting) == _DEEPEST:
+                    raise ValueError(f"its elements are nested deeper than {_DEEPEST} levels")
+                waiting.append(element)
+                continue
+            waiting.pop()
+            above = waiting[-1] if waiting else None
+            if element.tag == "testcase":
+                status, reason = outcomes.pop(element, ("passed", ""))
+                name, classname = element.get("name") or "", element.get("classname")
+                id = f"{classname}::{name}" if classname else name
+                yield Case(id=_text(id), status=status, reason=_text(reason))
+            elif element.tag in _OUTCOMES and above is not None and above.tag == "testcase":
+                reason = element.get("message") or (element.text or "").strip()
+                outcomes[above] = _OUTCOMES[element.tag], reason
+            if above is not None:
+                above.remove(element)  # Trees take much memory.
     parser.close()
-    yield from reader.take()
 
 
 def _declares_document_type(text: str) -> bool:
@@ -241,65 +258,6 @@ def _declares_document_type(text: str) -> bool:
     while place >= 0 and (passed := _PROLOG.match(text, place)):
         place = text.find("<", passed.end())
     return place >= 0 and text.startswith("<!DOCTYPE", place)
-
-
-@dataclass(slots=True)
-class _Element:
-    """An element of XML that has not ended; a test has a status."""
-
-    tag: str
-    attributes: Mapping[str, str]
-    status: CaseStatus = "passed"
-    reason: str = ""
-    text: list[str] | None = None
-
-
-class _JUnitReader:
-    """Takes the cases out of JUnit's XML while it is parsed, and keeps nothing else: trees take much memory."""
-
-    def __init__(self) -> None:
-        self._cases: list[Case] = []
-        self._open: list[_Element] = []
-
-    def take(self) -> Iterator[Case]:
-        """Yield the cases that have ended since the last call."""
-        cases, self._cases = self._cases, []
-        yield from cases
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Begin an element; see :class:`xml.etree.ElementTree.TreeBuilder`."""
-        if len(self._open) == _DEEPEST:
-            raise ValueError(f"its elements are nested deeper than {_DEEPEST} levels")
-        above = self._open[-1] if self._open else None
-        if above is not None and above.text is not None:
-            above.attributes = {"message": self._reason(above)}  # What comes after an element within is not its text.
-            above.text = None
-        says_why = tag in _OUTCOMES and above is not None and above.tag == "testcase"
-        self._open.append(
-            _Element(tag, attributes if says_why or tag == "testcase" else {}, text=[] if says_why else None)
-        )
-
-    def data(self, text: str) -> None:
-        """Add to the text of the element that is open."""
-        if self._open and (texts := self._open[-1].text) is not None:
-            texts.append(text)
-
-    def end(self, tag: str) -> None:
-        """End the element that is open."""
-        element = self._open.pop()
-        if tag == "testcase":
-            name, classname = element.attributes.get("name") or "", element.attributes.get("classname")
-            id = f"{classname}::{name}" if classname else name
-            self._cases.append(Case(id=_text(id), status=element.status, reason=_text(element.reason)))
-        elif tag in _OUTCOMES and self._open and self._open[-1].tag == "testcase":
-            self._open[-1].status, self._open[-1].reason = _OUTCOMES[tag], self._reason(element)
-
-    def close(self) -> None:
-        """Do nothing, where a builder of trees would return one."""
-
-    @staticmethod
-    def _reason(element: _Element) -> str:
-        return element.attributes.get("message") or "".join(element.text or ()).strip()
 
 
 def _text(value: Any) -> str:

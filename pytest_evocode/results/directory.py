@@ -14,8 +14,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError, describe_validation
 from pytest_evocode.results.cases import with_summary
@@ -266,21 +268,23 @@ class AttemptDirectory:
         rounds = (round_ for round_ in record.rounds if self.only_round in ("", round_.round))
         return record.model_copy(update={"rounds": tuple(map(self.with_cases, rounds))})
 
-    def with_cases(self, record: RoundRecord) -> RoundRecord:
+    def with_cases(self, record: RoundRecord, known: dict[tuple[Any, ...], Case] | None = None) -> RoundRecord:
         """Return a round of ``result.json`` with its cases, which lie in a file of their own.
 
-        A round stays as it is where that file is gone, or where its suite gave the number of cases only.
+        A round stays as it is where that file is gone, or where its suite gave the number of cases only. With a table
+        of ``known`` cases those that say the same in several rounds are made once, which saves most of the time.
 
         Raises:
             RecordFault: The file does not hold cases.
         """
         verdict = record.verdict
-        if verdict is None or verdict.cases or not (verdict.counts and verdict.counts[1]):
+        if verdict is None or not record.lacks_cases:
             return record
         path = self.cases(record.round)
         try:
             with open_plain(path, within=self.path) as file:
-                cases = _CASES.validate_json(file.read())
+                data = file.read()
+            cases = _CASES.validate_json(data) if known is None else _known_cases(data, known)
         except FileNotFoundError:
             return record
         except (OSError, ValidationError) as error:
@@ -289,6 +293,18 @@ class AttemptDirectory:
                 f"{path}: it does not hold cases ({why}); remove it, and their number alone is known"
             ) from None
         return record.model_copy(update={"verdict": verdict.model_copy(update={"cases": cases, "counts": None})})
+
+    def with_all_cases(self, record: AttemptRecord) -> tuple[AttemptRecord, list[str]]:
+        """Return an attempt with the cases of its rounds, and what could not be read."""
+        known: dict[tuple[Any, ...], Case] = {}
+        rounds, problems = [], []
+        for round_ in record.rounds:
+            try:
+                rounds.append(self.with_cases(round_, known))
+            except RecordFault as error:
+                problems.append(str(error))
+                rounds.append(round_)
+        return record.model_copy(update={"rounds": tuple(rounds)}), problems
 
     def read_state(self) -> AttemptState | None:
         """Return the state of an attempt that was broken off, or None where there is none; raises RecordFault."""
@@ -304,6 +320,23 @@ class AttemptDirectory:
 
 
 _CASES = TypeAdapter(tuple[Case, ...])
+
+
+def _known_cases(data: bytes, known: dict[tuple[Any, ...], Case]) -> tuple[Case, ...]:
+    """Return the cases in a file, those from ``known`` that are there, and add to it those that passed."""
+    found = []
+    try:
+        for values in from_json(data, cache_strings="all"):
+            key = (*values, *values.values())
+            if (case := known.get(key)) is None:
+                case = Case.model_validate(values)
+                # Others would only take memory: what fails says something else each time.
+                if case.status == "passed":
+                    known[key] = case
+            found.append(case)
+    except (AttributeError, TypeError, ValueError):
+        return _CASES.validate_json(data)  # It says what is wrong.
+    return tuple(found)
 
 
 def _read(kind: type[Record], path: Path, *, cases: bool = True) -> Record:

@@ -153,8 +153,6 @@ def _tell(left_out: Sequence[tuple[StoredAttempt, StoredAttempt]]) -> Iterator[s
         yield f"{each.path}: a copy of {same.path}, which counts once{more}"
 
 
-__all__ = ["Results", "StoredAttempt", "StoredRun", "load_results", "numbered", "without_garbage_collection"]
-
 _NO_RUN = "attempts that its session was to make are not known; --tasks DIR counts tasks that have no result"
 _DROP = "--evocode-resume sets it aside, verifies the round again where that can be done, and goes on"
 
@@ -365,21 +363,12 @@ class _Loader:
             return
         self._seen.add(place)
         if layout == "evocode" and self._cases:
-            record = self._with_cases(directory, record)
+            record, problems = AttemptDirectory(directory).with_all_cases(record)
+            self.results.problems += (f"{problem}; skipped" for problem in problems)
         # Others leave out what was not reached; we do so only where the attempt has not ended.
         selected = (recorded(record) if layout == "evocode" and finished else ()) or whole_chain(record)
         run = place.rsplit(os.sep, 2)[-2]
         self.results.attempts.append(StoredAttempt(record, directory, run, finished, layout, selected))
-
-    def _with_cases(self, directory: Path, record: AttemptRecord) -> AttemptRecord:
-        rounds = []
-        for round_ in record.rounds:
-            try:
-                rounds.append(AttemptDirectory(directory).with_cases(round_))
-            except RecordFault as error:
-                self.results.problems.append(f"{error}; skipped")
-                rounds.append(round_)
-        return record.model_copy(update={"rounds": tuple(rounds)})
 
     def _read(self, kind: type[Record], path: Path, advice: str) -> Record | None:
         """Return the record in a file, or None, with a line in ``problems`` that ends with ``advice``."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
 
+from pytest_evocode.names import attempt_name
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.tasks.model import Verify, VerifyIn
 from pytest_evocode.tasks.task import RewardStrategy, Task
@@ -398,6 +399,11 @@ class RoundRecord(ResultsRecord):
         return self.outcome == "passed"
 
     @property
+    def place(self) -> str:
+        """Task, attempt and round, for people."""
+        return f"{self.task} {attempt_name(self.agent, self.attempt)} {self.round}"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What is to be said beside the outcome: the flags of the verdict, and what was denied."""
         flags = self.verdict.flags if self.verdict is not None else ()
@@ -417,6 +423,12 @@ class RoundRecord(ResultsRecord):
             return self.verdict.counts
         passed = 0 if self.verdict.void else sum(case.status == "passed" for case in self.verdict.cases)
         return passed, len(self.verdict.cases)
+
+    @property
+    def lacks_cases(self) -> bool:
+        """Whether the verdict has the number of cases only; the cases may lie in a file of their own."""
+        verdict = self.verdict
+        return verdict is not None and not verdict.cases and bool(verdict.counts and verdict.counts[1])
 
     def without_cases(self) -> RoundRecord:
         """Return the same record with the number of cases in place of the cases."""

@@ -12,16 +12,15 @@ from pytest_evocode.metrics.known_tasks import known_facts, known_rounds
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.spending import Amount, spending
 from pytest_evocode.names import natural_key
-from pytest_evocode.report.html.cells import CaseFailures, FoundFailures, case_failures_of, cells_of
+from pytest_evocode.report.html.cells import CaseFailures, FoundFailures, cells_of
 from pytest_evocode.report.html.ids import attempt_id, row_id, task_id
 from pytest_evocode.report.html.processes import Processes, outcome_values, process_values, read_processes
 from pytest_evocode.report.html.rows import SR_BY_TASK, pareto_of, ranked, rows_of
 from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.leaderboard import TITLES as OF_SCORES
 from pytest_evocode.report.leaderboard import leaderboard
-from pytest_evocode.report.notes import identity_notes
+from pytest_evocode.report.notes import identity_notes, missing_notes, superseded_notes
 from pytest_evocode.report.scores import TRUSTS
-from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.directory import now
 from pytest_evocode.results.loading import Results, StoredAttempt
 from pytest_evocode.results.merging import missing_shards
@@ -188,8 +187,6 @@ def _task(name: str, facts: TaskFacts | None, rounds: Sequence[str]) -> dict[str
     }
 
 
-__all__ = ["attempt_id", "case_failures_of", "index_of", "task_id"]
-
 FORMAT = 1
 
 
@@ -261,19 +258,13 @@ def _notes(table: ScoreTable) -> Iterator[str]:
     if table.rows:
         yield from leaderboard(table, with_intervals=True).notes
         yield from identity_notes(table)
-    if table.superseded:
-        yield f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
+    yield from superseded_notes(table)
 
 
 def _left_out(table: ScoreTable, results: Results) -> Iterator[str]:
     """Yield which attempts left nothing, and which shards are not here."""
     for row in table.rows:
-        if row.missing:
-            yield f"{row.name}: no readable record, counted as not passed: {join_first(_places(row))}"
+        yield from (f"{row.name}: {note}" for note in missing_notes(row))
     if any(row.missing for row in table.rows):
         for number, of in missing_shards(results.runs):
             yield f"shard {number} of {of} is not here, and its attempts count as not passed; name it too"
-
-
-def _places(row: ScoreRow) -> list[str]:
-    return [f"{task} attempt {number}" for task, number in row.missing]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.report.tables import join_first
-from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.results.scrubbing import mapped, scrubbed
 from pytest_evocode.secrets import Scrubber, secrets_in
 
 #: Where no path and no name goes on from before.
@@ -56,7 +56,7 @@ class Redaction:
     def values(self, value: Any) -> Any:
         """Return a JSON value that pytest-evocode made, without absolute paths and secrets in its texts."""
         # Most texts of a table are there many times.
-        return _mapped(value, self._texts(self._scrubber.for_many()))
+        return mapped(value, self._texts(self._scrubber.for_many()))
 
     def secrets(self, value: Any) -> Any:
         """Return a JSON value of texts that others wrote, without secrets."""
@@ -88,14 +88,6 @@ class Redaction:
     def _replaced(self, match: re.Match[str]) -> str:
         name, slash = self._absolute[match[1]], match[2] or ""
         return f"{name}{slash}" if name else "" if slash else "."
-
-
-def _mapped(value: Any, text: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return text(value)
-    if isinstance(value, dict):
-        return {text(key) if isinstance(key, str) else key: _mapped(each, text) for key, each in value.items()}
-    return [_mapped(each, text) for each in value] if isinstance(value, list | tuple) else value
 
 
 def short_title(roots: Sequence[Path]) -> str:

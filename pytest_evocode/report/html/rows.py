@@ -21,7 +21,7 @@ from pytest_evocode.metrics.survival import first_failures, survival
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.html.cells import FoundFailures, failure_values
 from pytest_evocode.report.html.ids import row_id
-from pytest_evocode.report.leaderboard import can_be_compared, rankings
+from pytest_evocode.report.leaderboard import best_first, can_be_compared, rankings
 from pytest_evocode.report.notes import changed_tasks, row_notes
 from pytest_evocode.report.scores import describe_faults, trusting_rounds
 from pytest_evocode.report.tables import join_first
@@ -72,19 +72,7 @@ def ranked(table: ScoreTable) -> list[list[ScoreRow]]:
 
     Rows of single rounds that the leaderboard shows as columns of other rows are rankings of their own, the last.
     """
-    paired = {id(table.single_rounds(row)) for row in table.rows}
-
-    def best_first(row: ScoreRow) -> tuple[float, float, str]:
-        found = table.scores(row)
-        return -_or_last(found.dataset_score), -_or_last(found.sr), row.name
-
-    board = sorted((row for row in table.rows if id(row) not in paired), key=best_first)
-    columns = sorted((row for row in table.rows if id(row) in paired), key=best_first)
-    return [*rankings(board), *rankings(columns)]
-
-
-def _or_last(value: float | None) -> float:
-    return -1.0 if value is None else value
+    return [*rankings(best_first(table)), *rankings(best_first(table, columns=True))]
 
 
 def _row(

@@ -23,15 +23,15 @@ _MOST = 5
 _About = Callable[[RoundRecord], str | None]
 
 
-def run_warnings(record: RunRecord | None, attempts: Sequence[StoredAttempt]) -> list[str]:
+def run_warnings(record: RunRecord, attempts: Sequence[StoredAttempt]) -> list[str]:
     """Return a line for each kind of thing, with how often it is there and the first places.
 
     Args:
-        record: The run's own record; None where there is none, as of Harbor's jobs.
+        record: The run's own record, or what its attempts tell.
         attempts: All that is there of the run's attempts, in order.
     """
     rounds = [round_ for attempt in attempts for round_ in attempt.record.rounds]
-    of_run = () if record is None else (*_about_versions(record), *_missing(record, attempts))
+    of_run = *_about_versions(record), *_missing(record, attempts)
     return [*of_run, *_about_attempts(attempts), *_about_rounds(rounds), *_lower_bounds(rounds)]
 
 
@@ -147,12 +147,10 @@ def _name(attempt: StoredAttempt) -> str:
 
 
 def _place(record: RoundRecord, more: str) -> str:
-    place = f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}"
-    return f"{place} ({more})" if more else place
+    return f"{record.place} ({more})" if more else record.place
 
 
 _NOT_A_PHASE = "slot_seconds"
-_Sessions = Mapping[tuple[str, str], Sequence[StoredAttempt]]
 
 
 def runs_of(results: Results, roots: Sequence[Path]) -> list[dict[str, Any]]:
@@ -167,17 +165,38 @@ def runs_of(results: Results, roots: Sequence[Path]) -> list[dict[str, Any]]:
     sessions: dict[tuple[str, str], list[StoredAttempt]] = defaultdict(list)
     for attempt in results.attempts:
         sessions[session_of(attempt)].append(attempt)
-    found = []
+    found, known = [], set()
     for run in results.runs:
-        where = os.fspath(results_of_run(run)), run.record.run
-        found.append(_of_record(run, sessions.get(where, []), roots))
-    known = {(os.fspath(results_of_run(run)), run.record.run) for run in results.runs}
-    found += [_of_attempts(*key, sessions[key], roots) for key in sessions if key not in known]
+        where = results_of_run(run)
+        known.add(key := (os.fspath(where), run.record.run))
+        attempts = sessions.get(key, [])
+        commands = [[what, shlex.join(command)] for what, command in _commands(run, attempts, roots)]
+        made_by = [*run.record.agents.values(), *(each.record.made_by for each in attempts)]
+        more = {"commands": commands, "versions": _versions(run.record, made_by)}
+        found.append(_run(run.record, where, attempts, roots) | more)
+    for place, name in sessions.keys() - known:
+        attempts = sessions[place, name]
+        found.append(_run(_record_of(name, attempts), Path(place), attempts, roots))
     return sorted(found, key=lambda each: (each["started"], each["name"], each["id"]), reverse=True)
 
 
-def _of_record(run: StoredRun, attempts: Sequence[StoredAttempt], roots: Sequence[Path]) -> dict[str, Any]:
-    record, where = run.record, results_of_run(run)
+def _record_of(name: str, attempts: Sequence[StoredAttempt]) -> RunRecord:
+    """Return what attempts tell of a run that has no record."""
+    first = attempts[0].record
+    return RunRecord(
+        run=name,
+        started=min(each.record.started for each in attempts),
+        finished=max((each.record.finished for each in attempts if each.finished), default=None) or None,
+        arguments=(),
+        environment=first.environment,
+        mode=first.mode,
+        strict=first.strict,
+        verify=first.verify,
+        agents={each.record.agent: each.record.made_by for each in attempts},
+    )
+
+
+def _run(record: RunRecord, where: Path, attempts: Sequence[StoredAttempt], roots: Sequence[Path]) -> dict[str, Any]:
     return {
         "id": run_id(record.run, where, roots),
         "name": record.run,
@@ -191,32 +210,10 @@ def _of_record(run: StoredRun, attempts: Sequence[StoredAttempt], roots: Sequenc
         "strict": record.strict,
         "verify": record.verify,
         "agents": {name: dict(made_by) for name, made_by in record.agents.items()},
-        "commands": [[what, shlex.join(command)] for what, command in _commands(run, attempts, roots)],
-        **_of_rounds(attempts, roots),
-        "versions": _versions(record, [*record.agents.values(), *(each.record.made_by for each in attempts)]),
-        "warnings": run_warnings(record, attempts),
-    }
-
-
-def _of_attempts(where: str, name: str, attempts: Sequence[StoredAttempt], roots: Sequence[Path]) -> dict[str, Any]:
-    first, made_by = attempts[0], {each.record.agent: each.record.made_by for each in attempts}
-    return {
-        "id": run_id(name, Path(where), roots),
-        "name": name,
-        "started": min(each.record.started for each in attempts),
-        "finished": max((each.record.finished for each in attempts if each.finished), default=None) or None,
-        "exit_status": None,
-        "arguments": [],
-        "environment": first.record.environment,
-        "mode": first.record.mode,
-        "shard": None,
-        "strict": first.record.strict,
-        "verify": first.record.verify,
-        "agents": {name: dict(made) for name, made in made_by.items()},
         "commands": [],
         **_of_rounds(attempts, roots),
-        "versions": _versions(None, [each.record.made_by for each in attempts]),
-        "warnings": run_warnings(None, attempts),
+        "versions": _versions(record, [each.record.made_by for each in attempts]),
+        "warnings": run_warnings(record, attempts),
     }
 
 
@@ -237,10 +234,10 @@ def _of_rounds(attempts: Sequence[StoredAttempt], roots: Sequence[Path]) -> dict
     }
 
 
-def _versions(record: RunRecord | None, made_by: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _versions(record: RunRecord, made_by: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the versions of what a run ran with, and of harnesses, as far as they are known; several are joined."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for name, versions in record.versions.items() if record is not None else ():
+    for name, versions in record.versions.items():
         found[name] = dict.fromkeys(versions)
     for each in made_by:
         harness = each.get("harness")

@@ -194,14 +194,11 @@ def _call_data(result: CallResult, step: int, limit: int, shown: ShownStep, watc
     shown.edited += paths
     if result.timed_out:
         shown.data["remarks"].append(f"{_name(call.function_name)} ran into its time limit")
-    return {
-        "id": bounded(call.tool_call_id, _REMARK),
+    return _unnamed_call(bounded(call.tool_call_id, _REMARK), bounded(result.output, limit)) | {
         "name": bounded(call.function_name, _REMARK),
         "arguments": bounded_value(arguments, limit),
         "purpose": purpose,
-        "output": bounded(result.output, limit),
         "exit_code": result.exit_code,
-        "seconds": None,
         "changes": changes,
     }
 
@@ -229,16 +226,21 @@ def _loose_results(step: Step) -> Iterator[dict[str, Any]]:
     if known and not any(each.source_call_id for each in loose):
         return  # Those without an id are of the calls, in order.
     for result in loose[:_MOST_CALLS]:
-        yield {
-            "id": bounded(result.source_call_id or "", _REMARK),
-            "name": "",
-            "arguments": {},
-            "purpose": "other",
-            "output": bounded(text_of(result.content), _BEYOND if len(loose) > 4 else _TEXT),
-            "exit_code": None,
-            "seconds": None,
-            "changes": [],
-        }
+        output = bounded(text_of(result.content), _BEYOND if len(loose) > 4 else _TEXT)
+        yield _unnamed_call(bounded(result.source_call_id or "", _REMARK), output)
+
+
+def _unnamed_call(id: str, output: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "name": "",
+        "arguments": {},
+        "purpose": "other",
+        "output": output,
+        "exit_code": None,
+        "seconds": None,
+        "changes": [],
+    }
 
 
 def _notes(step: Step) -> Iterator[str]:
@@ -308,32 +310,14 @@ def _invalid(values: Mapping[str, Any], id: int, why: str) -> ShownStep:
             written = json.dumps(known, ensure_ascii=False, indent=1)
         except (TypeError, ValueError, RecursionError):
             written = "[... not shown ...]"
-        calls.append(
-            {
-                "id": "",
-                "name": "",
-                "arguments": {},
-                "purpose": "other",
-                "output": bounded(written, _TEXT),
-                "exit_code": None,
-                "seconds": None,
-                "changes": [],
-            }
-        )
+        calls.append(_unnamed_call("", bounded(written, _TEXT)))
     reasoning, time = values.get("reasoning_content"), values.get("timestamp")
-    return ShownStep(
-        {
-            "id": id,
-            "source": source if source in ("system", "user", "agent") else "system",
-            "time": bounded(time, _REMARK) if isinstance(time, str) else None,
-            "model": "",
-            "text": bounded(text_of(values.get("message")), _TEXT),
-            "reasoning": bounded(reasoning, _TEXT) if isinstance(reasoning, str) else "",
-            "calls": calls,
-            "prompt_tokens": None,
-            "completion_tokens": None,
-            "cost_usd": None,
-            "copied": bool(values.get("is_copied_context")),
-            "remarks": [bounded(f"this step is not valid ATIF: {why}", _REMARK)],
-        }
+    step = Step.model_construct(
+        source=source if source in ("system", "user", "agent") else "system",
+        timestamp=time if isinstance(time, str) else None,
+        message=text_of(values.get("message")),
+        reasoning_content=reasoning if isinstance(reasoning, str) else None,
+        is_copied_context=bool(values.get("is_copied_context")),
     )
+    remarks = [bounded(f"this step is not valid ATIF: {why}", _REMARK)]
+    return ShownStep(_step_data(step, id, "") | {"calls": calls, "remarks": remarks})

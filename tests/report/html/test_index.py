@@ -16,8 +16,9 @@ from pytest_evocode.metrics.failures import failure_kinds
 from pytest_evocode.metrics.pareto import front
 from pytest_evocode.metrics.score_table import ScoreTable, score_table
 from pytest_evocode.metrics.survival import survival
-from pytest_evocode.report.html.cells import cells_of
-from pytest_evocode.report.html.index import attempt_id, case_failures_of, index_of
+from pytest_evocode.report.html.cells import case_failures_of, cells_of
+from pytest_evocode.report.html.ids import attempt_id
+from pytest_evocode.report.html.index import index_of
 from pytest_evocode.report.html.rows import SCORES, comparisons_of
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.results import results_json

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_evocode.metrics.score_table import score_table
-from pytest_evocode.report.html.index import attempt_id, index_of, task_id
+from pytest_evocode.report.html.ids import attempt_id, task_id
+from pytest_evocode.report.html.index import index_of
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import SelectedTask, TaskFacts, Usage
