@@ -1,18 +1,21 @@
-"""What ``evocode compare`` and ``evocode plan`` print: two agents side by side, and which differences can be seen."""
+"""What ``evocode compare``, ``plan`` and ``pareto`` print: two agents side by side, what can be seen, and fronts."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_evocode.metrics.comparison import Comparison, Flip
+from pytest_evocode.metrics.efficiency import Efficiency, Taken
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
+from pytest_evocode.metrics.pareto import AMOUNTS, front
 from pytest_evocode.metrics.planning import ComparisonPlan
 from pytest_evocode.metrics.statistics.power import MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.scores import format_interval
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_money, format_number, join_first
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
 SHOWN_ATTEMPTS = (1, 2, 4, 8, 16)
@@ -51,7 +54,7 @@ def plan_lines(plan: ComparisonPlan, difference: float, *, single_rounds: bool =
         return
     yield f"smallest difference that is seen in {100 * plan.power:.0f} of 100 comparisons, at p <= {plan.alpha:.3g}:"
     tasks, attempts = planned_sizes(plan)
-    rows = [("tasks", *(_count(number, "attempt") for number in attempts))]
+    rows = [("tasks", *(counted(number, "attempt") for number in attempts))]
     rows += [(str(number), *(_points(plan.difference(number, each)) for each in attempts)) for number in tasks]
     yield from aligned(rows, left=())
     yield ""
@@ -81,7 +84,7 @@ def _needed(plan: ComparisonPlan, difference: float) -> str:
     takes, fewest = wanted(plan, difference), plan.attempts[0]
     attempts, tasks = takes["attempts"], takes["tasks"]
     more = f"more than {MOST_PAIRS} tasks" if tasks is None else f"{tasks} tasks"
-    more += f" with {_count(fewest, 'attempt')}"
+    more += f" with {counted(fewest, 'attempt')}"
     if attempts is None:
         return f"for {difference:g} points take {more}; at these {plan.tasks} no number of attempts is enough"
     return f"for {difference:g} points take k = {attempts} attempts at these {plan.tasks} tasks, or {more}"
@@ -89,17 +92,8 @@ def _needed(plan: ComparisonPlan, difference: float) -> str:
 
 def _sizes(plan: ComparisonPlan) -> str:
     fewest, most = plan.attempts
-    attempts = _count(most, "attempt") if fewest == most else f"{fewest} to {most} attempts"
-    return f"{_count(plan.tasks, 'task')} and {attempts}"
-
-
-def _count(number: int, noun: str) -> str:
-    """Return a number of things.
-
-    >>> _count(1, "task"), _count(7, "task")
-    ('1 task', '7 tasks')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    attempts = counted(most, "attempt") if fewest == most else f"{fewest} to {most} attempts"
+    return f"{counted(plan.tasks, 'task')} and {attempts}"
 
 
 def _points(difference: float | None) -> str:
@@ -188,7 +182,7 @@ def _undecided(tasks: Sequence[str]) -> Iterator[str]:
     if tasks:
         yield ""
         yield (
-            f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} not compared, because no reward decides any round "
+            f"{counted(len(tasks), 'task')} not compared, because no reward decides any round "
             f"in A or in B: {', '.join(tasks)}; name the reward that decides with --evocode-reward-key"
         )
 
@@ -239,3 +233,41 @@ def _flips(title: str, flips: Sequence[Flip]) -> Iterator[str]:
         shares = f"{100 * flip.first:.0f} % -> {100 * flip.second:.0f} % of the attempts" if partial else ""
         rows.append((f"  {flip.task}", flip.round or f"round {flip.index}", shares))
     yield from aligned(rows, left=(0, 1, 2))
+
+
+_FRONTS = {**{name: (name,) for name in AMOUNTS}, "cost, tokens and time": (*AMOUNTS,)}
+"""What the score is set against, by title."""
+
+
+def pareto_lines(rows: Mapping[str, Efficiency]) -> Iterator[str]:
+    """Yield the rows with what they took for one attempt at each task, and the fronts."""
+    table = [("agent", "score", "cost", "tokens", "time")]
+    table += [
+        (
+            name,
+            format_number(row.score),
+            format_money(row.cost_usd.value),
+            _amount(row.tokens, "{:,.0f}"),
+            _amount(row.seconds, "{:,.1f} s"),
+        )
+        for name, row in rows.items()
+    ]
+    yield from aligned(table)
+    for title, amounts in _FRONTS.items():
+        found = front(rows, amounts)
+        yield ""
+        yield f"score against {title}: {join_first(found.front) or 'nobody'}"
+        yield from (f"  {name}: dominated by {join_first(by)}" for name, by in found.dominated.items())
+        yield from (f"  {name}: left out, {why}" for name, why in found.left_out.items())
+
+
+def _amount(taken: Taken, form: str) -> str:
+    return NOT_MEASURED if taken.value is None else form.format(taken.value)
+
+
+def pareto_json(rows: Mapping[str, Efficiency]) -> dict[str, Any]:
+    """Return the same as tables, with numbers in full precision; what was not measured is None."""
+    return {
+        "agents": {name: asdict(row) | {"score_per_usd": row.score_per_usd} for name, row in rows.items()},
+        "fronts": {title: asdict(front(rows, amounts)) for title, amounts in _FRONTS.items()},
+    }

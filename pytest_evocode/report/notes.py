@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import counted, join_first
 from pytest_evocode.results.identity import NOT_SAID, are_different, short_contents
 from pytest_evocode.results.loading import StoredAttempt
 
@@ -70,8 +70,7 @@ def changed_tasks(row: ScoreRow, *, any_version: bool) -> str:
 
 def _counts(hashes: Mapping[str, int]) -> str:
     return ", ".join(
-        f"{number} attempt{'' if number == 1 else 's'} at {short_contents(digest)}"
-        + ("" if digest else ", which may be any of them")
+        f"{counted(number, 'attempt')} at {short_contents(digest)}" + ("" if digest else ", which may be any of them")
         for digest, number in hashes.items()
     )
 

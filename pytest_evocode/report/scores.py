@@ -13,7 +13,7 @@ from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
 from pytest_evocode.metrics.scores import Scores, mean_rewards
 from pytest_evocode.metrics.spending import Amount, Spending
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
 from pytest_evocode.results.records import RoundRecord
 
 LEFT_OUT: dict[str, Callable[[Faults], float | None]] = {
@@ -45,18 +45,14 @@ def describe_faults(found: Faults) -> str:
     >>> describe_faults(Faults(errors=1, not_reached=3, attempts=1, tasks=1))
     '1 error and 3 rounds not reached; nothing is left of 1 attempt and 1 task'
     """
-    text = _count(found.errors, "error")
+    text = counted(found.errors, "error")
     if found.not_reached:
-        text += f" and {_count(found.not_reached, 'round')} not reached"
+        text += f" and {counted(found.not_reached, 'round')} not reached"
     if found.attempts:
-        text += f"; nothing is left of {_count(found.attempts, 'attempt')}"
+        text += f"; nothing is left of {counted(found.attempts, 'attempt')}"
     if found.tasks:
-        text += f" and {_count(found.tasks, 'task')}"
+        text += f" and {counted(found.tasks, 'task')}"
     return text
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 _SHOWN_ROUNDS = 20

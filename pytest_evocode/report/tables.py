@@ -38,6 +38,15 @@ def join_first(texts: Sequence[object], most: int = 20) -> str:
     return ", ".join(map(str, texts[:most])) + more
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "task"), counted(7, "task")
+    ('1 task', '7 tasks')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def format_number(value: float | None, unit: str = "", *, digits: int = 1) -> str:
     """Return a number with so many decimals, or ``n/a``.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pytest_evocode.report.printable import printable, printable_line
-from pytest_evocode.report.tables import aligned
+from pytest_evocode.report.tables import aligned, counted
 from pytest_evocode.tasks import Requirement, Round, Task
 
 Paint = Callable[[str, Literal["green", "red"]], str]
@@ -124,7 +124,7 @@ def task_lines(task: Task, pinned: Pinned, *, stale: bool = False, paint: Paint 
     for round_ in task.rounds:
         size = _suite_size(task, round_, pinned)
         table.append((round_.name, ", ".join(round_.change_types) or _NONE, size, _changes(round_.name, requirements)))
-    yield printable(f"{task.name}: {len(rounds)} round{'s' if len(rounds) > 1 else ''}")
+    yield printable(f"{task.name}: {counted(len(rounds), 'round')}")
     yield ""
     yield from map(printable, aligned(table, left=(0, 1, 3)))
     if requirements:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_evocode.metrics.score_table import ScoreTable
 from pytest_evocode.report.export import ROUND_COLUMNS, round_rows, write_csv
-from pytest_evocode.report.html.redaction import Redaction
+from pytest_evocode.report.html.contents import Redaction
 from pytest_evocode.report.leaderboard import Leaderboard, as_csv, as_markdown
 from pytest_evocode.report.markdown import markdown_table, plain
 from pytest_evocode.report.printable import printable_json

@@ -16,8 +16,8 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.html.attempt import attempt_data, with_cases
 from pytest_evocode.report.html.cells import case_failures_of, cells_of
+from pytest_evocode.report.html.contents import Redaction
 from pytest_evocode.report.html.folder import packed, stamp, text_stamp
-from pytest_evocode.report.html.redaction import Redaction
 from pytest_evocode.report.html.task import Lineage, failed_requirements, lineage_of, task_data
 from pytest_evocode.results.loading import StoredAttempt, without_garbage_collection
 from pytest_evocode.tasks import Task, load_task
