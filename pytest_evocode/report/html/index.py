@@ -26,55 +26,87 @@ from pytest_evocode.results.loading import Results, StoredAttempt
 from pytest_evocode.results.merging import missing_shards
 from pytest_evocode.results.records import TaskFacts
 
-PERCENT = "%"
-
-_OTHERS = {
-    "reliability": "Reliability",
-    "attempts_min": "k, fewest",
-    "attempts_max": "k",
-    "trusting": "Trusting",
-    "cost_usd": "Cost",
-    "tokens": "Tokens",
-    "output_tokens": "Output tokens",
-    "agent_seconds": "Time",
-    SR_BY_TASK: "SR, by task",
-}
-_HELP: dict[str, tuple[str, str]] = {
-    "dataset_score": (PERCENT, "The share of a task's rounds that passed, the mean over tasks and attempts."),
-    "case_score": (PERCENT, "The share of cases that passed, the mean over rounds, attempts and tasks."),
-    "avg_rounds": ("calls", "Tool calls of the agent per round, the mean over tasks."),
-    "perfect_tasks": ("tasks", "Tasks of which one attempt passed all rounds; it grows with k."),
-    "mt_at_k": (
-        PERCENT,
-        "The share of rounds passed up to the first failure, by the attempt that gets farthest; it grows with k.",
-    ),
-    "sr": (PERCENT, "The share of single rounds passed, each from the state that the reference solutions lead to."),
-    "gap": ("points", "SR less MT@k: what is lost because failures of earlier rounds stay in the workspace."),
-    "final_round_completion": (PERCENT, "The share of tasks whose last round an attempt passed; it grows with k."),
-    "mean_reward": (PERCENT, "The reward that decides, by each task's own strategy, the mean over attempts and tasks."),
-    "reliability": (PERCENT, "Of the rounds with several attempts that any of them passed, the share that all passed."),
-    "tasks": ("tasks", "How many tasks count."),
-    "rounds": ("rounds", "How many rounds of these tasks count."),
-    "attempts_min": ("attempts", "The fewest attempts at any round."),
-    "attempts_max": ("attempts", "The most attempts at any task: the k of MT@k."),
-    "trusting": ("rounds", f"Rounds whose verdict trusts {TRUSTS}."),
-    "cost_usd": ("USD", "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is."),
-    "tokens": ("tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks."),
-    "output_tokens": (
-        "tokens",
-        "Completion tokens of an attempt at a task, the mean over tasks, scaled to all its rounds.",
-    ),
-    "agent_seconds": ("s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks."),
-    SR_BY_TASK: (PERCENT, "The share of a task's single rounds that passed, the mean over tasks."),
-}
+FORMAT = 1
 
 
-def titles() -> dict[str, dict[str, str]]:
-    """Return title, sentence and unit of each number, by its field; those of scores are the leaderboard's."""
+def index_of(
+    table: ScoreTable,
+    results: Results,
+    *,
+    title: str,
+    roots: Sequence[Path],
+    written: str = "",
+    under_way: bool = False,
+    cells: Mapping[str, str] | None = None,
+    case_failures: Mapping[str, CaseFailures] | None = None,
+    run: str | None = None,
+    tasks: Collection[str] | None = None,
+    problems: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the index of a report as JSON values.
+
+    Args:
+        table: The table of scores that the report shows.
+        results: What the table was made from; with the cases of rounds, or without them.
+        title: The report's title.
+        roots: The results directories, as they were given.
+        written: When the report is written, ISO 8601; empty is now.
+        under_way: Whether a session still writes results.
+        cells: A character for each declared round of attempts, by the attempts' ids. It has to be given where records
+            were loaded without cases, because the kind of a failed round comes from them; attempts that lack there
+            have what their records tell.
+        case_failures: The kinds of failing cases by the attempts' ids, likewise; see :func:`case_failures_of`.
+        run: The name of the only run that the table counts; None counts all.
+        tasks: The names of the only tasks that the table counts; None counts all.
+        problems: What else was left out and why, such as a task that is gone, a line for each.
+    """
+    known = cells or {}
+
+    def cells_by_id(attempt: StoredAttempt) -> str:
+        found = known.get(attempt_id(attempt, roots))
+        return found if found is not None else cells_of(attempt, under_way=under_way and not attempt.finished)
+
+    processes, unreadable = read_processes(table)
+    failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
+    rankings = ranked(table)
     return {
-        field: {"title": _OTHERS.get(field) or OF_SCORES[field], "help": help_, "unit": unit}
-        for field, (unit, help_) in _HELP.items()
+        "format": FORMAT,
+        "title": title,
+        "written": written or now(),
+        "version": version("pytest-evocode"),
+        "under_way": under_way,
+        "directories": [str(root) for root in roots],
+        "rows": rows_of(table, rankings, _summaries(processes), failures),
+        "tasks": tasks_of(table, results),
+        "attempts": attempts_of(table, results, roots, cells_by_id, run=run, tasks=tasks),
+        "runs": runs_of(results, roots),
+        "pareto": pareto_of(rankings),
+        "notes": list(_notes(table)),
+        "problems": list(dict.fromkeys([*results.problems, *unreadable, *_left_out(table, results), *problems])),
+        "titles": titles(),
+        "process_outcome": outcome_values(processes, table.rows),
     }
+
+
+def _summaries(processes: Processes) -> dict[str, dict[str, Any]]:
+    return {id_: process_values(attempts) for id_, attempts in processes.items()}
+
+
+def _notes(table: ScoreTable) -> Iterator[str]:
+    """Yield what is to be known before rows are compared; what is of one row is in its own notes."""
+    if table.rows:
+        yield from leaderboard(table, with_intervals=True).notes
+        yield from identity_notes(table)
+    yield from superseded_notes(table)
+
+
+def _left_out(table: ScoreTable, results: Results) -> Iterator[str]:
+    """Yield which attempts left nothing, and which shards are not here."""
+    for row in table.rows:
+        yield from (f"{row.name}: {note}" for note in missing_notes(row))
+    if any(row.missing for row in table.rows):
+        for number, of in missing_shards(results.runs):
+            yield f"shard {number} of {of} is not here, and its attempts count as not passed; name it too"
 
 
 CellsOf = Callable[[StoredAttempt], str]
@@ -187,84 +219,52 @@ def _task(name: str, facts: TaskFacts | None, rounds: Sequence[str]) -> dict[str
     }
 
 
-FORMAT = 1
+PERCENT = "%"
+
+_OTHERS = {
+    "reliability": "Reliability",
+    "attempts_min": "k, fewest",
+    "attempts_max": "k",
+    "trusting": "Trusting",
+    "cost_usd": "Cost",
+    "tokens": "Tokens",
+    "output_tokens": "Output tokens",
+    "agent_seconds": "Time",
+    SR_BY_TASK: "SR, by task",
+}
+_HELP: dict[str, tuple[str, str]] = {
+    "dataset_score": (PERCENT, "The share of a task's rounds that passed, the mean over tasks and attempts."),
+    "case_score": (PERCENT, "The share of cases that passed, the mean over rounds, attempts and tasks."),
+    "avg_rounds": ("calls", "Tool calls of the agent per round, the mean over tasks."),
+    "perfect_tasks": ("tasks", "Tasks of which one attempt passed all rounds; it grows with k."),
+    "mt_at_k": (
+        PERCENT,
+        "The share of rounds passed up to the first failure, by the attempt that gets farthest; it grows with k.",
+    ),
+    "sr": (PERCENT, "The share of single rounds passed, each from the state that the reference solutions lead to."),
+    "gap": ("points", "SR less MT@k: what is lost because failures of earlier rounds stay in the workspace."),
+    "final_round_completion": (PERCENT, "The share of tasks whose last round an attempt passed; it grows with k."),
+    "mean_reward": (PERCENT, "The reward that decides, by each task's own strategy, the mean over attempts and tasks."),
+    "reliability": (PERCENT, "Of the rounds with several attempts that any of them passed, the share that all passed."),
+    "tasks": ("tasks", "How many tasks count."),
+    "rounds": ("rounds", "How many rounds of these tasks count."),
+    "attempts_min": ("attempts", "The fewest attempts at any round."),
+    "attempts_max": ("attempts", "The most attempts at any task: the k of MT@k."),
+    "trusting": ("rounds", f"Rounds whose verdict trusts {TRUSTS}."),
+    "cost_usd": ("USD", "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is."),
+    "tokens": ("tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks."),
+    "output_tokens": (
+        "tokens",
+        "Completion tokens of an attempt at a task, the mean over tasks, scaled to all its rounds.",
+    ),
+    "agent_seconds": ("s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks."),
+    SR_BY_TASK: (PERCENT, "The share of a task's single rounds that passed, the mean over tasks."),
+}
 
 
-def index_of(
-    table: ScoreTable,
-    results: Results,
-    *,
-    title: str,
-    roots: Sequence[Path],
-    written: str = "",
-    under_way: bool = False,
-    cells: Mapping[str, str] | None = None,
-    case_failures: Mapping[str, CaseFailures] | None = None,
-    run: str | None = None,
-    tasks: Collection[str] | None = None,
-    problems: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Return the index of a report as JSON values.
-
-    Args:
-        table: The table of scores that the report shows.
-        results: What the table was made from; with the cases of rounds, or without them.
-        title: The report's title.
-        roots: The results directories, as they were given.
-        written: When the report is written, ISO 8601; empty is now.
-        under_way: Whether a session still writes results.
-        cells: A character for each declared round of attempts, by the attempts' ids. It has to be given where records
-            were loaded without cases, because the kind of a failed round comes from them; attempts that lack there
-            have what their records tell.
-        case_failures: The kinds of failing cases by the attempts' ids, likewise; see :func:`case_failures_of`.
-        run: The name of the only run that the table counts; None counts all.
-        tasks: The names of the only tasks that the table counts; None counts all.
-        problems: What else was left out and why, such as a task that is gone, a line for each.
-    """
-    known = cells or {}
-
-    def cells_by_id(attempt: StoredAttempt) -> str:
-        found = known.get(attempt_id(attempt, roots))
-        return found if found is not None else cells_of(attempt, under_way=under_way and not attempt.finished)
-
-    processes, unreadable = read_processes(table)
-    failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
-    rankings = ranked(table)
+def titles() -> dict[str, dict[str, str]]:
+    """Return title, sentence and unit of each number, by its field; those of scores are the leaderboard's."""
     return {
-        "format": FORMAT,
-        "title": title,
-        "written": written or now(),
-        "version": version("pytest-evocode"),
-        "under_way": under_way,
-        "directories": [str(root) for root in roots],
-        "rows": rows_of(table, rankings, _summaries(processes), failures),
-        "tasks": tasks_of(table, results),
-        "attempts": attempts_of(table, results, roots, cells_by_id, run=run, tasks=tasks),
-        "runs": runs_of(results, roots),
-        "pareto": pareto_of(rankings),
-        "notes": list(_notes(table)),
-        "problems": list(dict.fromkeys([*results.problems, *unreadable, *_left_out(table, results), *problems])),
-        "titles": titles(),
-        "process_outcome": outcome_values(processes, table.rows),
+        field: {"title": _OTHERS.get(field) or OF_SCORES[field], "help": help_, "unit": unit}
+        for field, (unit, help_) in _HELP.items()
     }
-
-
-def _summaries(processes: Processes) -> dict[str, dict[str, Any]]:
-    return {id_: process_values(attempts) for id_, attempts in processes.items()}
-
-
-def _notes(table: ScoreTable) -> Iterator[str]:
-    """Yield what is to be known before rows are compared; what is of one row is in its own notes."""
-    if table.rows:
-        yield from leaderboard(table, with_intervals=True).notes
-        yield from identity_notes(table)
-    yield from superseded_notes(table)
-
-
-def _left_out(table: ScoreTable, results: Results) -> Iterator[str]:
-    """Yield which attempts left nothing, and which shards are not here."""
-    for row in table.rows:
-        yield from (f"{row.name}: {note}" for note in missing_notes(row))
-    if any(row.missing for row in table.rows):
-        for number, of in missing_shards(results.runs):
-            yield f"shard {number} of {of} is not here, and its attempts count as not passed; name it too"
