@@ -9,8 +9,7 @@ from typing import Any
 
 from pytest_evocode.results.directory import AttemptDirectory, write_run
 from pytest_evocode.results.phases import PHASES, Phases
-from pytest_evocode.results.records import AttemptRecord, Outcome, RoundRecord, RunRecord, Usage, Verdict
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import AttemptRecord, Outcome, RoundRecord, RunRecord, TaskFacts, Usage, Verdict
 
 RUN = "2026-01-02__03-04-05"
 _STARTED, _FINISHED = "2026-01-02T03:04:05.678+00:00", "2026-01-02T04:04:05.678+00:00"

@@ -12,7 +12,7 @@ from pytest_evocode.metrics import breakdown, intervals
 from pytest_evocode.plugin import checks, live, session_hooks, session_plugins
 from pytest_evocode.plugin.xdist import controller, scheduler
 from pytest_evocode.process import attempts
-from pytest_evocode.report import benchmark, failed_round
+from pytest_evocode.report import benchmark, failures
 from pytest_evocode.results import directory, records
 
 IMPORTED_ONCE = (
@@ -24,7 +24,7 @@ IMPORTED_ONCE = (
         controller,
         directory,
         docker_engine,
-        failed_round,
+        failures,
         intervals,
         lint,
         live,

@@ -17,11 +17,11 @@ from pytest_evocode.results.records import (
     Outcome,
     RoundRecord,
     RunRecord,
+    TaskFacts,
     Usage,
     Verdict,
 )
 from pytest_evocode.results.rewards import trial_rewards
-from pytest_evocode.results.task_facts import TaskFacts
 
 RUN = "2026-01-02__03-04-05"
 OUTCOMES: dict[str, Outcome] = {"p": "passed", "f": "failed", "e": "error", "u": "undecided", "-": "not reached"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_evocode.metrics.spending import ExpectedAmounts, cost_of, seconds_of
 from pytest_evocode.plugin.selection import share
-from pytest_evocode.results.foreign.tasks import read_task_directories
+from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import load_results
 
 _MOST_JOBS = 256  # of a matrix, by GitHub's limits

@@ -29,9 +29,8 @@ from pytest_evocode.metrics.score_table import ScoreRow, differing_contents
 from pytest_evocode.metrics.scores import pinned_case_score
 from pytest_evocode.metrics.statistics.significance import holm, smallest_p_value
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.comparison import SMALL_DIFFERENCE, TITLES, Compared, comparison_lines
-from pytest_evocode.report.identities import identity_json
-from pytest_evocode.report.planning import wanted
+from pytest_evocode.report.comparison import SMALL_DIFFERENCE, TITLES, Compared, comparison_lines, wanted
+from pytest_evocode.report.notes import identity_json
 
 Regression = Literal["noise", "score", "round", "interval"]
 

@@ -10,8 +10,8 @@ from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, json_option, selection_options
 from pytest_evocode.metrics.analyses import first_failures, survival
 from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
-from pytest_evocode.report.failure_analysis import first_failure_lines, kind_lines, requirement_lines, survival_lines
-from pytest_evocode.report.identities import identity_json
+from pytest_evocode.report.failures import first_failure_lines, kind_lines, requirement_lines, survival_lines
+from pytest_evocode.report.notes import identity_json
 
 
 @click.command("failures")

@@ -11,7 +11,7 @@ from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import DIRECTORY, json_option, no_results
 from pytest_evocode.metrics.grouping import Grouping, when
 from pytest_evocode.metrics.score_table import score_table
-from pytest_evocode.report.identities import identity_json, identity_notes
+from pytest_evocode.report.notes import identity_json, identity_notes
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.merging import merge, missing_shards

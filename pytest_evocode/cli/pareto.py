@@ -9,7 +9,7 @@ from pytest_evocode.cli.shared_options import AttemptSelection, json_option, sel
 from pytest_evocode.metrics.efficiency import efficiency
 from pytest_evocode.metrics.grid import are_of_the_same_rounds
 from pytest_evocode.metrics.score_table import ScoreRow, differing_contents
-from pytest_evocode.report.pareto import pareto_json, pareto_lines
+from pytest_evocode.report.comparison import pareto_json, pareto_lines
 
 
 @click.command("pareto")

@@ -14,7 +14,7 @@ from pytest_evocode.cli.shared_options import any_version_option, json_option, n
 from pytest_evocode.metrics.comparison import ComparisonPlan, plan
 from pytest_evocode.metrics.intervals import FEWEST_TASKS
 from pytest_evocode.metrics.score_table import ScoreRow
-from pytest_evocode.report.planning import plan_lines, planned_sizes, wanted
+from pytest_evocode.report.comparison import plan_lines, planned_sizes, wanted
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 

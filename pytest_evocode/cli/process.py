@@ -19,7 +19,7 @@ from pytest_evocode.process.protocols import Judge
 from pytest_evocode.process.scores.released_scorer import read_released, summarise_released
 from pytest_evocode.process.scores.rigor_score import AttemptProcess, read_weights
 from pytest_evocode.process.scores.summary import ProcessSummary, as_json, by_task, summarise_agent
-from pytest_evocode.report.identities import identity_notes
+from pytest_evocode.report.notes import identity_notes
 from pytest_evocode.report.process import agent_lines, explain_lines, process_lines
 from pytest_evocode.results.loading import Results, load_results
 

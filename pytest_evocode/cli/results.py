@@ -7,9 +7,7 @@ import click
 from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import AttemptSelection, json_option, selection_options
 from pytest_evocode.metrics.breakdown import Dimension
-from pytest_evocode.report.results_json import results_json
-from pytest_evocode.report.results_table import breakdown_lines, results_lines
-from pytest_evocode.report.times import time_lines
+from pytest_evocode.report.results import breakdown_lines, results_json, results_lines, time_lines
 
 DIMENSIONS = ("task", "round", "activity", "interaction", "change", "category")
 

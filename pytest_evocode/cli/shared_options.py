@@ -18,10 +18,10 @@ from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.notes import table_notes
 from pytest_evocode.report.tables import join_first
-from pytest_evocode.results.foreign.tasks import read_task_directories
+from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.merging import missing_shards
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import TaskFacts
 from pytest_evocode.tasks import Task
 
 DEFAULT_RESULTS = Path("evocode-results")

@@ -24,7 +24,7 @@ from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import attempt_name
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.states import SnapshotFile
+from pytest_evocode.results.records import SnapshotFile
 from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.trial.recorded import recorded_workspace
 from pytest_evocode.trial.references import ReferenceWorkspaces

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from pytest_evocode.errors import RunLimitReached, UsageError
 from pytest_evocode.llm.waiting import Waiting
-from pytest_evocode.results.records import Usage
-from pytest_evocode.results.states import Spent
+from pytest_evocode.results.records import Spent, Usage
 
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0, cost_usd=0.0)
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Literal
 
 from pytest_evocode.errors import ModelFault
-from pytest_evocode.results.waits import Waits
+from pytest_evocode.results.records import Waits
 
 WaitCause = Literal["rate limit", "provider", "network", "connections"]
 LONGEST = 3600.0

@@ -15,8 +15,7 @@ from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, token_ratios
 from pytest_evocode.metrics.task_values import passed
 from pytest_evocode.names import scored_name
-from pytest_evocode.results.records import Mode
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import Mode, TaskFacts
 
 K = TypeVar("K", int, str)
 

@@ -20,8 +20,7 @@ from pytest_evocode.metrics.scores import (
     sr_macro,
 )
 from pytest_evocode.results.phases import PHASES
-from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import RoundRecord, TaskFacts
 
 Dimension = Literal["task", "round", "activity", "interaction", "change", "category"]
 #: The group of tasks or rounds where it is not given.

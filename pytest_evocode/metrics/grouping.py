@@ -16,8 +16,7 @@ from typing import NamedTuple
 from pytest_evocode.results.directory import STAMP
 from pytest_evocode.results.identity import AgentIdentity, Conditions, Subject, identity_of
 from pytest_evocode.results.loading import StoredAttempt, StoredRun, numbered
-from pytest_evocode.results.records import Mode, RunRecord
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import Mode, RunRecord, TaskFacts
 
 
 def known_facts(

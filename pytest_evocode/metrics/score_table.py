@@ -27,8 +27,7 @@ from pytest_evocode.metrics.scores import Scores, scores
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.identity import UNKNOWN, Subject, are_different, contents_label, subject_labels
 from pytest_evocode.results.loading import Results, StoredAttempt
-from pytest_evocode.results.records import Mode, RoundRecord, RunRecord
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import Mode, RoundRecord, RunRecord, TaskFacts
 from pytest_evocode.tasks import RewardStrategy
 
 

@@ -100,7 +100,8 @@ class AttemptCollector(pytest.Collector):
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
         from pytest_evocode.plugin.single_cases import cases_by_round
-        from pytest_evocode.trial.trial import Trial, TrialOptions
+        from pytest_evocode.trial.context import TrialOptions
+        from pytest_evocode.trial.trial import Trial
 
         session, settings = self._evocode, self._evocode.settings
         session.share_connections()

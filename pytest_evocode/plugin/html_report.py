@@ -15,7 +15,7 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.plugin.session import EvocodeSession
-from pytest_evocode.report.html.files.folder import claimed
+from pytest_evocode.report.html.folder import claimed
 from pytest_evocode.report.printable import printable
 
 FIRST_PAUSE = 5.0  # seconds
@@ -24,7 +24,7 @@ _LOOK = 0.1
 #: A report takes so much of a session's time at most.
 _SHARE = 1 / 20
 #: The paths are ours, because a session may import us from where no other process does.
-_CHILD = "import sys; sys.path[:] = {paths!r}; from pytest_evocode.report.html.rewriting import main; main()"
+_CHILD = "import sys; sys.path[:] = {paths!r}; from pytest_evocode.report.html.writing import main; main()"
 
 
 class HtmlReportPlugin:

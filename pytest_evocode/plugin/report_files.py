@@ -204,7 +204,7 @@ class GitHubActions:
         )
 
     def _describe(self, record: RoundRecord) -> str:
-        from pytest_evocode.report.failed_round import describe_failure
+        from pytest_evocode.report.failures import describe_failure
 
         return describe_failure(self._session.with_cases(record), self._session.output_of(record))
 

@@ -15,8 +15,8 @@ from pytest_evocode.plugin.live_lines import clock
 from pytest_evocode.plugin.session import Selected
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.results.directory import last_seconds
+from pytest_evocode.results.records import task_facts
 from pytest_evocode.results.selection import SelectedAttempt
-from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.tasks import Round as TaskRound
 from pytest_evocode.tasks import Task
 

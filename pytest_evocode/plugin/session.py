@@ -182,14 +182,14 @@ class EvocodeSession:
 
     def describe_failure(self, record: RoundRecord) -> str:
         """Return the report of a failed round."""
-        from pytest_evocode.report.failed_round import describe_failure
+        from pytest_evocode.report.failures import describe_failure
 
         output = None if self.settings.case or self.settings.warm else self.output_of(record)
         return describe_failure(record, output, whole=self.shows_all)
 
     def describe_slots(self) -> str:
         """Return how busy the session's suites kept the slots that they had; empty where none was run."""
-        from pytest_evocode.report.slots import slots_line
+        from pytest_evocode.report.benchmark import slots_line
 
         # As many as VerifierSlots has, without what it imports: xdist's controller needs none of that.
         slots = self.settings.verifiers or os.cpu_count() or 1

@@ -138,8 +138,7 @@ class SessionHooks:
         """Print the benchmark, and what is left to be done."""
         session, settings = self._session, self._session.settings
         if session.records:
-            from pytest_evocode.report.benchmark import benchmark_lines
-            from pytest_evocode.report.waits import waits_line
+            from pytest_evocode.report.benchmark import benchmark_lines, waits_line
 
             terminalreporter.section("evocode benchmark")
             grid = terminalreporter.verbosity >= 0

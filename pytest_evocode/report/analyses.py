@@ -11,7 +11,7 @@ from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
 from pytest_evocode.metrics.over_attempts import Unit, counts
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, overall_token_ratio
-from pytest_evocode.report.identities import identity_json
+from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.scores import format_interval, format_range
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, format_thousands
 

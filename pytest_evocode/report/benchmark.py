@@ -1,8 +1,8 @@
-"""The terminal summary of a session: the benchmark table, and the grid of rounds and tasks."""
+"""The terminal summary of a session: the benchmark table, the grid of rounds and tasks, and where time went."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.failures import refusal_rates
 from pytest_evocode.metrics.faults import FlakyRound, faults
@@ -10,11 +10,17 @@ from pytest_evocode.metrics.grid import by_agent, by_task, suite_facts
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.faults import fault_lines
-from pytest_evocode.report.flaky import flaky_lines
-from pytest_evocode.report.scores import SPENT, case_lines, mark_lines, score_rows, undecided_lines
+from pytest_evocode.report.scores import (
+    SPENT,
+    case_lines,
+    fault_lines,
+    flaky_lines,
+    mark_lines,
+    score_rows,
+    undecided_lines,
+)
 from pytest_evocode.report.tables import aligned, format_number, join_first
-from pytest_evocode.results.records import Mode, Outcome, RoundRecord
+from pytest_evocode.results.records import Mode, Outcome, RoundRecord, total_waits
 
 CHAIN = RunMode()
 _MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "undecided": "u", "error": "E", "not reached": "-"}
@@ -92,9 +98,8 @@ def benchmark_lines(
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
     for agent, rate in refusal_rates(records).items():
-        refused = [record for record in records if record.agent == agent and record.refused]
-        names = (f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}" for record in refused)
-        yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(sorted(names))}"
+        refused = sorted(record.place for record in records if record.agent == agent and record.refused)
+        yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
     yield from lower_bound_lines(agents)
     if grid:
         yield ""
@@ -191,3 +196,39 @@ def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
                 label = name if number == 1 else f"{name}.{number}" if len(agents) > 1 else f"{name} {agent}.{number}"
                 rows.append((label, *(marks.get(index, "") for index in range(1, longest + 1))))
     return rows
+
+
+def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> str:
+    """Return how busy a session's suites kept the slots that they had for so many seconds; empty without suites.
+
+    >>> from pytest_evocode.results.phases import Phases
+    >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
+    ...     phases=Phases(waiting=0.5, slot_seconds=8.0))
+    >>> slots_line([record, record], slots=2, seconds=10.0)
+    'slots: 2, busy 80 % of 10.0 s, suites waited 1.0 s'
+    """
+    known = [record.phases for record in records if record.phases is not None]
+    held = sum(phases.slot_seconds or 0.0 for phases in known)
+    if not held or seconds <= 0:
+        return ""
+    waited = sum(phases.waiting or 0.0 for phases in known)
+    busy = min(1.0, held / (slots * seconds))
+    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites waited {waited:.1f} s".replace("%", " %")
+
+
+def waits_line(records: Iterable[RoundRecord]) -> str:
+    """Return how long the turns of some rounds waited and for what; empty where none did for a tenth of a second.
+
+    >>> from pytest_evocode.results.records import Waits
+    >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
+    ...     provider_waits=Waits(retries=2, seconds={"rate limit": 61.0, "network": 1.25}))
+    >>> waits_line([record])
+    'waiting for model providers: 62.2 s (rate limit 61.0 s, network 1.2 s), 2 retries; not counted as working time'
+    """
+    waits = total_waits(record.provider_waits for record in records)
+    if waits is None or (waits.total < 0.1 and not waits.retries):
+        return ""
+    causes = ", ".join(f"{cause} {seconds:.1f} s" for cause, seconds in waits.seconds.items() if seconds >= 0.05)
+    retries = f", {waits.retries} {'retry' if waits.retries == 1 else 'retries'}" if waits.retries else ""
+    by_cause = f" ({causes})" if causes else ""
+    return f"waiting for model providers: {waits.total:.1f} s{by_cause}{retries}; not counted as working time"

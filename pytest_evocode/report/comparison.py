@@ -1,17 +1,104 @@
-"""What ``evocode compare`` prints: the scores of two agents side by side, and the rounds that only one passes."""
+"""What ``evocode compare``, ``plan`` and ``pareto`` print: two agents side by side, what can be seen, and fronts."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip
+from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, front
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
+from pytest_evocode.metrics.statistics.variance import MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.planning import sentences
 from pytest_evocode.report.scores import format_interval
-from pytest_evocode.report.tables import aligned, format_number
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_money, format_number, join_first
+
+SHOWN_TASKS = (10, 20, 50, 100, 200)
+SHOWN_ATTEMPTS = (1, 2, 4, 8, 16)
+
+
+def planned_sizes(plan: ComparisonPlan) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the numbers of tasks and of attempts that a table shows: what there is, and some more of either."""
+    return sorted({plan.tasks, *SHOWN_TASKS}), sorted({plan.attempts[0], *SHOWN_ATTEMPTS})
+
+
+def wanted(plan: ComparisonPlan, difference: float) -> dict[str, float | None]:
+    """Return what a difference takes, as JSON has it: attempts at these tasks, or tasks with as many attempts."""
+    return {
+        "difference": difference,
+        "attempts": plan.attempts_for(difference),
+        "tasks": plan.tasks_for(difference, plan.attempts[0]),
+    }
+
+
+def plan_lines(plan: ComparisonPlan, difference: float, *, single_rounds: bool = False) -> Iterator[str]:
+    """Yield what was observed, the table of detectable differences, and what ``difference`` takes.
+
+    Args:
+        plan: What can be planned.
+        difference: The wanted difference, in points.
+        single_rounds: Whether it was observed in mode single-round, where the Dataset Score is the SR by task.
+    """
+    between, within = plan.variance.sd(float("inf")), plan.variance.within**0.5
+    yield f"observed at {_sizes(plan)}, in points of the {'SR by task' if single_rounds else 'Dataset Score'}:"
+    yield f"  the difference varies by {between:.1f} (SD) between tasks, and by {within:.1f} from attempt to attempt"
+    if not plan.measured:
+        yield "  with one attempt that is not measured: taken as if a task's rounds passed independently of each other"
+    yield ""
+    if not plan.sd:
+        yield "nothing varies here, so it is not known what differences could be seen"
+        return
+    yield f"smallest difference that is seen in {100 * plan.power:.0f} of 100 comparisons, at p <= {plan.alpha:.3g}:"
+    tasks, attempts = planned_sizes(plan)
+    rows = [("tasks", *(counted(number, "attempt") for number in attempts))]
+    rows += [(str(number), *(_points(plan.difference(number, each)) for each in attempts)) for number in tasks]
+    yield from aligned(rows, left=())
+    yield ""
+    yield from sentences(plan, difference)
+
+
+def sentences(plan: ComparisonPlan, difference: float) -> Iterator[str]:
+    """Yield which differences are seen with the tasks and attempts that there are, and what a wanted one takes."""
+    if not plan.sd:
+        yield "the differences do not vary from task to task, so it is not known how large one must be to be seen"
+        return
+    seen = plan.detectable
+    if seen is None:
+        yield f"with {_sizes(plan)} no difference is seen: no p-value can be as small as {plan.alpha:.3g}"
+    elif seen > 100:
+        yield f"with {_sizes(plan)} no difference is seen: it would have to be over 100 points"
+    else:
+        yield (
+            f"with {_sizes(plan)} you see differences over {seen:.1f} points "
+            f"({100 * plan.power:.0f} % power, p <= {plan.alpha:.3g})"
+        )
+    if seen is None or seen > difference:
+        yield _needed(plan, difference)
+
+
+def _needed(plan: ComparisonPlan, difference: float) -> str:
+    takes, fewest = wanted(plan, difference), plan.attempts[0]
+    attempts, tasks = takes["attempts"], takes["tasks"]
+    more = f"more than {MOST_PAIRS} tasks" if tasks is None else f"{tasks} tasks"
+    more += f" with {counted(fewest, 'attempt')}"
+    if attempts is None:
+        return f"for {difference:g} points take {more}; at these {plan.tasks} no number of attempts is enough"
+    return f"for {difference:g} points take k = {attempts} attempts at these {plan.tasks} tasks, or {more}"
+
+
+def _sizes(plan: ComparisonPlan) -> str:
+    fewest, most = plan.attempts
+    attempts = counted(most, "attempt") if fewest == most else f"{fewest} to {most} attempts"
+    return f"{counted(plan.tasks, 'task')} and {attempts}"
+
+
+def _points(difference: float | None) -> str:
+    if difference is None:
+        return NOT_MEASURED
+    return "over 100" if difference > 100 else f"{difference:.1f}"
+
 
 Compared = Metric | Literal["without_faults"]
 """What has a row: a metric, or the Dataset Score without the rounds that infrastructure errors kept from a verdict."""
@@ -93,7 +180,7 @@ def _undecided(tasks: Sequence[str]) -> Iterator[str]:
     if tasks:
         yield ""
         yield (
-            f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} not compared, because no reward decides any round "
+            f"{counted(len(tasks), 'task')} not compared, because no reward decides any round "
             f"in A or in B: {', '.join(tasks)}; name the reward that decides with --evocode-reward-key"
         )
 
@@ -144,3 +231,41 @@ def _flips(title: str, flips: Sequence[Flip]) -> Iterator[str]:
         shares = f"{100 * flip.first:.0f} % -> {100 * flip.second:.0f} % of the attempts" if partial else ""
         rows.append((f"  {flip.task}", flip.round or f"round {flip.index}", shares))
     yield from aligned(rows, left=(0, 1, 2))
+
+
+_FRONTS = {**{name: (name,) for name in AMOUNTS}, "cost, tokens and time": (*AMOUNTS,)}
+"""What the score is set against, by title."""
+
+
+def pareto_lines(rows: Mapping[str, Efficiency]) -> Iterator[str]:
+    """Yield the rows with what they took for one attempt at each task, and the fronts."""
+    table = [("agent", "score", "cost", "tokens", "time")]
+    table += [
+        (
+            name,
+            format_number(row.score),
+            format_money(row.cost_usd.value),
+            _amount(row.tokens, "{:,.0f}"),
+            _amount(row.seconds, "{:,.1f} s"),
+        )
+        for name, row in rows.items()
+    ]
+    yield from aligned(table)
+    for title, amounts in _FRONTS.items():
+        found = front(rows, amounts)
+        yield ""
+        yield f"score against {title}: {join_first(found.front) or 'nobody'}"
+        yield from (f"  {name}: dominated by {join_first(by)}" for name, by in found.dominated.items())
+        yield from (f"  {name}: left out, {why}" for name, why in found.left_out.items())
+
+
+def _amount(taken: Taken, form: str) -> str:
+    return NOT_MEASURED if taken.value is None else form.format(taken.value)
+
+
+def pareto_json(rows: Mapping[str, Efficiency]) -> dict[str, Any]:
+    """Return the same as tables, with numbers in full precision; what was not measured is None."""
+    return {
+        "agents": {name: asdict(row) | {"score_per_usd": row.score_per_usd} for name, row in rows.items()},
+        "fronts": {title: asdict(front(rows, amounts)) for title, amounts in _FRONTS.items()},
+    }

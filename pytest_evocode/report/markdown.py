@@ -13,10 +13,16 @@ from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.benchmark import grid_rows
-from pytest_evocode.report.faults import fault_lines
-from pytest_evocode.report.flaky import flaky_lines
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.scores import case_lines, interval_lines, mark_lines, score_rows, undecided_lines
+from pytest_evocode.report.scores import (
+    case_lines,
+    fault_lines,
+    flaky_lines,
+    interval_lines,
+    mark_lines,
+    score_rows,
+    undecided_lines,
+)
 from pytest_evocode.results.records import RoundRecord
 
 #: Bytes that rounds which did not pass may take; GitHub shows nothing of a step that writes more than a MiB.

@@ -9,18 +9,13 @@ from typing import Any
 
 from pytest_evocode.metrics.neighbours.published import CodeQuality, Milestones, ZeroRegression
 from pytest_evocode.metrics.neighbours.summary import AgentMetrics, NeighbourMetrics, Regressions, RoundRegressions
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_money, format_number, join_first
 
 _Cell = Callable[[NeighbourMetrics], str]
 
 
 def _zero(found: ZeroRegression | None) -> str:
     return NOT_MEASURED if found is None else f"{found.percent:.1f} ({found.without}/{found.of})"
-
-
-def format_money(value: float | None) -> str:
-    """Return a number of US dollars, or ``n/a``."""
-    return NOT_MEASURED if value is None else f"${value:,.4f}"
 
 
 def _part(whole: object, name: str) -> float | None:

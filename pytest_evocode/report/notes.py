@@ -1,21 +1,130 @@
-"""What does not count, what is missing and what is uncertain in the numbers of a table of scores."""
+"""Who the rows of a table are, and what is to be said of them: what differs, is missing, or does not count."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.identities import identity_notes
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import counted, join_first
+from pytest_evocode.results.identity import NOT_SAID, are_different, short_contents
 from pytest_evocode.results.loading import StoredAttempt
+
+
+def identity_json(row: ScoreRow) -> dict[str, Any]:
+    """Return who a row is and under which conditions, as JSON values; None is not said."""
+    conditions = row.subject.conditions
+    return {
+        "agent": row.agent,
+        "label": row.label or row.agent,
+        "identity": row.subject.agent.hash,
+        "conditions": {**conditions._asdict(), "environment": conditions.environment or None},
+        "contents": {task: digest or None for task, digest in row.contents.items()},
+    }
+
+
+def identity_notes(table: ScoreTable) -> Iterator[str]:
+    """Yield what is not scored together, and what cannot be compared although it is in one table."""
+    yield from _several_of_one_name(table.rows)
+    yield from _changed_tasks(table)
+    yield from _single_rounds_apart(table)
+    if not table.any_version:
+        yield from _contents_between(table.rows)
+    yield from _conditions_between(table.rows)
+
+
+def _several_of_one_name(rows: Sequence[ScoreRow]) -> Iterator[str]:
+    labels: dict[str, dict[str, None]] = defaultdict(dict)
+    for row in rows:
+        labels[row.subject.agent.name].setdefault(row.label)
+    for name, found in labels.items():
+        if len(found) > 1:
+            yield (
+                f"{name}: attempts by different agents of this name, or under different conditions, are not scored "
+                f"together: {', '.join(found)}"
+            )
+
+
+def _changed_tasks(table: ScoreTable) -> Iterator[str]:
+    told = set()
+    for row in table.rows:
+        who = row.label, row.mode, row.from_round
+        if who in told or not row.changed:
+            continue
+        told.add(who)
+        where = f" ({row.mode})" if row.mode != "chain" else ""
+        yield f"{row.label}{where}: {changed_tasks(row, any_version=table.any_version)}"
+
+
+def changed_tasks(row: ScoreRow, *, any_version: bool) -> str:
+    """Return which tasks of a row have changed between its attempts, and how these count."""
+    tasks = [f"{task} ({_counts(hashes)})" for task, hashes in row.changed.items()]
+    if any_version:
+        rule = "attempts before and after that are counted together, as --any-version asks for"
+    else:
+        rule = "attempts before and after that are not scored together (--any-version mixes them)"
+    return f"tasks have changed, and {rule}: {join_first(tasks)}"
+
+
+def _counts(hashes: Mapping[str, int]) -> str:
+    return ", ".join(
+        f"{counted(number, 'attempt')} at {short_contents(digest)}" + ("" if digest else ", which may be any of them")
+        for digest, number in hashes.items()
+    )
+
+
+def _single_rounds_apart(table: ScoreTable) -> Iterator[str]:
+    """Yield for which chains single rounds of the same agent give no SR and Gap, because tasks changed between."""
+    for row in table.rows:
+        if row.mode == "single-round" or row.from_round is not None or table.single_rounds(row) is not None:
+            continue
+        for single in table.rows:
+            if single.mode == "single-round" and single.subject == row.subject and single.version == row.version:
+                tasks = join_first(differing_contents(row, single))
+                yield f"{row.name}: no SR and Gap, because its single rounds are at other contents of {tasks}"
+
+
+def _contents_between(rows: Sequence[ScoreRow]) -> Iterator[str]:
+    """Yield the tasks that rows of the newest contents were run at different ones of."""
+    found: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        for task, digest in row.contents.items() if row.version == 0 else ():
+            found[task][digest].setdefault(row.label)
+    differing, unknown = [], []
+    for task, by_hash in sorted(found.items()):
+        hashes = list(by_hash)
+        told = "; ".join(f"{short_contents(digest)}: {', '.join(by_hash[digest])}" for digest in sorted(hashes))
+        if any(are_different(one, other) for one in hashes for other in hashes):
+            differing.append(f"{task} ({told})")
+        elif len(hashes) > 1:
+            unknown.append(f"{task} ({told})")
+    if differing:
+        told = join_first(differing)
+        yield f"these tasks had other contents for other agents, whose scores cannot be compared: {told}"
+    if unknown:
+        yield f"it is not known whether these tasks had the same contents for all agents: {join_first(unknown)}"
+
+
+def _conditions_between(rows: Sequence[ScoreRow]) -> Iterator[str]:
+    """Yield the conditions that are said to differ between agents of different names."""
+    for texts in zip(*(row.subject.conditions.texts() for row in rows), strict=True):
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        names = set()
+        for text, row in zip(texts, rows, strict=True):
+            if not text.endswith(NOT_SAID):
+                found[text].setdefault(row.label)
+                names.add(row.subject.agent.name)
+        if len(found) > 1 and len(names) > 1:
+            told = "; ".join(f"{text}: {', '.join(labels)}" for text, labels in sorted(found.items()))
+            yield f"agents ran under different conditions, which their scores depend on: {told}"
 
 
 def table_notes(table: ScoreTable) -> Iterator[str]:
     """Yield all that is to be known of a table, each with what can be done about it."""
     yield from identity_notes(table)
-    if table.superseded:
-        yield f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
+    yield from superseded_notes(table)
     for row in table.rows:
         yield from (f"{row.name}: {note}" for note in row_notes(row))
     if unknown := _tasks_without_facts(table):
@@ -36,14 +145,25 @@ def row_notes(row: ScoreRow) -> Iterator[str]:
         yield f"waiting for a later session, only these rounds count: {join_first(waiting)}"
     if beside := [_part(attempt) for attempt in row.beside]:
         yield f"partial, and not counted beside an attempt with all its rounds: {join_first(beside)}"
-    if row.missing:
-        places = [f"{task} attempt {number}" for task, number in row.missing]
-        yield f"no readable record, counted as not passed: {join_first(places)}"
+    yield from missing_notes(row)
     if row.uncounted:
         yield (
             "no record tells how many rounds these tasks have, so each of them counts as one; name their directory "
             f"with --tasks: {join_first(row.uncounted)}"
         )
+
+
+def superseded_notes(table: ScoreTable) -> Iterator[str]:
+    """Yield how many attempts do not count because newer ones do."""
+    if table.superseded:
+        yield f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
+
+
+def missing_notes(row: ScoreRow) -> Iterator[str]:
+    """Yield which attempts of a row left no record."""
+    if row.missing:
+        places = [f"{task} attempt {number}" for task, number in row.missing]
+        yield f"no readable record, counted as not passed: {join_first(places)}"
 
 
 def _part(attempt: StoredAttempt) -> str:

@@ -28,7 +28,7 @@ from pytest_evocode.process.scores.summary import (
     within_agent,
     within_tasks,
 )
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number
 
 
 def _number(value: float | None) -> str:
@@ -172,7 +172,7 @@ def score_and_outcome(attempts: Iterable[AttemptProcess], weights: Mapping[str, 
 
 def _correlation_text(found: Correlation) -> str:
     r = NOT_MEASURED if found.r is None else f"r = {found.r:.2f}"
-    stands_on = "1 task" if found.tasks == 1 else f"{found.tasks} tasks"
+    stands_on = counted(found.tasks, "task")
     if found.interval is None:
         return f"{r} ({stands_on}; {found.reason})"
     return f"{r} ({stands_on}, 95 % {found.interval.low:.2f} to {found.interval.high:.2f})"

@@ -1,4 +1,4 @@
-"""Tables of scores, by agent and mode or by groups of tasks and rounds, as plain text."""
+"""Tables of scores by agent and mode, or by groups of tasks and rounds, and what is to be said below them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,83 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.metrics.breakdown import Group
-from pytest_evocode.metrics.faults import Faults
+from pytest_evocode.metrics.faults import Faults, FlakyRound
 from pytest_evocode.metrics.grid import Rounds
 from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
 from pytest_evocode.metrics.scores import Scores, mean_rewards
 from pytest_evocode.metrics.spending import Amount, Spending
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.faults import LEFT_OUT, SUFFIX
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
 from pytest_evocode.results.records import RoundRecord
+
+LEFT_OUT: dict[str, Callable[[Faults], float | None]] = {
+    "Dataset Score": lambda found: found.dataset_score,
+    "Case Score": lambda found: found.case_score,
+    "SR": lambda found: found.sr,
+}
+"""The scores that have a second column, by the title of their first."""
+SUFFIX = " w/o faults"
+"""Behind the title of a score with infrastructure errors left out."""
+
+
+def fault_lines(faults: Mapping[str, Faults | None]) -> Iterator[str]:
+    """Yield what the columns of faults are, where there are any, and what they leave out of each row."""
+    found = {name: each for name, each in faults.items() if each is not None}
+    if not found:
+        return
+    yield (
+        "w/o faults: without the rounds that ended in an infrastructure error, and without those that were not reached "
+        "because of one; elsewhere they count as not passed"
+    )
+    for name, each in found.items():
+        yield f"  {name}: {describe_faults(each)}"
+
+
+def describe_faults(found: Faults) -> str:
+    """Return how much is left out, in one line.
+
+    >>> describe_faults(Faults(errors=1, not_reached=3, attempts=1, tasks=1))
+    '1 error and 3 rounds not reached; nothing is left of 1 attempt and 1 task'
+    """
+    text = counted(found.errors, "error")
+    if found.not_reached:
+        text += f" and {counted(found.not_reached, 'round')} not reached"
+    if found.attempts:
+        text += f"; nothing is left of {counted(found.attempts, 'attempt')}"
+    if found.tasks:
+        text += f" and {counted(found.tasks, 'task')}"
+    return text
+
+
+_SHOWN_ROUNDS = 20
+_SHOWN_CASES = 3
+
+
+def flaky_lines(found: Sequence[FlakyRound]) -> Iterator[str]:
+    r"""Yield a line for each flaky round below a head, as far as they fit; nothing without any.
+
+    >>> found = FlakyRound("ledger", "oracle", "round-3", 3, None, 1, 2, ("total", "balance"))
+    >>> print(*flaky_lines([found]), sep="\n")
+    1 flaky round, whose verdict differs although nothing else does; pytest --evocode-check looks for the reason:
+      ledger oracle round-3: 1 of 2 attempts passed (differing: total, balance)
+    """
+    if not found:
+        return
+    head = (
+        "1 flaky round, whose verdict differs"
+        if len(found) == 1
+        else f"{len(found)} flaky rounds, whose verdicts differ"
+    )
+    yield f"{head} although nothing else does; pytest --evocode-check looks for the reason:"
+    for each in found[:_SHOWN_ROUNDS]:
+        attempt, what = each.agent, "attempts"
+        if each.attempt is not None:
+            attempt, what = attempt_name(each.agent, each.attempt), "runs of its suite"
+        more = " and more" if len(each.differing) > _SHOWN_CASES else ""
+        cases = f" (differing: {', '.join(each.differing[:_SHOWN_CASES])}{more})" if each.differing else ""
+        yield f"  {each.task} {attempt} {each.round}: {each.passed} of {each.of} {what} passed{cases}"
+    if len(found) > _SHOWN_ROUNDS:
+        yield f"  and {len(found) - _SHOWN_ROUNDS} more"
 
 
 def format_part(part: int | None, tasks: int) -> str:
@@ -152,7 +220,7 @@ def mark_lines(scores: Mapping[str, Scores], records: Iterable[RoundRecord] = ()
 
 def _trusting_round(record: RoundRecord) -> str:
     how = " (in place)" if record.verdict and record.verdict.rests_on == "in-place" else ""
-    return f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}{how}"
+    return f"{record.place}{how}"
 
 
 def trusting_rounds(count: int) -> str:

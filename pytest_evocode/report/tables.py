@@ -38,6 +38,15 @@ def join_first(texts: Sequence[object], most: int = 20) -> str:
     return ", ".join(map(str, texts[:most])) + more
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "task"), counted(7, "task")
+    ('1 task', '7 tasks')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def format_number(value: float | None, unit: str = "", *, digits: int = 1) -> str:
     """Return a number with so many decimals, or ``n/a``.
 
@@ -45,6 +54,11 @@ def format_number(value: float | None, unit: str = "", *, digits: int = 1) -> st
     ('12.3 s', '0.50', 'n/a')
     """
     return NOT_MEASURED if value is None else f"{value:.{digits}f}{unit}"
+
+
+def format_money(value: float | None) -> str:
+    """Return a number of US dollars, or ``n/a``."""
+    return NOT_MEASURED if value is None else f"${value:,.4f}"
 
 
 def format_thousands(number: float | None) -> str:

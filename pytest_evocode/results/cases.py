@@ -1,4 +1,4 @@
-"""Parsing of the reports in which a suite lists its cases: CTRF, pytest-json-report, JUnit, and lines on stdout."""
+"""Parsing of the reports in which a suite lists its cases: CTRF, pytest-json-report, JUnit, TAP, lines on stdout."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 from pytest_evocode.errors import UnreadableCases, VerifierFault
@@ -223,13 +222,31 @@ def _junit(text: str) -> Iterator[Case]:
     # this check has not. Without a document type there are no entities; in a CDATA section it is only text.
     if _declares_document_type(text):
         raise ValueError("it declares a document type")
-    reader = _JUnitReader()
-    parser = ElementTree.XMLParser(target=reader)
+    parser: ElementTree.XMLPullParser[ElementTree.Element] = ElementTree.XMLPullParser(("start", "end"))
+    waiting: list[ElementTree.Element] = []
+    outcomes: dict[ElementTree.Element, tuple[CaseStatus, str]] = {}
     for start in range(0, len(text), _CHUNK):
         parser.feed(text[start : start + _CHUNK])
-        yield from reader.take()
+        # Other kinds of events, which are not asked for, have something else than an element.
+        for event, element in cast(Iterator[tuple[str, ElementTree.Element]], parser.read_events()):
+            if event == "start":
+                if len(waiting) == _DEEPEST:
+                    raise ValueError(f"its elements are nested deeper than {_DEEPEST} levels")
+                waiting.append(element)
+                continue
+            waiting.pop()
+            above = waiting[-1] if waiting else None
+            if element.tag == "testcase":
+                status, reason = outcomes.pop(element, ("passed", ""))
+                name, classname = element.get("name") or "", element.get("classname")
+                id = f"{classname}::{name}" if classname else name
+                yield Case(id=_text(id), status=status, reason=_text(reason))
+            elif element.tag in _OUTCOMES and above is not None and above.tag == "testcase":
+                reason = element.get("message") or (element.text or "").strip()
+                outcomes[above] = _OUTCOMES[element.tag], reason
+            if above is not None:
+                above.remove(element)  # Trees take much memory.
     parser.close()
-    yield from reader.take()
 
 
 def _declares_document_type(text: str) -> bool:
@@ -241,65 +258,6 @@ def _declares_document_type(text: str) -> bool:
     while place >= 0 and (passed := _PROLOG.match(text, place)):
         place = text.find("<", passed.end())
     return place >= 0 and text.startswith("<!DOCTYPE", place)
-
-
-@dataclass(slots=True)
-class _Element:
-    """An element of XML that has not ended; a test has a status."""
-
-    tag: str
-    attributes: Mapping[str, str]
-    status: CaseStatus = "passed"
-    reason: str = ""
-    text: list[str] | None = None
-
-
-class _JUnitReader:
-    """Takes the cases out of JUnit's XML while it is parsed, and keeps nothing else: trees take much memory."""
-
-    def __init__(self) -> None:
-        self._cases: list[Case] = []
-        self._open: list[_Element] = []
-
-    def take(self) -> Iterator[Case]:
-        """Yield the cases that have ended since the last call."""
-        cases, self._cases = self._cases, []
-        yield from cases
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Begin an element; see :class:`xml.etree.ElementTree.TreeBuilder`."""
-        if len(self._open) == _DEEPEST:
-            raise ValueError(f"its elements are nested deeper than {_DEEPEST} levels")
-        above = self._open[-1] if self._open else None
-        if above is not None and above.text is not None:
-            above.attributes = {"message": self._reason(above)}  # What comes after an element within is not its text.
-            above.text = None
-        says_why = tag in _OUTCOMES and above is not None and above.tag == "testcase"
-        self._open.append(
-            _Element(tag, attributes if says_why or tag == "testcase" else {}, text=[] if says_why else None)
-        )
-
-    def data(self, text: str) -> None:
-        """Add to the text of the element that is open."""
-        if self._open and (texts := self._open[-1].text) is not None:
-            texts.append(text)
-
-    def end(self, tag: str) -> None:
-        """End the element that is open."""
-        element = self._open.pop()
-        if tag == "testcase":
-            name, classname = element.attributes.get("name") or "", element.attributes.get("classname")
-            id = f"{classname}::{name}" if classname else name
-            self._cases.append(Case(id=_text(id), status=element.status, reason=_text(element.reason)))
-        elif tag in _OUTCOMES and self._open and self._open[-1].tag == "testcase":
-            self._open[-1].status, self._open[-1].reason = _OUTCOMES[tag], self._reason(element)
-
-    def close(self) -> None:
-        """Do nothing, where a builder of trees would return one."""
-
-    @staticmethod
-    def _reason(element: _Element) -> str:
-        return element.attributes.get("message") or "".join(element.text or ()).strip()
 
 
 def _text(value: Any) -> str:
@@ -333,3 +291,58 @@ def with_summary(output: str, cases: Sequence[Case]) -> str:
     passed, failed = sum(case.status == "passed" for case in cases), sum(case.failing for case in cases)
     line = f"CASE_SUMMARY total_cases={len(cases)} success_count={passed} fail_count={failed}\n"
     return f"{output}{line}" if not output or output.endswith("\n") else f"{output}\n{line}"
+
+
+REPORT_ENDINGS = (".json", ".xml", ".tap")
+"""How the names of files end that may be reports of cases."""
+_TAP_HEAD = re.compile(r"(?:TAP version \d+|1\.\.\d+|(?:not )?ok\b)")
+_TAP_TEST = re.compile(r"(not )?ok\b *(\d{0,9}) *(?:- *)?([^#\n]*)(?:# *(skip|todo)?\S* *(.*))?", re.IGNORECASE)
+_LONGEST_LINE = 4096  # characters
+
+
+def parse_report(name: str, text: str) -> tuple[Case, ...] | None:
+    """Return the cases of a report in any of the formats, or None where a text is in none of them.
+
+    Args:
+        name: What messages call it.
+        text: Its content; it may be hostile, but its size is the caller's to limit.
+
+    Raises:
+        VerifierFault: There are more cases, or longer ones, than a suite may report.
+    """
+    kind = _kind(text)
+    try:
+        if kind == "tap":
+            return bounded(_tap(text), name)
+        return parse_case_file(kind, text, called=name) if kind else None
+    except UnreadableCases:
+        return None
+
+
+def _kind(text: str) -> str:
+    """Return the usual name of a report in the format of a text; empty where it is none."""
+    head = text.lstrip("\ufeff \t\r\n")[:_LONGEST_LINE]
+    if head.startswith("<"):
+        return "junit.xml" if "<testsuite" in text or "<testcase" in text else ""
+    if head.startswith("{"):
+        try:
+            report = json.loads(text)
+        except (ValueError, RecursionError):
+            return ""
+        if isinstance(report.get("results"), dict):
+            return "ctrf.json"
+        return "report.json" if isinstance(report.get("tests"), list) else ""
+    return "tap" if _TAP_HEAD.match(head) else ""
+
+
+def _tap(text: str) -> Iterator[Case]:
+    """Yield the tests at the top of a TAP stream; those of subtests are in the one that stands for them."""
+    for number, line in enumerate((line for line in text.splitlines() if _TAP_TEST.match(line)), 1):
+        found = _TAP_TEST.match(line[:_LONGEST_LINE])
+        if found is None:
+            continue
+        status: CaseStatus = "failed" if found[1] else "passed"
+        # A test that is still to be written does not count, whether it passes or not.
+        if (found[4] or "").lower() in ("skip", "todo"):
+            status = "skipped"
+        yield Case(id=found[3].strip() or f"test {found[2] or number}", status=status, reason=(found[5] or "").strip())

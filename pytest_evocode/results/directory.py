@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gzip
+import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError, describe_validation
 from pytest_evocode.results.cases import with_summary
 from pytest_evocode.results.harbor_files import trial_fields
 from pytest_evocode.results.parsing import Record, parse_object, read_record
 from pytest_evocode.results.plain_files import open_plain
-from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, Case, Mode, RoundRecord, RunRecord
+from pytest_evocode.results.records import (
+    RECORD_VERSION,
+    AttemptRecord,
+    AttemptState,
+    Case,
+    ChangedPaths,
+    ChangesFile,
+    Mode,
+    RoundRecord,
+    RunRecord,
+    SnapshotFile,
+)
 from pytest_evocode.results.rewards import write_reward
 from pytest_evocode.results.scrubbing import scrub_tree, scrubbed
-from pytest_evocode.results.states import AttemptState, SnapshotFile
 from pytest_evocode.secrets import Scrubber
-from pytest_evocode.tasks.atomic_write import write_atomically
+from pytest_evocode.tasks.atomic_write import replacing, write_atomically
 
 #: The state of an unfinished attempt; no session removes a snapshot that it mentions.
 STATE_FILE = "state.json"
@@ -254,21 +268,23 @@ class AttemptDirectory:
         rounds = (round_ for round_ in record.rounds if self.only_round in ("", round_.round))
         return record.model_copy(update={"rounds": tuple(map(self.with_cases, rounds))})
 
-    def with_cases(self, record: RoundRecord) -> RoundRecord:
+    def with_cases(self, record: RoundRecord, known: dict[tuple[Any, ...], Case] | None = None) -> RoundRecord:
         """Return a round of ``result.json`` with its cases, which lie in a file of their own.
 
-        A round stays as it is where that file is gone, or where its suite gave the number of cases only.
+        A round stays as it is where that file is gone, or where its suite gave the number of cases only. With a table
+        of ``known`` cases those that say the same in several rounds are made once, which saves most of the time.
 
         Raises:
             RecordFault: The file does not hold cases.
         """
         verdict = record.verdict
-        if verdict is None or verdict.cases or not (verdict.counts and verdict.counts[1]):
+        if verdict is None or not record.lacks_cases:
             return record
         path = self.cases(record.round)
         try:
             with open_plain(path, within=self.path) as file:
-                cases = _CASES.validate_json(file.read())
+                data = file.read()
+            cases = _CASES.validate_json(data) if known is None else _known_cases(data, known)
         except FileNotFoundError:
             return record
         except (OSError, ValidationError) as error:
@@ -277,6 +293,18 @@ class AttemptDirectory:
                 f"{path}: it does not hold cases ({why}); remove it, and their number alone is known"
             ) from None
         return record.model_copy(update={"verdict": verdict.model_copy(update={"cases": cases, "counts": None})})
+
+    def with_all_cases(self, record: AttemptRecord) -> tuple[AttemptRecord, list[str]]:
+        """Return an attempt with the cases of its rounds, and what could not be read."""
+        known: dict[tuple[Any, ...], Case] = {}
+        rounds, problems = [], []
+        for round_ in record.rounds:
+            try:
+                rounds.append(self.with_cases(round_, known))
+            except RecordFault as error:
+                problems.append(str(error))
+                rounds.append(round_)
+        return record.model_copy(update={"rounds": tuple(rounds)}), problems
 
     def read_state(self) -> AttemptState | None:
         """Return the state of an attempt that was broken off, or None where there is none; raises RecordFault."""
@@ -292,6 +320,23 @@ class AttemptDirectory:
 
 
 _CASES = TypeAdapter(tuple[Case, ...])
+
+
+def _known_cases(data: bytes, known: dict[tuple[Any, ...], Case]) -> tuple[Case, ...]:
+    """Return the cases in a file, those from ``known`` that are there, and add to it those that passed."""
+    found = []
+    try:
+        for values in from_json(data, cache_strings="all"):
+            key = (*values, *values.values())
+            if (case := known.get(key)) is None:
+                case = Case.model_validate(values)
+                # Others would only take memory: what fails says something else each time.
+                if case.status == "passed":
+                    known[key] = case
+            found.append(case)
+    except (AttributeError, TypeError, ValueError):
+        return _CASES.validate_json(data)  # It says what is wrong.
+    return tuple(found)
 
 
 def _read(kind: type[Record], path: Path, *, cases: bool = True) -> Record:
@@ -397,3 +442,71 @@ def read_run(path: Path) -> RunRecord:
 def write_run(results: Path, record: RunRecord) -> None:
     """Write ``runs/<run>.json``."""
     write_atomically(results / "runs" / f"{record.run}.json", _as_json(record))
+
+
+def recorded_changes(changes: ChangesFile, scrubber: Scrubber) -> ChangedPaths:
+    """Return what a verdict says of changes, with the address that their file has or would have."""
+    counts = {kind: len(paths) for kind, paths in changes.paths.items()}
+    address = hashlib.sha256(_contents(changes, scrubber)).hexdigest() if counts else ""
+    return ChangedPaths(counts=counts, address=address)
+
+
+def write_changes(attempt: Path, changes: ChangesFile, scrubber: Scrubber) -> None:
+    """Write the file into an attempt's directory, once for the same changes and never for none.
+
+    Raises:
+        OSError: It could not be written.
+    """
+    address = recorded_changes(changes, scrubber).address
+    path = attempt / "changes" / f"{address}.json.gz"
+    if address and not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(gzip.compress(_contents(changes, scrubber), mtime=0))
+
+
+def _contents(changes: ChangesFile, scrubber: Scrubber) -> bytes:
+    return scrubber.text(json.dumps(changes.model_dump(mode="json"), ensure_ascii=False, indent=0)).encode()
+
+
+def remove_rounds(directory: AttemptDirectory, rounds: Iterable[str], *, keep_journals: bool) -> None:
+    """Remove the files of rounds, given by their names.
+
+    With ``keep_journals`` the replies stay that were paid for in their turns, because a later session may play these
+    rounds after all. Raises OSError.
+    """
+    for name in rounds:
+        step = directory.path / "steps" / name
+        journal = directory.journal(name)
+        if not step.is_dir():
+            continue
+        if not (keep_journals and journal.is_file()):
+            shutil.rmtree(step)
+            continue
+        _remove_all_in(step, journal.parent)
+        _remove_all_in(journal.parent, journal)
+    with contextlib.suppress(OSError):
+        (directory.path / "steps").rmdir()  # It stays where a round is left.
+
+
+def _remove_all_in(directory: Path, but: Path) -> None:
+    for path in directory.iterdir():
+        if path == but:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def remove_changes(directory: AttemptDirectory, but: Container[str]) -> None:
+    """Remove lists of what an agent changed, all but those with an address of :class:`ChangedPaths` in ``but``.
+
+    Raises OSError.
+    """
+    changes = directory.path / "changes"
+    for path in changes.glob("*.json.gz"):
+        if path.name.removesuffix(".json.gz") not in but:
+            path.unlink()
+    with contextlib.suppress(OSError):
+        changes.rmdir()

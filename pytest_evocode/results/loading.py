@@ -7,27 +7,151 @@ import gc
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.results.consistency import check_attempt, check_run
-from pytest_evocode.results.copies import without_copies
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
-from pytest_evocode.results.foreign.tasks import TaskLookup
-from pytest_evocode.results.foreign.trial_files import TrialFiles
-from pytest_evocode.results.foreign.trials import OLD_RESULTS, is_trial, read_trial
-from pytest_evocode.results.parsing import Record, parse_object, read_own_attempt, read_record
+from pytest_evocode.results.foreign import OLD_RESULTS, TaskLookup, TrialFiles, is_trial, read_trial
+from pytest_evocode.results.parsing import Record, check_attempt, check_run, parse_object, read_own_attempt, read_record
 from pytest_evocode.results.plain_files import open_plain
-from pytest_evocode.results.records import AttemptRecord, RoundRecord, RunRecord
-from pytest_evocode.results.states import AttemptState
-from pytest_evocode.results.stored import Layout, Results, StoredAttempt, StoredRun, recorded, whole_chain
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import AttemptRecord, AttemptState, RoundRecord, RunRecord, TaskFacts
 
-__all__ = ["Results", "StoredAttempt", "StoredRun", "load_results", "numbered", "without_garbage_collection"]
+Layout = Literal["evocode", "harbor", "multiround"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAttempt:
+    """The record of an attempt, and where it was found."""
+
+    record: AttemptRecord
+    path: Path
+    """The attempt's directory."""
+    run: str
+    """The name of the session, or of Harbor's job."""
+    finished: bool
+    layout: Layout
+    selected: tuple[int, ...]
+    """The indices of the rounds that were selected; one of them without a record was not reached."""
+    waiting: bool = False
+    """Whether the rounds that were not selected wait for a later session."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether rounds were left out that an attempt in its mode goes through."""
+        return len(self.selected) < len(whole_chain(self.record))
+
+    def as_whole(self) -> StoredAttempt:
+        """Return the attempt as an unfinished one of which all rounds were selected."""
+        return replace(self, selected=whole_chain(self.record), finished=False)
+
+    @property
+    def round_names(self) -> list[str]:
+        """The names of the rounds that were selected, in order, as far as they are known."""
+        names = self.record.declared_rounds
+        return [names[index - 1] or f"round {index}" for index in self.selected]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """The record of a pytest session, and where it was found."""
+
+    record: RunRecord
+    path: Path
+
+
+@dataclass(slots=True)
+class Results:
+    """Everything that was loaded from some directories."""
+
+    attempts: list[StoredAttempt] = field(default_factory=list)
+    runs: list[StoredRun] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """A line for each file that could not be read or counted and was left out, with the reason and what to do."""
+
+    @property
+    def are_empty(self) -> bool:
+        """Whether no attempt was made, or was to be made by a run."""
+        selected = (agents.values() for run in self.runs for agents in run.record.selected.values())
+        return not self.attempts and not any(numbers for agents in selected for numbers in agents)
+
+    @property
+    def run_names(self) -> list[str]:
+        """The names of all runs, those included that left nothing."""
+        return sorted({*(each.run for each in self.attempts), *(each.record.run for each in self.runs)})
+
+
+def whole_chain(record: AttemptRecord) -> tuple[int, ...]:
+    """Return the indices of the rounds that an attempt in its mode goes through, if nothing is left out."""
+    names = record.declared_rounds
+    begin = 1
+    if record.from_round is not None and record.mode != "single-round":
+        begin = names.index(record.from_round) + 1 if record.from_round in names else min(recorded(record), default=1)
+    return tuple(range(begin, len(names) + 1))
+
+
+def recorded(record: AttemptRecord) -> tuple[int, ...]:
+    """Return the indices of the rounds that have a record."""
+    return tuple(sorted(round_.index for round_ in record.rounds if round_.index <= len(record.declared_rounds)))
+
+
+def without_copies(attempts: Sequence[StoredAttempt]) -> tuple[list[StoredAttempt], list[str]]:
+    """Return the attempts, each once and in the same order, and what to tell of those that are left out.
+
+    Of several records of one attempt that was begun once, the one counts that is farthest, whichever is read first: one
+    that has ended, of which all rounds were selected, that was regraded last.
+    """
+    alike: dict[tuple[object, ...], list[StoredAttempt]] = defaultdict(list)
+    for each in attempts:
+        record = each.record
+        alike[each.run, record.task, record.agent, record.attempt, record.mode, record.from_round].append(each)
+    left_out: dict[Path, tuple[StoredAttempt, StoredAttempt]] = {}
+    for group in alike.values():
+        kept: list[StoredAttempt] = []
+        for each in sorted(group, key=_rank) if len(group) > 1 else ():
+            if (same := next((other for other in kept if _is_one(each, other)), None)) is None:
+                kept.append(each)
+            else:
+                left_out[each.path] = each, same
+    told = list(_tell([left_out[path] for path in sorted(left_out)]))
+    return [each for each in attempts if each.path not in left_out], told
+
+
+def _rank(attempt: StoredAttempt) -> tuple[object, ...]:
+    """Return a key by which the record of an attempt that is farthest comes first."""
+    record = attempt.record
+    regraded = tuple(-ord(letter) for letter in record.regraded or "")
+    return not attempt.finished, attempt.partial, (not regraded, regraded), -len(record.rounds), str(attempt.path)
+
+
+def _is_one(attempt: StoredAttempt, farther: StoredAttempt) -> bool:
+    """Return whether two records are of one attempt, which another session, on another machine, may have alike."""
+    record, other = attempt.record, farther.record
+    if record.started and other.started:
+        return record.started == other.started
+    # One that was broken off does not tell when it was begun.
+    return not record.started and all(round_ in other.rounds for round_ in record.rounds)
+
+
+def _tell(left_out: Sequence[tuple[StoredAttempt, StoredAttempt]]) -> Iterator[str]:
+    copies = []
+    for each, same in left_out:
+        is_earlier = not each.record.started or each.record.regraded != same.record.regraded
+        if is_earlier or each.record == same.record:
+            copies.append((each, same))
+        else:
+            yield (
+                f"{each.path}: another record of this attempt is in {same.path}, and only that counts; leave the "
+                "directory out whose record is wrong"
+            )
+    if copies:
+        each, same = copies[0]
+        more = f"; so are {len(copies) - 1} more" if len(copies) > 1 else ""
+        yield f"{each.path}: a copy of {same.path}, which counts once{more}"
+
 
 _NO_RUN = "attempts that its session was to make are not known; --tasks DIR counts tasks that have no result"
 _DROP = "--evocode-resume sets it aside, verifies the round again where that can be done, and goes on"
@@ -239,21 +363,12 @@ class _Loader:
             return
         self._seen.add(place)
         if layout == "evocode" and self._cases:
-            record = self._with_cases(directory, record)
+            record, problems = AttemptDirectory(directory).with_all_cases(record)
+            self.results.problems += (f"{problem}; skipped" for problem in problems)
         # Others leave out what was not reached; we do so only where the attempt has not ended.
         selected = (recorded(record) if layout == "evocode" and finished else ()) or whole_chain(record)
         run = place.rsplit(os.sep, 2)[-2]
         self.results.attempts.append(StoredAttempt(record, directory, run, finished, layout, selected))
-
-    def _with_cases(self, directory: Path, record: AttemptRecord) -> AttemptRecord:
-        rounds = []
-        for round_ in record.rounds:
-            try:
-                rounds.append(AttemptDirectory(directory).with_cases(round_))
-            except RecordFault as error:
-                self.results.problems.append(f"{error}; skipped")
-                rounds.append(round_)
-        return record.model_copy(update={"rounds": tuple(rounds)})
 
     def _read(self, kind: type[Record], path: Path, advice: str) -> Record | None:
         """Return the record in a file, or None, with a line in ``problems`` that ends with ``advice``."""

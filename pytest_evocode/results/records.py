@@ -3,17 +3,197 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pytest_evocode.results.frozen import ResultsRecord
-from pytest_evocode.results.harbor_fields import HarborFields
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
+
+from pytest_evocode.names import attempt_name
 from pytest_evocode.results.phases import Phases
-from pytest_evocode.results.task_facts import TaskFacts
-from pytest_evocode.results.usage import Usage as Usage
-from pytest_evocode.results.usage import total_usage as total_usage
-from pytest_evocode.results.waits import Waits
 from pytest_evocode.tasks.model import Verify, VerifyIn
+from pytest_evocode.tasks.task import RewardStrategy, Task
+
+
+class ResultsRecord(BaseModel):
+    """A record of a results directory, or a part of one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Usage(ResultsRecord):
+    """What requests to a model used and cost; None is unknown, never 0."""
+
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    prompt_tokens: int | None = None
+    """All tokens that were sent, those included that the provider had cached."""
+    cached_tokens: int | None = None
+    """The part of the prompt tokens that the provider read from its cache."""
+    completion_tokens: int | None = None
+    """All tokens that the model wrote, its reasoning included."""
+    cache_write_tokens: int | None = None
+    """The part of the prompt tokens that the provider wrote to its cache."""
+    reasoning_tokens: int | None = None
+    """The part of the completion tokens that was reasoning."""
+    cost_usd: float | None = None
+    requests: int | None = None
+    at_least: Literal[True] | None = None
+    """Set where more was used than is known: an agent's program was killed in mid-turn."""
+
+    @field_validator("cost_usd")
+    @classmethod
+    def _known(cls, cost: float | None) -> float | None:
+        # Agents of others may say NaN, which is no amount.
+        return cost if cost is not None and math.isfinite(cost) else None
+
+    @property
+    def tokens(self) -> int | None:
+        """Prompt tokens and completion tokens together; None where one of them is unknown."""
+        if self.prompt_tokens is None or self.completion_tokens is None:
+            return None
+        return self.prompt_tokens + self.completion_tokens
+
+
+def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
+    """Return the sum of some usages, or None where no model was used.
+
+    A number that is unknown in one of them is unknown in the sum.
+
+    >>> total = total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
+    >>> total.prompt_tokens, total.cost_usd, total.at_least
+    (3, None, None)
+    """
+    known = [usage for usage in usages if usage is not None]
+    if not known:
+        return None
+    sums: dict[str, Any] = {"at_least": True if any(usage.at_least for usage in known) else None}
+    for name in Usage.model_fields.keys() - sums.keys():
+        values = [getattr(usage, name) for usage in known]
+        sums[name] = None if None in values else sum(values)
+    return Usage(**sums)
+
+
+class Waits(ResultsRecord):
+    """Time that counts neither against a turn's timeout nor against the budget's minutes."""
+
+    retries: int = 0
+    """Requests that were sent again."""
+    seconds: dict[str, float] = {}
+    """Seconds by cause: ``rate limit`` (429, 529 and the pace after them), ``provider`` (5xx and the like), ``network``
+    (broken connections), ``connections`` (as many requests were under way as may be).
+    """
+
+    @property
+    def total(self) -> float:
+        """Seconds of all causes."""
+        return sum(self.seconds.values())
+
+
+def total_waits(found: Iterable[Waits | None]) -> Waits | None:
+    """Return the sum of what several turns waited for; None where none waited.
+
+    >>> total_waits([Waits(retries=1, seconds={"network": 2.0}), None, Waits(retries=2, seconds={"network": 1.0})])
+    Waits(retries=3, seconds={'network': 3.0})
+    """
+    known = [waits for waits in found if waits is not None]
+    if not known:
+        return None
+    seconds: dict[str, float] = {}
+    for waits in known:
+        for cause, each in waits.seconds.items():
+            seconds[cause] = seconds.get(cause, 0.0) + each
+    return Waits(retries=sum(waits.retries for waits in known), seconds=seconds)
+
+
+_Unread = Annotated[
+    None,
+    BeforeValidator(lambda _: None),
+    Field(exclude=True),
+    WithJsonSchema({"description": "For Harbor's programs, as in its TrialResult; it repeats what other fields say."}),
+]
+"""A field that is written from others by :func:`pytest_evocode.results.harbor_files.trial_fields`, and never read."""
+
+
+class HarborFields(ResultsRecord):
+    """What the file of an attempt has for Harbor's programs; None in a record that was read, whatever the file says."""
+
+    id: _Unread = None
+    task_name: _Unread = None
+    trial_name: _Unread = None
+    trial_uri: _Unread = None
+    task_id: _Unread = None
+    task_checksum: _Unread = None
+    config: _Unread = None
+    agent_info: _Unread = None
+    verifier_result: _Unread = None
+    exception_info: _Unread = None
+    started_at: _Unread = None
+    finished_at: _Unread = None
+    step_results: _Unread = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What results keep of a task, without its files; a text is empty where the task does not say."""
+
+    rounds: tuple[str, ...]
+    """The names of the rounds, in order."""
+    change_types: tuple[tuple[str, ...], ...] = ()
+    """How the requirements changed in each round, in the same order."""
+    activity: str = ""
+    interaction: str = ""
+    category: str = ""
+    difficulty: str = ""
+    reward_strategy: RewardStrategy = "mean"
+    reward_key: str = ""
+    """The reward that decides where a suite writes several; empty where nothing was said."""
+    minimum_keys: tuple[tuple[str, ...], ...] = ()
+    """The keys of each round's ``min_reward``, in the order of the rounds; empty where no round has any."""
+
+    @property
+    def declared(self) -> int:
+        """How many rounds the task has."""
+        return len(self.rounds)
+
+    def minimum(self, index: int) -> tuple[str, ...]:
+        """Return the keys of the ``min_reward`` of a round, whose index counts from 1."""
+        return self.minimum_keys[index - 1] if 0 < index <= len(self.minimum_keys) else ()
+
+    def changes(self, index: int) -> tuple[str, ...]:
+        """Return the change types of a round, whose index counts from 1.
+
+        >>> TaskFacts(rounds=("r1", "r2"), change_types=(("extension",), ("conflict", "extension"))).changes(2)
+        ('conflict', 'extension')
+        >>> TaskFacts(rounds=("r1", "r2")).changes(2)
+        ()
+        """
+        return self.change_types[index - 1] if 0 < index <= len(self.change_types) else ()
+
+
+def task_facts(task: Task) -> TaskFacts:
+    """Return the facts about a task."""
+    return TaskFacts(
+        rounds=tuple(round_.name for round_ in task.rounds),
+        change_types=tuple(round_.change_types for round_ in task.rounds),
+        reward_strategy=task.reward_strategy,
+        reward_key=task.reward_key or "",
+        minimum_keys=keys_by_round(round_.min_reward for round_ in task.rounds),
+        **texts_in(task.config.metadata.model_extra or {}),
+    )
+
+
+def keys_by_round(minimums: Iterable[Mapping[str, float] | None]) -> tuple[tuple[str, ...], ...]:
+    """Return the keys of each ``min_reward``; nothing at all where none has any."""
+    keys = tuple(tuple(minimum or ()) for minimum in minimums)
+    return keys if any(keys) else ()
+
+
+def texts_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a ``[metadata]`` by their fields here; what is not text there counts as not said."""
+    found = {key: metadata.get(key) for key in ("activity", "interaction", "category", "difficulty")}
+    return {key: text.strip() for key, text in found.items() if isinstance(text, str)}
+
 
 #: Version 2 added modes, facts about tasks and what a run had selected, and took the cases out of ``result.json``;
 #: version 3 says who each agent is with its harness, under which conditions an attempt was made, and what a run knew of
@@ -219,6 +399,11 @@ class RoundRecord(ResultsRecord):
         return self.outcome == "passed"
 
     @property
+    def place(self) -> str:
+        """Task, attempt and round, for people."""
+        return f"{self.task} {attempt_name(self.agent, self.attempt)} {self.round}"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What is to be said beside the outcome: the flags of the verdict, and what was denied."""
         flags = self.verdict.flags if self.verdict is not None else ()
@@ -238,6 +423,12 @@ class RoundRecord(ResultsRecord):
             return self.verdict.counts
         passed = 0 if self.verdict.void else sum(case.status == "passed" for case in self.verdict.cases)
         return passed, len(self.verdict.cases)
+
+    @property
+    def lacks_cases(self) -> bool:
+        """Whether the verdict has the number of cases only; the cases may lie in a file of their own."""
+        verdict = self.verdict
+        return verdict is not None and not verdict.cases and bool(verdict.counts and verdict.counts[1])
 
     def without_cases(self) -> RoundRecord:
         """Return the same record with the number of cases in place of the cases."""
@@ -348,3 +539,79 @@ class RunRecord(ResultsRecord):
     """
     scores: dict[str, dict[str, float | int | None]] = {}
     """The metrics by agent; see :class:`pytest_evocode.metrics.scores.Scores`."""
+
+
+class TurnRecord(ResultsRecord):
+    """An agent's turn that has ended, while the verdict of its round may still be outstanding."""
+
+    index: int
+    """The place of the round in the task, from 1."""
+    snapshot: str
+    """The engine's reference of the snapshot that was taken after the turn."""
+    timed_out: bool
+    tool_calls: int | None
+    usage: Usage | None = None
+    user_usage: Usage | None = None
+    """What the model of a simulated user used and cost, which is none of the agent's; None where it was not asked."""
+    stopped: str = ""
+    refused: bool = False
+    agent_seconds: float | None
+    """None where nobody took the turn, because the state that it leads to was kept."""
+    phases: Phases | None = None
+    """Where the time of the turn went; None in records that do not say."""
+    denied: tuple[DeniedConnection, ...] | None = None
+    """As :attr:`RoundRecord.denied`, of the turn alone."""
+    provider_waits: Waits | None = None
+    """As :attr:`RoundRecord.provider_waits`."""
+    notes: tuple[str, ...] = ()
+    """What its verdict is to say of what happened between the turn and the suite."""
+
+
+class Spent(ResultsRecord):
+    """What an attempt has used of its budget."""
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+    turns: int = 0
+    """How often the model has answered."""
+    seconds: float = 0.0
+    """Time of the agent's turns, without the suites'."""
+
+
+class AttemptState(ResultsRecord):
+    """The file from which an interrupted attempt can be resumed: ``state.json``, removed when the attempt ends."""
+
+    version: int = RECORD_VERSION
+    environment: str
+    task_hash: str
+    made_by: dict[str, Any] = {}
+    last: int = 0
+    """The index of the last round that any session was to run."""
+    turns: tuple[TurnRecord, ...] = ()
+    """The turns whose rounds have no verdict yet, and the last turn."""
+    spent: Spent = Spent()
+    agent: Any = None
+    """What the agent's ``save_state`` returned after the last turn."""
+
+
+class SnapshotFile(ResultsRecord):
+    """The file that says where the workspace after a round is kept on this machine: ``steps/<round>/snapshot.json``."""
+
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
+    version: int = RECORD_VERSION
+    environment: str
+    reference: str
+    """The engine's reference of the snapshot."""
+    image: str
+    """Identifies the contents of the task's image, without which the snapshot is of no use."""
+    task: str
+    """The task's directory."""
+    strict: bool
+    """Whether the suite found nothing of the agent's system that the task does not declare."""
+    verify_times: int = 1
+    """How often the suite was run."""
+    timeout_multiplier: float = Field(validation_alias="timeouts", serialization_alias="timeouts")
+    """What the timeouts of agents and suites were multiplied by; in the file it is called ``timeouts``."""
+    verify: Verify | None = None
+    """How suites were judged by the session's choice; None for the task's own."""

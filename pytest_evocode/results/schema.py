@@ -12,8 +12,16 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, Case, ChangesFile, RoundFile, RunRecord
-from pytest_evocode.results.states import AttemptState, SnapshotFile
+from pytest_evocode.results.records import (
+    RECORD_VERSION,
+    AttemptRecord,
+    AttemptState,
+    Case,
+    ChangesFile,
+    RoundFile,
+    RunRecord,
+    SnapshotFile,
+)
 
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 #: The kind of record in each file, by the pattern of its path.

@@ -28,10 +28,11 @@ def scrubbed(record: T, scrubber: Scrubber) -> T:
     It is the same object where there are none. Names by which others look a record up stay as they are, and so do words
     of a fixed vocabulary such as outcomes.
     """
-    return _scrubbed(record, scrubber.for_many())
+    return mapped(record, scrubber.for_many())
 
 
-def _scrubbed(record: T, clean: Callable[[str], str]) -> T:
+def mapped(record: T, clean: Callable[[str], str]) -> T:
+    """Return a record, or any value that JSON can hold, with other texts; the same object where none is another."""
     new: Any = record
     if isinstance(record, str):
         new = clean(record)
@@ -39,14 +40,14 @@ def _scrubbed(record: T, clean: Callable[[str], str]) -> T:
         changes = {
             name: changed
             for name, value in record
-            if name not in _fixed(type(record)) and (changed := _scrubbed(value, clean)) is not value
+            if name not in _fixed(type(record)) and (changed := mapped(value, clean)) is not value
         }
         new = record.model_copy(update=changes) if changes else record
     elif isinstance(record, dict):
         items = tuple(record.items())
-        new = record if (cleaned := _scrubbed(items, clean)) is items else dict(cleaned)
+        new = record if (cleaned := mapped(items, clean)) is items else dict(cleaned)
     elif isinstance(record, tuple | list):
-        parts = [_scrubbed(part, clean) for part in record]
+        parts = [mapped(part, clean) for part in record]
         new = record if all(map(operator.is_, record, parts)) else type(record)(parts)
     return new  # type: ignore[no-any-return]
 

@@ -14,8 +14,7 @@ from pydantic import TypeAdapter
 from pytest_evocode.errors import RecordFault
 from pytest_evocode.results.directory import JOURNAL_FILE, STATE_FILE, AttemptDirectory, read_run
 from pytest_evocode.results.identity import identity_of
-from pytest_evocode.results.records import RunRecord, SelectedTask
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import RunRecord, SelectedTask, TaskFacts
 from pytest_evocode.tasks.lockfile import content_hash
 
 

@@ -21,9 +21,8 @@ from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.waiting import Waiting, counted_in
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
-from pytest_evocode.results.records import Fault
+from pytest_evocode.results.records import Fault, TurnRecord
 from pytest_evocode.results.scrubbing import scrubbed
-from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory

@@ -15,8 +15,7 @@ from pytest_evocode.agents import Agent, ResumableAgent
 from pytest_evocode.environments import Engine, Snapshot
 from pytest_evocode.errors import AgentFault, EnvironmentFault, RecordFault, ResumeRefused
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
-from pytest_evocode.results.states import AttemptState, Spent, TurnRecord
+from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, AttemptState, RoundRecord, Spent, TurnRecord
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.storage import AttemptSaver, WrittenState
 

@@ -20,14 +20,11 @@ from pytest_evocode.environments import Engine, Environment, choose_engine
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT
 from pytest_evocode.errors import EvocodeError, FilesNotListed, RegradingRefused, UsageError, describe_error
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.results.changes import write_changes
-from pytest_evocode.results.directory import AttemptDirectory, now
+from pytest_evocode.results.directory import AttemptDirectory, now, write_changes
 from pytest_evocode.results.harbor_files import write_job_of
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.records import AttemptRecord, RoundRecord
+from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile, task_facts
 from pytest_evocode.results.rewards import trial_rewards
-from pytest_evocode.results.states import SnapshotFile
-from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash

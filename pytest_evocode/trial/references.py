@@ -31,8 +31,7 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.reference_index import ReferenceIndex, ReferenceState
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, STOPPED
 from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError
-from pytest_evocode.results.records import RoundRecord, Verdict
-from pytest_evocode.results.states import TurnRecord
+from pytest_evocode.results.records import RoundRecord, TurnRecord, Verdict
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically

@@ -17,12 +17,16 @@ from pytest_evocode.environments import Engine, Installation, Snapshot
 from pytest_evocode.environments.engines import ExportedLayer
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import DamagedObject, EnvironmentFault, ResumeRefused, StorageFault, TakenOver
-from pytest_evocode.results.archive_parts import archive_parts
-from pytest_evocode.results.attempt_copies import AttemptCopy
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
-from pytest_evocode.results.manifests import AttemptManifest, LayerKeys, SnapshotKeys
-from pytest_evocode.results.object_store import ObjectStore
-from pytest_evocode.results.states import AttemptState
+from pytest_evocode.results.records import AttemptState
+from pytest_evocode.results.storage import (
+    AttemptCopy,
+    AttemptManifest,
+    LayerKeys,
+    ObjectStore,
+    SnapshotKeys,
+    archive_parts,
+)
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import replacing

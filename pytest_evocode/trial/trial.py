@@ -30,8 +30,7 @@ from pytest_evocode.errors import (
 )
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.results.states import AttemptState, SnapshotFile, TurnRecord
+from pytest_evocode.results.records import AttemptState, RoundRecord, SnapshotFile, TurnRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns

@@ -19,12 +19,9 @@ from typing import Any
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, EvocodeError, RunLimitReached, describe_error
-from pytest_evocode.results.directory import now
-from pytest_evocode.results.dropped_rounds import remove_changes, remove_rounds
-from pytest_evocode.results.records import AttemptRecord, Outcome, RoundRecord
+from pytest_evocode.results.directory import now, remove_changes, remove_rounds
+from pytest_evocode.results.records import AttemptRecord, Outcome, RoundRecord, TurnRecord, task_facts
 from pytest_evocode.results.rewards import trial_rewards
-from pytest_evocode.results.states import TurnRecord
-from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns

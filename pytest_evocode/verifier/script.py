@@ -8,8 +8,14 @@ from dataclasses import replace
 
 from pytest_evocode.environments import Environment, ExecResult, require_readable
 from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
-from pytest_evocode.results.case_reports import REPORT_ENDINGS, parse_report
-from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines, require_pinned
+from pytest_evocode.results.cases import (
+    CASE_FILES,
+    REPORT_ENDINGS,
+    parse_case_file,
+    parse_case_lines,
+    parse_report,
+    require_pinned,
+)
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.rewards import REWARD_FILES, contradiction, deciding_reward
 from pytest_evocode.tasks import Round, Task

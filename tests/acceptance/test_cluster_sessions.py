@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.object_store import ObjectStore
+from pytest_evocode.results.storage import ObjectStore
 from tests.acceptance.models import at, solver
 from tests.acceptance.sessions import RunTasks, Session
 from tests.acceptance.tasks import WriteTask

@@ -14,8 +14,10 @@ from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.tasks import load_task
+from pytest_evocode.tasks.task import RoundSelection
+from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.references import ReferenceStates
-from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests.click_runner import separating_runner
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_evocode.cli import main
 from pytest_evocode.metrics.score_table import score_table
-from pytest_evocode.report.html.overview.index import index_of
-from pytest_evocode.report.html.overview.rows import SCORES
+from pytest_evocode.report.html.index import index_of
+from pytest_evocode.report.html.rows import SCORES
 from pytest_evocode.results.loading import load_results
 from tests import failing_agent
 from tests.acceptance.sessions import RunTasks, Session

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.results.object_store import ObjectStore
+from pytest_evocode.results.storage import ObjectStore
 from tests import remembering_agent
 from tests.inner_sessions import UNUSED
 from tests.remembering_agent import turns
@@ -28,9 +28,9 @@ pytestmark = pytest.mark.slow
 # Put behind the agent, this ends its session at the end of the third turn, when the storage has the second.
 DIES = """
 import os, signal, time
-from pytest_evocode.results.attempt_copies import AttemptCopy
+from pytest_evocode.results.storage import AttemptCopy
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.object_store import ObjectStore
+from pytest_evocode.results.storage import ObjectStore
 
 def end_of_turn(task, index):
     while index == 3 and (HERE / "die").exists():

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.results.identity import identity_of
-from pytest_evocode.results.records import SelectedTask
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts
 from tests.cli.conftest import Evocode
 from tests.result_trees import RUN, write_attempt, write_session
 

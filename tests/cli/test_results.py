@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.results.records import SelectedTask
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts
 from tests.cli.conftest import Evocode
 from tests.result_trees import write_attempt, write_files, write_session
 

@@ -13,9 +13,10 @@ import pytest
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.states import SnapshotFile
+from pytest_evocode.results.records import SnapshotFile
 from pytest_evocode.tasks import load_task
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests.acceptance.tasks import task_writer
 from tests.cli.conftest import Evocode
 from tests.terminals import HANGS, Person

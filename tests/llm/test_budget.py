@@ -12,8 +12,7 @@ import pytest
 from pytest_evocode.errors import RunLimitReached, UsageError
 from pytest_evocode.llm.budget import AttemptSpending, Budget, RunSpending, parse_budget
 from pytest_evocode.llm.waiting import Waiting
-from pytest_evocode.results.records import Usage
-from pytest_evocode.results.states import Spent
+from pytest_evocode.results.records import Spent, Usage
 
 REPLY = Usage(prompt_tokens=900, completion_tokens=100, cost_usd=0.25, requests=1)
 

@@ -11,8 +11,7 @@ from pytest_evocode.metrics.analyses import FirstFailure, Share, Solvable, first
 from pytest_evocode.metrics.breakdown import Dimension, breakdown
 from pytest_evocode.metrics.failures import worst_requirements
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.results.records import Case, RoundRecord, Verdict
-from pytest_evocode.results.task_facts import TaskFacts, task_facts
+from pytest_evocode.results.records import Case, RoundRecord, TaskFacts, Verdict, task_facts
 from pytest_evocode.tasks import load_task
 
 MakeRecord = Callable[..., RoundRecord]

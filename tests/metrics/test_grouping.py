@@ -10,9 +10,7 @@ import pytest
 from pytest_evocode.metrics.score_table import ScoreTable, score_table
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.loading import load_results
-from pytest_evocode.results.records import SelectedTask
-from pytest_evocode.results.states import AttemptState
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import AttemptState, SelectedTask, TaskFacts
 from tests.result_trees import write_attempt, write_files, write_session
 from tests.results.foreign.harbor_trials import result_of
 

@@ -12,10 +12,9 @@ from pytest_evocode.metrics.analyses import survival
 from pytest_evocode.metrics.breakdown import breakdown
 from pytest_evocode.metrics.failures import failure_kinds
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
-from pytest_evocode.results.foreign.tasks import read_task_directories
+from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import load_results
-from pytest_evocode.results.records import SelectedTask
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts
 from tests.result_trees import write_attempt, write_files, write_session
 
 OLD, NEW = "2026-01-01__00-00-00", "2026-02-01__00-00-00"

@@ -10,8 +10,8 @@ import pytest
 from pytest_evocode.plugin.kept_rounds import RoundPlace
 from pytest_evocode.plugin.session import as_recorded, not_reached
 from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import TaskFacts
 from pytest_evocode.results.selection import SelectedAttempt, read_selected, selected_as_json
-from pytest_evocode.results.task_facts import TaskFacts
 from tests.result_trees import write_attempt
 
 pytestmark = pytest.mark.every_python

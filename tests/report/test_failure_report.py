@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_evocode.report.failed_round import describe_failure
+from pytest_evocode.report.failures import describe_failure
 from pytest_evocode.results.cases import GAP, LONGEST_TEXT, without_middle
 from pytest_evocode.results.records import Case, RoundRecord, Verdict
 

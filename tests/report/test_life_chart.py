@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.report.life_chart import Life, life_lines
+from pytest_evocode.report.task import Life, life_lines
 
 
 def chart(rounds: int, *lives: Life) -> list[str]:

@@ -9,7 +9,7 @@ from pytest_evocode.metrics.faults import FlakyRound, faults
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.scores import scores
 from pytest_evocode.metrics.spending import spending
-from pytest_evocode.report.failed_round import describe_failure
+from pytest_evocode.report.failures import describe_failure
 from pytest_evocode.report.markdown import session_summary
 from pytest_evocode.results.records import RoundRecord
 

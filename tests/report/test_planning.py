@@ -8,7 +8,7 @@ import pytest
 
 from pytest_evocode.metrics.comparison import ComparisonPlan
 from pytest_evocode.metrics.statistics.variance import PairedVariance
-from pytest_evocode.report.planning import plan_lines, sentences, wanted
+from pytest_evocode.report.comparison import plan_lines, sentences, wanted
 
 
 def made(tasks: int, between: float, within: float, attempts: tuple[int, int] = (1, 1)) -> ComparisonPlan:

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from pytest_evocode.errors import VerifierFault
-from pytest_evocode.results.case_reports import parse_report
-from pytest_evocode.results.cases import MOST_CASES
+from pytest_evocode.results.cases import MOST_CASES, parse_report
 
 CTRF = json.dumps({"results": {"tests": [{"name": "a", "status": "passed"}, {"name": "b", "status": "failed"}]}})
 PYTEST = json.dumps({"tests": [{"nodeid": "a", "outcome": "passed"}, {"nodeid": "b", "outcome": "failed"}]})

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 from pathlib import Path
 
-from pytest_evocode.results.changes import recorded_changes, write_changes
+from pytest_evocode.results.directory import recorded_changes, write_changes
 from pytest_evocode.results.records import ChangesFile
 from pytest_evocode.secrets import Scrubber
 

@@ -13,8 +13,7 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.results.loading import Results, load_results
-from pytest_evocode.results.records import SelectedTask
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts
 from tests.result_trees import RUN, write_attempt, write_files, write_session
 
 pytestmark = pytest.mark.every_python

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.records import RunRecord
+from pytest_evocode.results.records import AttemptState, RunRecord, TaskFacts, TurnRecord
 from pytest_evocode.results.selection import SelectedAttempt, progress_of, run_to_continue, with_selected
-from pytest_evocode.results.states import AttemptState, TurnRecord
-from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.tasks.lockfile import content_hash
 from tests.result_trees import write_attempt, write_session
 

@@ -21,15 +21,14 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.environments.docker.engine import DockerEngine, connect
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import AgentFault, TakenOver, UsageError
-from pytest_evocode.results.attempt_copies import AttemptCopy
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.manifests import ContentKey
-from pytest_evocode.results.object_store import ObjectStore
 from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.storage import AttemptCopy, ContentKey, ObjectStore
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
+from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.storage import AttemptStorage
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask

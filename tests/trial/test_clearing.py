@@ -15,10 +15,11 @@ from pytest_evocode.errors import Cancelled, EnvironmentFault
 from pytest_evocode.plugin.live_lines import status_lines
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.suites import clearing, left_forks
 from pytest_evocode.trial.suites.clearing import MOST_FORKS, Clearing
 from pytest_evocode.trial.suites.left_forks import LeftFork
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

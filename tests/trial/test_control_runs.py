@@ -11,7 +11,8 @@ from pytest_evocode.agents import RoundContext
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 from pytest_evocode.verifier import SuiteRun, run_suite
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from pytest_evocode.llm.budget import parse_budget
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.connection import ProviderConnection
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests.acceptance.models import import_sdks
 from tests.model_faults import FAULTS, ModelFault
 from tests.model_server import ModelServer

@@ -12,7 +12,8 @@ from pytest_evocode.agents import RoundContext
 from pytest_evocode.environments import Engine
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Phase, Stopwatch
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

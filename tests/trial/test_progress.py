@@ -9,8 +9,8 @@ from pytest_evocode.agents import RoundContext
 from pytest_evocode.environments import Engine
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.records import Usage
-from pytest_evocode.trial.context import Progress
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import Progress, TrialOptions
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

@@ -10,7 +10,8 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import Repeats
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 from pytest_evocode.verifier import SuiteRun, run_suite
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from pytest_evocode.results.loading import StoredAttempt, load_results
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trajectories.atif import ToolCall
 from pytest_evocode.trajectories.recorder import Action
+from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.recorded import RoundTexts, round_texts, task_directory
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests.trial.conftest import Finish, MakeTask, Scripted
 
 PASS = "echo 1 > /logs/verifier/reward.txt"

@@ -13,9 +13,11 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.task import RoundSelection
+from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.recorded import recorded_workspace
 from pytest_evocode.trial.references import ReferenceWorkspaces, RoundWorkspace
-from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask

@@ -15,7 +15,9 @@ from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
+from pytest_evocode.tasks.task import RoundSelection
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

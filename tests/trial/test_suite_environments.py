@@ -9,8 +9,9 @@ import pytest
 
 from pytest_evocode.environments import BuildWish
 from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.suites.suite_environments import prepare_image
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests.trial.conftest import DOCKERFILE
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import TaskError
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

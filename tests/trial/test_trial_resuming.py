@@ -12,7 +12,7 @@ from pytest_evocode.agents.oracle import NopAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import AgentFault
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.states import AttemptState, TurnRecord
+from pytest_evocode.results.records import AttemptState, TurnRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.tasks.task import RoundSelection

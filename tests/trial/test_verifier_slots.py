@@ -17,8 +17,8 @@ from pytest_evocode.agents.oracle import NopAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.errors import Cancelled
-from pytest_evocode.trial.context import VerifierSlots
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions, VerifierSlots
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import MakeTask

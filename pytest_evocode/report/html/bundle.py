@@ -87,7 +87,7 @@ def single_page(data: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the parts of a page that has the script, the style sheet and the data in itself.
 
     Args:
-        data: Scripts as :func:`pytest_evocode.report.html.files.packed.packed` makes them.
+        data: Scripts as :func:`pytest_evocode.report.html.folder.packed` makes them.
 
     Its policy allows the scripts and the style by their hashes, and nothing else.
     """

@@ -1,30 +1,32 @@
-"""Writing of a report: its folder, or one file that has everything in itself."""
+"""Writing of a report: its folder, or one file that has everything in itself; a session has a process do it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import EvocodeError, UsageError
+from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.report.html.bundle import page, script, single_page, style
-from pytest_evocode.report.html.contents import ReportContents
-from pytest_evocode.report.html.files.folder import ReportFolder, claimed
-from pytest_evocode.report.html.files.overview_stamp import overview_stamp
-from pytest_evocode.report.html.files.packed import packed
-from pytest_evocode.report.html.files.side_by_side import write_tasks
-from pytest_evocode.report.html.files.stamps import own_stamp, text_stamp
-from pytest_evocode.report.html.files.summaries import summary_json, summary_markdown
-from pytest_evocode.report.html.files.tables import csv_files
-from pytest_evocode.report.html.files.task_files import State, TaskOfReport, known_overview, known_tasks
-from pytest_evocode.report.html.ids import attempt_id, task_id
-from pytest_evocode.report.html.overview.attempt_rows import task_names
-from pytest_evocode.report.html.overview.comparisons import comparisons_of
-from pytest_evocode.report.html.overview.index import index_of
+from pytest_evocode.report.html.contents import ReportContents, found_tasks, with_foreign_cases
+from pytest_evocode.report.html.folder import ReportFolder, claimed, own_stamp, packed, stamp, text_stamp
+from pytest_evocode.report.html.ids import attempt_id, row_id, task_id
+from pytest_evocode.report.html.index import index_of, task_names
+from pytest_evocode.report.html.processes import PROCESS_FILE
+from pytest_evocode.report.html.rows import comparisons_of
+from pytest_evocode.report.html.summaries import csv_files, summary_json, summary_markdown
+from pytest_evocode.report.html.task_files import State, TaskOfReport, known_overview, known_tasks, write_tasks
 from pytest_evocode.report.leaderboard import leaderboard
-from pytest_evocode.results.loading import StoredAttempt
+from pytest_evocode.report.printable import printable
+from pytest_evocode.results.loading import StoredAttempt, load_results
 from pytest_evocode.tasks.atomic_write import replacing
 
 _PAGE = "index.html"
@@ -174,3 +176,94 @@ def _beside(
     yield "summary.json", summary_json(contents.table, board, index, failed, contents.redaction)
     yield "summary.md", summary_markdown(board, index, failed, contents.redaction)
     yield from csv_files(contents.table, board, index, comparisons, contents.redaction)
+
+
+def overview_stamp(contents: ReportContents, tasks: Mapping[str, State]) -> str:
+    """Return a text that changes with whatever index, comparisons, summaries and tables are made from.
+
+    Args:
+        contents: What the report shows.
+        tasks: What the report knows of its tasks, now that their files are written.
+    """
+    digest = hashlib.sha256()
+    for part in _parts(contents, tasks):
+        digest.update(repr(part).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _parts(contents: ReportContents, tasks: Mapping[str, State]) -> Iterator[Any]:
+    yield _package_stamp(), contents.name, contents.run, contents.under_way, sorted(contents.counted or ("",))
+    yield contents.counted is None, contents.redaction.stamp, contents.results.problems
+    table = contents.table
+    yield table.superseded, table.any_version, sorted(table.facts.items())
+    for row in table.rows:
+        yield row_id(row), row.name, row.missing, sorted(row.missing_parts.items()), sorted(row.declared.items())
+        for each in (*row.attempts, *row.beside):
+            yield str(each.path), each.record.agent, each.record.attempt, each.selected, each.finished
+    for attempt in contents.results.attempts:
+        yield str(attempt.path), attempt.run, attempt.selected, attempt.finished, *_files(attempt)
+    for run in contents.results.runs:
+        yield _file(run.path)
+    for id_, task in tasks.items():
+        yield id_, task["requirements"]
+        for of_attempt, known in task["attempts"].items():
+            yield of_attempt, known["cells"], known["failures"], known["problems"]
+
+
+def _files(attempt: StoredAttempt) -> Iterator[Any]:
+    yield _file(attempt.path / PROCESS_FILE)
+    if attempt.layout == "evocode" and attempt.finished:
+        yield _file(attempt.path / "result.json")
+    else:
+        # Whatever it consists of; others keep their rewards, cases and trajectories in many files.
+        yield stamp(attempt.path), attempt.record.facts
+
+
+def _file(path: Path) -> tuple[str, int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return str(path), status.st_size, status.st_mtime_ns, status.st_ino
+
+
+@cache
+def _package_stamp() -> str:
+    """Return what changes with any of our code: the numbers come from all of it."""
+    return stamp(Path(__file__).parents[2])
+
+
+def rewrite(order: Mapping[str, Any]) -> None:
+    """Write a report as a session orders it.
+
+    Args:
+        order: ``results`` and ``out`` are directories, ``under_way`` is the name of the run that is still being made,
+            or empty, and ``tasks`` has the directories of tasks by name.
+
+    Raises:
+        UsageError: The report cannot be written.
+    """
+    roots = [Path(order["results"])]
+    results = load_results(roots)
+    named = {name: Path(place) for name, place in order["tasks"].items()}
+    write_report(
+        Path(order["out"]),
+        ReportContents(
+            results=with_foreign_cases(results, roots),
+            table=score_table(results),
+            roots=roots,
+            under_way=order["under_way"],
+            tasks={**found_tasks(results, None), **named},
+        ),
+    )
+
+
+def main() -> None:
+    """Read an order from standard input and do it; what went wrong is the last line of standard error."""
+    order = json.load(sys.stdin)
+    if order["under_way"]:
+        os.nice(10)  # Rounds come first.
+    try:
+        rewrite(order)
+    except EvocodeError as error:
+        sys.exit(printable(str(error)))

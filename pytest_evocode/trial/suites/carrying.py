@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 from pytest_evocode.environments import Environment, Snapshot, require_readable
 from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.errors import UnreadableFile
-from pytest_evocode.results.changes import recorded_changes, write_changes
+from pytest_evocode.results.directory import recorded_changes, write_changes
 from pytest_evocode.results.records import ChangedPaths, ChangesFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trial.context import TrialContext, writing_results

@@ -21,9 +21,11 @@ from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task
+from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trajectories.atif import AgentInfo
 from pytest_evocode.trajectories.recorder import Recorder
-from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests import atif
 
 PROGRAM = Path(__file__).with_name("fake_claude.py").read_text()

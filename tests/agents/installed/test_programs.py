@@ -15,7 +15,8 @@ from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests import atif
 from tests.agents.installed.conftest import KEY, PASS, Attempt, FakeClaude, MakeTask
 

@@ -25,7 +25,8 @@ from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests import atif
 from tests.model_scripts import Asked, Run, Say, Step, Think
 from tests.model_server import ModelServer

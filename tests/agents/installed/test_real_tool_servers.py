@@ -14,7 +14,8 @@ from pytest_evocode.agents.installed.opencode import OpenCodeAgent
 from pytest_evocode.environments.docker.engine import DockerEngine
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 from tests import atif
 from tests.agents.installed.test_real_programs import AGENTS, KEY, WORD, engine, host, steps
 from tests.agents.installed.test_real_programs import task as without_servers

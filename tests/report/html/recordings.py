@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.report.html.rounds.attempt import attempt_data
-from pytest_evocode.report.html.rounds.stored_cases import with_cases
+from pytest_evocode.report.html.attempt import attempt_data, with_cases
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.loading import load_results
+from pytest_evocode.results.loading import StoredAttempt, load_results
 from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, Verdict
-from pytest_evocode.results.stored import StoredAttempt
 from pytest_evocode.trajectories.file_changes import File, describe_change, sha256_of
 from tests.report.html.contract import faults
 

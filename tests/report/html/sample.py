@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from pytest_evocode.report.html import bundle
-from pytest_evocode.report.html.files import packed
+from pytest_evocode.report.html.folder import packed
 from tests.report.html import hostile as attacks
 from tests.report.html import sample_attempts, sample_index, sample_trajectories, sample_world
 
@@ -85,7 +85,7 @@ def write_sample(folder: Path, values: dict[str, Any]) -> Path:
     for name, value in values.items():
         path = folder / "data" / f"{name}.js"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(packed.packed(name, value))
+        path.write_bytes(packed(name, value))
     (folder / "report.js").write_text(bundle.script(), encoding="utf-8")
     (folder / "report.css").write_text(bundle.style(), encoding="utf-8")
     page = folder / "index.html"

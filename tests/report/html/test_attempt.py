@@ -12,13 +12,11 @@ import pytest
 
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.process.attempts import TaskFinder, score_attempt
+from pytest_evocode.report.html import attempt
+from pytest_evocode.report.html.attempt import attempt_data, with_cases
 from pytest_evocode.report.html.cells import cells_of
-from pytest_evocode.report.html.rounds import attempt
-from pytest_evocode.report.html.rounds.attempt import attempt_data
-from pytest_evocode.report.html.rounds.stored_cases import with_cases
 from pytest_evocode.results.directory import write_run
-from pytest_evocode.results.records import RunRecord, SelectedTask, Verdict
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import RunRecord, SelectedTask, TaskFacts, Verdict
 from tests.process.record import play
 from tests.report.html.contract import faults
 from tests.report.html.hostile import CORPUS

@@ -19,9 +19,9 @@ import pytest
 
 from pytest_evocode.environments.sandbox.bubblewrap import find_bubblewrap
 from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.report.html import folder
 from pytest_evocode.report.html.contents import ReportContents
-from pytest_evocode.report.html.files import folder
-from pytest_evocode.report.html.files.folder import MARKER
+from pytest_evocode.report.html.folder import MARKER
 from pytest_evocode.report.html.writing import write_report
 from pytest_evocode.results.loading import load_results
 from tests.report.html.reports import files_in, unpacked, value_in

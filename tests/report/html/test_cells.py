@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.report.html.attempt import with_cases
 from pytest_evocode.report.html.cells import cells_of
-from pytest_evocode.report.html.rounds.stored_cases import with_cases
+from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord, Verdict
-from pytest_evocode.results.stored import StoredAttempt
 from tests.report.html.recordings import Played, failing, passing, stored, write_attempt
 
 RECORD: dict[str, Any] = {"task": "t", "agent": "a", "attempt": 1, "round": "round-1", "index": 1, "declared_rounds": 1}

@@ -12,7 +12,7 @@ from pytest_evocode.metrics.comparison import compare
 from pytest_evocode.metrics.score_table import ScoreTable, score_table
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.html.ids import row_id
-from pytest_evocode.report.html.overview.comparisons import MOST, SR_BY_TASK, comparisons_of
+from pytest_evocode.report.html.rows import MOST, SR_BY_TASK, comparisons_of
 from pytest_evocode.results.loading import load_results
 from tests.report.html.contract import faults
 from tests.result_trees import write_attempt

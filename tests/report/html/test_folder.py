@@ -17,8 +17,7 @@ from pytest_evocode.metrics.failures import worst_requirements
 from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.report.html import bundle
 from pytest_evocode.report.html.contents import ReportContents, found_tasks
-from pytest_evocode.report.html.files.folder import MARKER, claimed
-from pytest_evocode.report.html.files.packed import packed
+from pytest_evocode.report.html.folder import MARKER, claimed, packed
 from pytest_evocode.report.html.writing import write_report, write_single_file
 from pytest_evocode.results.loading import load_results
 from tests.report.html.reports import files_in, unpacked, value_in

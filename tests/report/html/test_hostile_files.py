@@ -14,10 +14,10 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.report.html import trajectory
 from pytest_evocode.report.html.contents import ReportContents
-from pytest_evocode.report.html.files.folder import MARKER
+from pytest_evocode.report.html.folder import MARKER
 from pytest_evocode.report.html.ids import task_id
-from pytest_evocode.report.html.steps import trajectory
 from pytest_evocode.report.html.writing import WrittenReport, write_report
 from pytest_evocode.results.loading import load_results
 from tests.report.html.reports import unpacked, value_in

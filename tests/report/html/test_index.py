@@ -15,15 +15,14 @@ from pytest_evocode.metrics.breakdown import Dimension
 from pytest_evocode.metrics.efficiency import efficiency, front
 from pytest_evocode.metrics.failures import failure_kinds
 from pytest_evocode.metrics.score_table import ScoreTable, score_table
-from pytest_evocode.report.html.cells import cells_of
-from pytest_evocode.report.html.overview.comparisons import comparisons_of
-from pytest_evocode.report.html.overview.index import attempt_id, case_failures_of, index_of
-from pytest_evocode.report.html.overview.rows import SCORES
+from pytest_evocode.report.html.cells import case_failures_of, cells_of
+from pytest_evocode.report.html.ids import attempt_id
+from pytest_evocode.report.html.index import index_of
+from pytest_evocode.report.html.rows import SCORES, comparisons_of
 from pytest_evocode.report.leaderboard import leaderboard
-from pytest_evocode.report.results_json import results_json
+from pytest_evocode.report.results import results_json
 from pytest_evocode.results.loading import Results, load_results
-from pytest_evocode.results.records import SelectedTask, Usage
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts, Usage
 from tests.report.html.contract import faults
 from tests.result_trees import write_attempt, write_files, write_session
 from tests.results.foreign.harbor_trials import JOB, TASK_TOML, result_of, suite

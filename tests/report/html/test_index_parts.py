@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pytest_evocode.metrics.score_table import score_table
-from pytest_evocode.report.html.overview.index import attempt_id, index_of, task_id
+from pytest_evocode.report.html.ids import attempt_id, task_id
+from pytest_evocode.report.html.index import index_of
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.phases import Phases
-from pytest_evocode.results.records import SelectedTask, Usage
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts, Usage
 from tests.report.html.contract import faults
 from tests.result_trees import RUN, write_attempt, write_session
 

@@ -11,8 +11,8 @@ import pytest
 from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.process.scores.rigor_score import PILLARS, AttemptProcess, Pillar, RoundProcess
 from pytest_evocode.process.scores.summary import by_task, summarise_agent, within_tasks
-from pytest_evocode.report.html.overview.index import index_of
-from pytest_evocode.report.html.overview.processes import PROCESS_FILE
+from pytest_evocode.report.html.index import index_of
+from pytest_evocode.report.html.processes import PROCESS_FILE
 from pytest_evocode.report.process import score_and_outcome
 from pytest_evocode.results.loading import load_results
 from tests.report.html.contract import faults

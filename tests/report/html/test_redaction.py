@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.metrics.score_table import score_table
-from pytest_evocode.report.html.contents import ReportContents, found_tasks, with_foreign_cases
-from pytest_evocode.report.html.redaction import Redaction, short_title
+from pytest_evocode.report.html.contents import Redaction, ReportContents, found_tasks, short_title, with_foreign_cases
 from pytest_evocode.report.html.writing import WrittenReport, write_report, write_single_file
 from pytest_evocode.results.loading import load_results
 from tests.report.html.reports import unpacked, value_in

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.report.html.steps.round_changes import RoundChanges
+from pytest_evocode.report.html.changes import RoundChanges
 from pytest_evocode.trajectories.diffs import apply_diff
 from pytest_evocode.trajectories.file_changes import File, describe_change
 from tests.report.html.recordings import change

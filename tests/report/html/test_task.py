@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.report.html.rounds.stored_cases import with_cases
-from pytest_evocode.report.html.rounds.task import lineage_of, task_data
+from pytest_evocode.report.html.attempt import with_cases
+from pytest_evocode.report.html.task import lineage_of, task_data
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Task, load_task
 from tests.report.html.contract import faults

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.report.html.steps import trajectory as trajectory_module
-from pytest_evocode.report.html.steps.call_purposes import purpose_of, use_of
-from pytest_evocode.report.html.steps.trajectory import PART, ShownTrajectory, trajectory_parts
+from pytest_evocode.report.html import trajectory as trajectory_module
+from pytest_evocode.report.html.step import purpose_of, use_of
+from pytest_evocode.report.html.trajectory import PART, ShownTrajectory, trajectory_parts
 from tests.report.html.contract import faults
 from tests.report.html.hostile import CORPUS
 from tests.report.html.recordings import change, recorded, shown, step, trajectory
@@ -21,7 +21,7 @@ from tests.report.html.recordings import change, recorded, shown, step, trajecto
 _MEMORY = """
 import json, resource, sys
 from pathlib import Path
-from pytest_evocode.report.html.steps.trajectory import trajectory_parts
+from pytest_evocode.report.html.trajectory import trajectory_parts
 sizes = [0]
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.results.foreign.tasks import read_task_directories
+from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import load_results
-from pytest_evocode.results.records import RoundRecord, Usage
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import RoundRecord, TaskFacts, Usage
 from tests.result_trees import write_files
 from tests.results.foreign.harbor_trials import JOB, TASK_TOML, load, outcomes, result_of, suite, trajectory
 

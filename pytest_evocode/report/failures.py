@@ -1,0 +1,197 @@
+"""Failures in words: the report of a failed round, and the tables of ``evocode failures``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pytest_evocode.metrics.analyses import FirstFailure, Share
+from pytest_evocode.metrics.failures import FailureKinds, RequirementFailures
+from pytest_evocode.report.tables import aligned, format_number, join_first
+from pytest_evocode.results.cases import GAP, without_middle
+from pytest_evocode.results.records import Case, RoundRecord
+
+_SHOWN_CASES = 20
+_SHOWN_PATHS = 5
+_SHORT = (24, 300)
+"""Lines and characters of each text in which a case describes itself."""
+_SCREENFUL = (24, 2000)
+"""Lines and characters of why a case failed."""
+_LONGEST_OUTPUT = 2**20  # characters
+_HOW_TO_SEE_ALL = "use '-vv' to show"
+_FAILURES = re.compile(r"^=+ (?:ERRORS|FAILURES) =+$", re.MULTILINE)
+"""Matches where pytest begins to print failures."""
+
+
+def describe_failure(record: RoundRecord, output: Path | None, *, whole: bool = False) -> str:
+    """Return the report of a failed round, whose first line sums up the rest.
+
+    ``output`` is its suite's output, None where it is in no file. Of many cases and long texts a part is shown, unless
+    the ``whole`` is asked for; what the record itself has in part comes from the output then.
+    """
+    verdict = record.verdict
+    assert verdict is not None
+    failing = [case for case in verdict.cases if case.failing]
+    new = [case for case in failing if case.failure == "new miss"]
+    stale = [case for case in failing if case.failure == "stale"]
+    old = [case for case in failing if case.failure in ("regression", "carried", None)]
+    lines = [_summary(record, len(new), len(old), len(stale))]
+    lines += record.cause.splitlines()
+    lines += _group("new misses: first required in this round", new, whole=whole)
+    lines += _group("regressions: required since an earlier round", old, whole=whole)
+    lines += _group("stale: what these replace is still there", stale, whole=whole)
+    lines += [f"note: {note}" for note in record.notes]
+    if verdict.trusts_agent:
+        lines.append(f"note: the verdict trusts the agent's system: {join_first(verdict.trusts, _SHOWN_PATHS)}")
+    if output is not None:
+        lines.append(f"suite output: {output}")
+        texts = (text for case in failing for text in case.model_dump().values() if isinstance(text, str))
+        if whole and any(GAP in text for text in texts):
+            lines.append(_failures_in(output))
+    return "\n".join(lines)
+
+
+def _summary(record: RoundRecord, new: int, old: int, stale: int) -> str:
+    verdict = record.verdict
+    assert verdict is not None
+    total = len(verdict.cases)
+    if new + old + stale == 0:
+        why = "timeout" if record.timed_out else f"reward {verdict.shown_reward}"
+        return f"{record.round} failed: {why}, no failed case reported"
+    timeout = f"{record.timed_out} timeout, " if record.timed_out else ""
+    return (
+        f"{record.round} failed: {timeout}{new + old + stale} of {total} cases failed "
+        f"({new} new {'miss' if new == 1 else 'misses'}, {old} {'regression' if old == 1 else 'regressions'}"
+        f"{f', {stale} stale' if stale else ''})"
+    )
+
+
+def _failures_in(output: Path) -> str:
+    """Return what a suite printed of its failures, or all that it printed."""
+    try:
+        text = output.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    begin = _FAILURES.search(text)
+    return without_middle(text[begin.start() if begin else 0 :].rstrip(), _LONGEST_OUTPUT)
+
+
+def _group(title: str, cases: list[Case], *, whole: bool) -> Iterator[str]:
+    if not cases:
+        return
+    yield f"{title} ({len(cases)})"
+    shown = len(cases) if whole else _SHOWN_CASES
+    for case in cases[:shown]:
+        required = " ".join(part for part in (case.origin, case.requirement, case.kind) if part)
+        origin = f" [{required}]" if required else ""
+        carried = " (carried: failed in the round before too)" if case.failure == "carried" else ""
+        yield f"  {case.id}{origin}{carried}"
+        for label, text, limits in (
+            ("", case.intent or case.scenario, _SHORT),
+            ("scenario: ", case.scenario if case.intent else "", _SHORT),
+            ("input: ", case.input, _SHORT),
+            ("expected: ", case.expected, _SHORT),
+            ("actual: ", case.actual, _SHORT),
+            ("", case.reason, _SCREENFUL),
+        ):
+            if text:
+                yield from _indented(label, text.strip(), None if whole else limits)
+    if len(cases) > shown:
+        yield f"  ... and {len(cases) - shown} more, {_HOW_TO_SEE_ALL}"
+
+
+def _indented(label: str, text: str, limits: tuple[int, int] | None) -> Iterator[str]:
+    """Yield the lines of a text below a label, up to ``limits``, which are a number of lines and one of characters."""
+    lines = text.splitlines() or [""]
+    text = "\n".join(lines)
+    whole_lines = text if limits is None else "\n".join(lines[: limits[0]])
+    shown = whole_lines if limits is None else whole_lines[: limits[1]]
+    for number, line in enumerate(shown.splitlines() or [""]):
+        yield f"      {' ' * len(label) if number else label}{line}"
+    if len(shown) < len(text):
+        unit, count = "character", len(text) - len(shown)
+        if shown == whole_lines:
+            unit, count = "line", len(lines) - len(shown.splitlines())
+        least = "at least " if GAP in text else ""
+        yield f"      ... {least}{count:,} more {unit}{'' if count == 1 else 's'}, {_HOW_TO_SEE_ALL}"
+
+
+def kind_lines(kinds: Mapping[str, FailureKinds]) -> Iterator[str]:
+    """Yield how often each agent had each kind of failure; kinds that no agent had are left out."""
+    yield "failed rounds, by what kept them from passing"
+    yield from _counts({name: _rounds(found) for name, found in kinds.items()})
+    yield ""
+    yield "failing cases, by how they stand to the rounds before"
+    yield from _counts({name: _cases(found) for name, found in kinds.items()})
+
+
+def _rounds(found: FailureKinds) -> dict[str, int]:
+    return {**{str(kind): count for kind, count in found.rounds.items()}, "not reached": found.not_reached}
+
+
+def _cases(found: FailureKinds) -> dict[str, int]:
+    return {str(kind): count for kind, count in found.cases.items()}
+
+
+def _counts(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    titles = [kind for kind in next(iter(counts.values())) if any(of_row[kind] for of_row in counts.values())]
+    if not titles:
+        yield "  none"
+        return
+    rows = [("  agent", *titles)]
+    rows += [(f"  {name}", *(str(of_row[kind]) for kind in titles)) for name, of_row in counts.items()]
+    yield from aligned(rows)
+
+
+def survival_lines(
+    shares: Mapping[str, Mapping[int, Share]], first: Mapping[str, Sequence[FirstFailure]]
+) -> Iterator[str]:
+    """Yield, for each agent and round, the share of tasks that pass it and how many attempts fail there first."""
+    yield "by round: share of the tasks that pass it, and how many attempts fail there first"
+    longest = max((index for of_row in shares.values() for index in of_row), default=0)
+    rows = [("  agent", *map(str, range(1, longest + 1)))]
+    for name, of_row in shares.items():
+        failing = Counter(failure.index for failure in first[name])
+        cells = []
+        for index in range(1, longest + 1):
+            share = of_row[index].percent if index in of_row else None
+            cells.append("" if share is None else f"{format_number(share)} ({failing[index]})")
+        rows.append((f"  {name}", *cells))
+    yield from aligned(rows)
+
+
+def first_failure_lines(first: Mapping[str, Sequence[FirstFailure]], shown: int) -> Iterator[str]:
+    """Yield the first failures of attempts, the earliest first, no more than ``shown`` of them."""
+    failures = sorted(
+        ((failure, name) for name, of_row in first.items() for failure in of_row),
+        key=lambda pair: (pair[0].position, pair[0].task, pair[1], pair[0].attempt),
+    )
+    yield f"first failures ({len(failures)})"
+    rows = [
+        (f"  {failure.task}", name, f"attempt {failure.attempt}", f"round {failure.index} of {failure.declared}")
+        for failure, name in failures[:shown]
+    ]
+    if rows:
+        yield from aligned(rows, left=(0, 1, 2, 3))
+    yield from _more(len(failures) - shown)
+
+
+def requirement_lines(worst: Sequence[RequirementFailures], shown: int) -> Iterator[str]:
+    """Yield the requirements that were failed, the worst first, no more than ``shown`` of them."""
+    yield f"requirements that were failed ({len(worst)}), by the share of the rounds that checked them"
+    if worst:
+        rows = [("  task", "requirement", "failed", "of", "%", "cases")]
+        for each in worst[:shown]:
+            kinds = ", ".join(f"{number} {kind}" for kind, number in each.kinds.items())
+            rows.append(
+                (f"  {each.task}", each.requirement, str(each.failed), str(each.of), f"{each.share:.1f}", kinds)
+            )
+        yield from aligned(rows, left=(0, 1, 5))
+    yield from _more(len(worst) - shown)
+
+
+def _more(number: int) -> Iterator[str]:
+    if number > 0:
+        yield f"  ... and {number} more; --top shows them"

@@ -1,1 +1,0 @@
-"""What all attempts of a report say together: the index (rows of scores, tasks, attempts, runs) and comparisons."""

@@ -1,0 +1,315 @@
+"""The rows of scores of a report, compared and on fronts: ``Row``, ``Comparisons`` and ``Pareto`` in ``data.d.ts``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, get_args
+
+from pytest_evocode.metrics.analyses import first_failures, survival
+from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
+from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
+from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
+from pytest_evocode.metrics.faults import Faults, FlakyRound
+from pytest_evocode.metrics.grid import Grid
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
+from pytest_evocode.metrics.scores import Scores, case_score
+from pytest_evocode.metrics.task_values import Metric
+from pytest_evocode.report.html.cells import FoundFailures, failure_values
+from pytest_evocode.report.html.ids import row_id
+from pytest_evocode.report.leaderboard import best_first, can_be_compared, rankings
+from pytest_evocode.report.notes import changed_tasks, row_notes
+from pytest_evocode.report.scores import describe_faults, trusting_rounds
+from pytest_evocode.report.tables import join_first
+from pytest_evocode.results.identity import AgentIdentity
+
+SCORES = (
+    "dataset_score",
+    "case_score",
+    "avg_rounds",
+    "perfect_tasks",
+    "mt_at_k",
+    "sr",
+    "gap",
+    "final_round_completion",
+    "mean_reward",
+    "reliability",
+    "tasks",
+    "rounds",
+    "trusting",
+)
+"""The fields of :class:`~pytest_evocode.metrics.scores.Scores` that a report shows under the same names."""
+_WITHOUT_FAULTS = ("dataset_score", "case_score", "sr")
+
+
+def rows_of(
+    table: ScoreTable,
+    rankings: Sequence[Sequence[ScoreRow]],
+    processes: Mapping[str, Mapping[str, Any]],
+    failures: FoundFailures | None,
+) -> list[dict[str, Any]]:
+    """Return all rows of a table, by ranking and in each the best first.
+
+    Args:
+        table: The table.
+        rankings: Its rows as :func:`ranked` returns them.
+        processes: The summary of the process of rows, by their ids; rows where nothing was scored are not there.
+        failures: What the rounds' cases told, where the records are without them.
+    """
+    return [
+        _row(table, row, number, processes.get(row_id(row)), failures)
+        for number, ranking in enumerate(rankings, 1)
+        for row in ranking
+    ]
+
+
+def ranked(table: ScoreTable) -> list[list[ScoreRow]]:
+    """Return the rows of a table by ranking, numbered as on the leaderboard, and in each the best first.
+
+    Rows of single rounds that the leaderboard shows as columns of other rows are rankings of their own, the last.
+    """
+    return [*rankings(best_first(table)), *rankings(best_first(table, columns=True))]
+
+
+def _row(
+    table: ScoreTable,
+    row: ScoreRow,
+    ranking: int,
+    process: Mapping[str, Any] | None,
+    failures: FoundFailures | None,
+) -> dict[str, Any]:
+    scores, faults, intervals = table.scores(row), table.faults(row), table.intervals(row)
+    found = failure_values(row, failures)
+    conditions = row.subject.conditions
+    return {
+        "id": row_id(row),
+        "name": row.name,
+        "agent": row.agent,
+        "mode": row.mode,
+        "from_round": row.from_round,
+        "harness": _harness(row.subject.agent),
+        "environment": conditions.environment,
+        "strict": conditions.strict,
+        "ranking": ranking,
+        "scores": score_values(scores),
+        "intervals": {
+            name: {"low": each.low, "high": each.high}
+            for name, each in intervals.items()
+            if each is not None and name in SCORES
+        },
+        "without_faults": None if faults is None else {name: getattr(faults, name) for name in _WITHOUT_FAULTS},
+        "spending": _spending(row, scores),
+        "groups": {by: _groups(table, row, by) for by in get_args(Dimension)},
+        "survival": _survival(row),
+        "failures": found,
+        "faults": found["rounds"]["agent error"] + found["rounds"]["infrastructure"],
+        "partial": sum(attempt.partial for attempt in row.attempts),
+        "missing": [{"task": task, "attempt": number} for task, number in row.missing],
+        "process": process,
+        "notes": list(_notes(row, scores, faults, any_version=table.any_version)),
+    }
+
+
+def _harness(agent: AgentIdentity) -> str:
+    """Return what drives an agent's model or tool, ``none`` where it has neither, and "" where records do not say."""
+    parts = dict(agent.parts)
+    said = " ".join(filter(None, (parts.get("harness"), parts.get("version"))))
+    return said or ("none" if parts.get("spec", agent.name) in ("oracle", "nop") else "")
+
+
+def score_values(scores: Scores) -> dict[str, Any]:
+    """Return the scores that a report shows, and k."""
+    values = {name: getattr(scores, name) for name in SCORES}
+    return {**values, "attempts_min": scores.fewest_attempts, "attempts_max": scores.attempts}
+
+
+def _spending(row: ScoreRow, scores: Scores) -> dict[str, float | None]:
+    """Return what an attempt at a task takes: what one pass takes over all tasks, divided by their number.
+
+    Output tokens are those of the leaderboard, scaled to all rounds of a task.
+    """
+    if not row.grid.tasks:
+        return dict.fromkeys(("cost_usd", "tokens", "output_tokens", "agent_seconds"))
+    taken = efficiency(row.grid, single=row.mode == "single-round")
+    tasks = len(row.grid.tasks)
+
+    def mean(of: Taken) -> float | None:
+        return None if of.value is None else of.value / tasks
+
+    return {
+        "cost_usd": mean(taken.cost_usd),
+        "tokens": mean(taken.tokens),
+        "output_tokens": scores.output_tokens,
+        "agent_seconds": mean(taken.seconds),
+    }
+
+
+def _groups(table: ScoreTable, row: ScoreRow, by: Dimension) -> dict[str, dict[str, Any]]:
+    groups = breakdown(row.grid, by, table.facts, single_rounds=row.mode == "single-round")
+    return {name: _group_values(group) for name, group in groups.items()}
+
+
+def _group_values(group: Group) -> dict[str, Any]:
+    values = {name: getattr(group, name, None) for name in SCORES}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _survival(row: ScoreRow) -> list[dict[str, Any]]:
+    """Return how far chains get; single rounds are independent of each other, so that none of them fails first."""
+    if row.mode == "single-round":
+        return []
+    first = Counter(failure.index for failure in first_failures(row.grid))
+    return [
+        {"round": index, "passed": share.passed, "of": share.of, "first_failures": first[index]}
+        for index, share in survival(row.grid).items()
+    ]
+
+
+def _notes(row: ScoreRow, scores: Scores, faults: Faults | None, *, any_version: bool) -> Iterator[str]:
+    yield from row_notes(row)
+    if row.changed:
+        yield changed_tasks(row, any_version=any_version)
+    if faults is not None:
+        yield f"infrastructure errors count as not passed: {describe_faults(faults)}"
+    if scores.trusting:
+        yield trusting_rounds(scores.trusting)
+    if flaky := row.flaky:
+        yield f"flaky, verdicts differ although nothing else does: {join_first([_flaky(each) for each in flaky], 5)}"
+
+
+def _flaky(found: FlakyRound) -> str:
+    return f"{found.task} {found.round}"
+
+
+_AGAINST = {"cost_usd": "cost", "tokens": "tokens", "agent_seconds": "time"}
+"""What a report sets scores against, by its own names, with those of :data:`~pytest_evocode.metrics.pareto.AMOUNTS`."""
+
+
+def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
+    """Return the points of all chains; each ranking has a front of its own.
+
+    What a score took is for one attempt at a task, the mean over tasks, as in the spending of rows.
+    """
+    groups = [
+        {row_id(row): _by_score(row) for row in rows if row.mode != "single-round" and row.grid.tasks}
+        for rows in rankings
+    ]
+    tasks = {row_id(row): len(row.grid.tasks) for rows in rankings for row in rows}
+    return [
+        {
+            "score": score,
+            "against": against,
+            "points": [each for group in groups for each in _points(group, score, against, tasks)],
+        }
+        for score in ("dataset_score", "case_score")
+        for against in _AGAINST
+    ]
+
+
+def _by_score(row: ScoreRow) -> dict[str, Efficiency]:
+    found = efficiency(row.grid)
+    cases = case_score(row.grid)
+    return {"dataset_score": found} | ({} if cases is None else {"case_score": replace(found, score=cases)})
+
+
+def _points(
+    group: Mapping[str, Mapping[str, Efficiency]], score: str, against: str, tasks: Mapping[str, int]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one ranking of which the amount is known of every round."""
+    amount = _AGAINST[against]
+    rows = {id_: found[score] for id_, found in group.items() if score in found}
+    best = front(rows, [amount]).front
+    for id_, row in rows.items():
+        taken: Taken = getattr(row, AMOUNTS[amount])
+        if taken.value is not None and row.score is not None:
+            yield {"row": id_, "x": taken.value / tasks[id_], "y": row.score, "front": id_ in best}
+
+
+MOST = 16
+"""How many rows, in all and of each ranking, are all compared; others are with the best of their ranking only."""
+_METRICS: tuple[Metric, ...] = ("dataset_score", "case_score", "mt_at_k")
+SR_BY_TASK = "sr_by_task"
+"""The field of the share of single rounds passed as the mean over tasks, which SR itself is not."""
+_NOTE = (
+    "Rows of one mode are compared, under the same conditions and at the same contents of tasks, over the rounds that "
+    "were selected for both"
+)
+
+
+def comparisons_of(table: ScoreTable) -> dict[str, Any]:
+    """Return the comparisons of rows that can be compared, as JSON values.
+
+    In each pair the row of the first ranking comes first, and in one ranking the better row.
+    """
+    rankings = ranked(table)
+    pairs = [pair for rows in _pairs(rankings) if (pair := _compared(table, *rows)) is not None]
+    many = sum(map(len, rankings)) > MOST
+    note = f"{_NOTE}; of more than {MOST} rows, those behind only with the best of their ranking" if many else _NOTE
+    return {"pairs": pairs, "note": note}
+
+
+def _pairs(rankings: Sequence[Sequence[ScoreRow]]) -> Iterator[tuple[ScoreRow, ScoreRow]]:
+    for best, *others in rankings:
+        yield from combinations([best, *others[: MOST - 1]], 2)
+        yield from ((best, row) for row in others[MOST - 1 :])
+    rows = [(number, row) for number, ranking in enumerate(rankings) for row in ranking]
+    for (one, first), (other, second) in combinations(rows[:MOST], 2):
+        if one != other and can_be_compared(first, second):
+            yield first, second
+
+
+def _compared(table: ScoreTable, first: ScoreRow, second: ScoreRow) -> dict[str, Any] | None:
+    """Return a pair; None where the two have no task in common."""
+    found = dict(_differences(table, first, second))
+    headline = found.get("dataset_score") or found.get(SR_BY_TASK)
+    if headline is None:
+        return None
+    return {
+        "first": row_id(first),
+        "second": row_id(second),
+        "differences": [
+            _difference(field, each)
+            for field, each in found.items()
+            if each.same_attempts or each.metric not in BEST_OF_ATTEMPTS
+        ],
+        "flips": [
+            {"task": flip.task, "round": flip.index, "first": flip.first, "second": flip.second}
+            for flip in headline.flips
+        ],
+        "flips_p_value": headline.flips_p_value,
+        "flips_by_task_p_value": headline.flips_by_task_p_value,
+        "only_first": list(headline.only_first),
+        "only_second": list(headline.only_second),
+        "same_attempts": headline.same_attempts,
+    }
+
+
+def _differences(table: ScoreTable, first: ScoreRow, second: ScoreRow) -> Iterator[tuple[str, Comparison]]:
+    """Yield the comparisons by field that there are; the single rounds of chains are compared beside them."""
+    chains, singles = zip(*map(table.grids, (first, second)), strict=True)
+    compared: list[tuple[str, Metric, tuple[Grid, Grid]]] = [(metric, metric, chains) for metric in _METRICS]
+    compared.append((SR_BY_TASK, "dataset_score", singles))
+    for field, metric, grids in compared:
+        if all(grid.tasks for grid in grids):
+            try:
+                yield field, compare(*grids, metric)
+            except ValueError:  # There is no task that both have.
+                continue
+
+
+def _difference(field: str, found: Comparison) -> dict[str, Any]:
+    interval = found.interval
+    return {
+        "field": field,
+        "first": found.first,
+        "second": found.second,
+        "difference": found.difference,
+        "interval": None if interval is None else {"low": interval.low, "high": interval.high},
+        "p_value": found.p_value,
+        "won": found.won,
+        "lost": found.lost,
+        "tied": found.tied,
+        "tasks": found.tasks,
+    }

@@ -1,1 +1,0 @@
-"""Reading results that Harbor or the scripts of EvoCode-Bench wrote."""
