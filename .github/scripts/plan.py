@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from pytest_evocode.metrics.expected_amounts import ExpectedAmounts, cost_of, seconds_of
-from pytest_evocode.plugin.selection import share
+from pytest_evocode.plugin.collection import share
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import load_results
 

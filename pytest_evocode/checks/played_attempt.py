@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_evocode.agents import Agent
 from pytest_evocode.agents.oracle import OracleAgent
-from pytest_evocode.checks.solved_rounds import Files
+from pytest_evocode.checks.text_runs import Files
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import EnvironmentFault, TaskError

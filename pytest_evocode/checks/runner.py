@@ -13,11 +13,10 @@ from pytest_evocode.checks import executed_checks
 from pytest_evocode.checks.catalogue import Answer, Cheat, Check, cheats_of
 from pytest_evocode.checks.cheating import Cheating, cheat_in_round
 from pytest_evocode.checks.check_cache import CheckCache
-from pytest_evocode.checks.machine_load import Slowdown, run_beside_busy_processes, under_load
+from pytest_evocode.checks.executed_checks import VisibleFiles, find_visible, starter_clean
+from pytest_evocode.checks.machine_load import Slowdown, run_beside_busy_processes, timing, under_load
 from pytest_evocode.checks.oracle_check import oracle, why_not
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun
-from pytest_evocode.checks.starter_clean import VisibleFiles, find_visible, starter_clean
-from pytest_evocode.checks.timing import timing
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeError

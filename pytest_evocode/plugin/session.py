@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import time
 from collections import defaultdict
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
     from pytest_evocode.metrics.flaky import FlakyRound
     from pytest_evocode.metrics.scores import RunMode
-    from pytest_evocode.plugin.cluster.protocol import Cluster
+    from pytest_evocode.plugin.cluster.remote_trial import Cluster
     from pytest_evocode.plugin.run import SessionRun
     from pytest_evocode.trial.trial import Trial
 
@@ -165,11 +166,23 @@ class EvocodeSession:
     def share_connections(self) -> None:
         """Have clients of models in this process go by the limits of the whole run, where it is recorded."""
         if self.run_name and not self._shares_connections:
-            from pytest_evocode.plugin.connections import share_connections
+            from pytest_evocode.llm.connection_limits import MOST, connections_shared_by
+            from pytest_evocode.llm.shared_connections import SharedConnections
 
             self._shares_connections = True
-            settings = self.settings
-            self.config.add_cleanup(share_connections(settings.results, self.run_name, settings.max_connections))
+            sharing = contextlib.ExitStack()
+            most = self.settings.max_connections or MOST
+            sharing.enter_context(connections_shared_by(SharedConnections(self._connections, most)))
+            self.config.add_cleanup(sharing.close)
+
+    def forget_connections(self) -> None:
+        """Remove what the run's processes share; to be called when none of them asks a model any more."""
+        if self.run_name:
+            shutil.rmtree(self._connections, ignore_errors=True)
+
+    @property
+    def _connections(self) -> Path:
+        return self.settings.results / "runs" / f"{self.run_name}.connections"
 
     def output_of(self, record: RoundRecord) -> Path:
         """Return where the output of a round's suite was written."""

@@ -1,24 +1,28 @@
-"""``--evocode-warm`` as pytest sees it: ``task.toml::warm::image`` and ``task.toml::warm::solutions`` for each task."""
+"""What is made ready ahead: with ``--evocode-warm`` for later runs, and images for later attempts of a session.
+
+pytest sees ``task.toml::warm::image`` and ``task.toml::warm::solutions`` for each task.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.errors import BuildError, EvocodeError, RoundFailed, TaskError
+from pytest_evocode.plugin.attempts import RoundItem
 from pytest_evocode.plugin.pytest_private import make_failure
 from pytest_evocode.plugin.session import EvocodeSession, session_of
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import aligned
+from pytest_evocode.tasks import Task
 
 if TYPE_CHECKING:
     from pytest_evocode.results.records import RoundRecord
-    from pytest_evocode.tasks import Task
-    from pytest_evocode.trial.warming import TaskWarming, Warmed
+    from pytest_evocode.trial.warming import ImagesAhead, TaskWarming, Wanted, Warmed
 
 #: The name of the collector that what is to be made ready for a task is below.
 WARM = "warm"
@@ -222,3 +226,52 @@ def _size(size: int) -> str:
     """
     unit, of = next(((unit, of) for unit, of in (("GB", 10**9), ("MB", 10**6)) if size >= of), ("kB", 10**3))
     return f"{size / of:.1f} {unit}"
+
+
+AHEAD = "evocode-images-ahead"
+"""The plugin's name, by which xdist's controller finds it."""
+
+
+class ImagesAheadPlugin:
+    """Hooks that begin builds with the first attempt, and end them with the last.
+
+    In the process that starts attempts or hands them out to workers; these find what it has built.
+    """
+
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
+        self._images: ImagesAhead | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """Begin, where rounds are run in this process."""
+        if self._images is None and isinstance(item, RoundItem):
+            rounds = (each for each in item.session.items if isinstance(each, RoundItem))
+            attempts = dict.fromkeys(each.parent for each in rounds)
+            self.begin((each.agent.id, each.task.name, lambda each=each: each.task) for each in attempts)  # type: ignore[misc]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """End what is not needed any more, before an attempt that was broken off is cleaned up after."""
+        try:
+            return (yield)
+        finally:
+            if self._images is not None:
+                self._images.close()
+
+    def begin(self, attempts: Iterable[tuple[str, str, Callable[[], Task]]]) -> None:
+        """Begin with the images of attempts, in this order.
+
+        Args:
+            attempts: The id of the agent, the name of the task, and what loads it.
+        """
+        installed = self._session.roster.installations
+        wanted: dict[tuple[str, str], Callable[[], Wanted]] = {}
+        for agent, task, load in attempts:
+            on_top = installed.get(agent)
+            wanted.setdefault((task, on_top.script if on_top else ""), lambda load=load, top=on_top: (load(), top))  # type: ignore[misc]
+        if len(wanted) > 1:  # A single image is built by the attempt that needs it.
+            from pytest_evocode.trial.warming import ImagesAhead
+
+            self._images = ImagesAhead(self._session.engine)
+            self._images.begin(wanted.values())

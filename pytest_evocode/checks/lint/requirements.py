@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from pytest_evocode.checks.lint.sources import TaskSources
-from pytest_evocode.checks.lint.suite_modules import Named, SuiteModule, SuiteModules, statements
+from pytest_evocode.checks.lint.sources import Named, SuiteModule, SuiteModules, TaskSources, statements
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
 from pytest_evocode.tasks.native import requirement_marker

@@ -7,6 +7,7 @@ it outlives the process that started it for as long as it takes to stop the atte
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pickle
 import shutil
@@ -14,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,6 +26,7 @@ from pytest_evocode.plugin.cluster.orders import (
     BEGUN,
     ENDED,
     FAILED,
+    LIMIT,
     NOTE,
     PROGRESS,
     RECORD,
@@ -125,6 +127,50 @@ class ClusterSpending:
         return self._line.spent(self._before)
 
 
+_LOOK = 0.5
+"""Seconds between two looks for a place: each goes through the network."""
+
+
+class ClusterConnections:
+    """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`; for the process of one attempt."""
+
+    look = _LOOK
+
+    def __init__(self, line: Line, most: int) -> None:
+        self.most = most
+        self._line = line
+        self._numbers = itertools.count(1)
+
+    def take(self, account: str, most: int) -> Hashable | None:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        place = next(self._numbers)
+        return place if self._ask("take", account, most, place) else None
+
+    def give_back(self, account: str, place: Hashable) -> None:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        self._ask("give_back", account, place)
+
+    def reserve(self, account: str) -> tuple[float, float]:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        seconds, reserved_at = self._ask("reserve", account)
+        return seconds, reserved_at
+
+    def confirm(self, account: str, reserved_at: float) -> bool:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        return bool(self._ask("confirm", account, reserved_at))
+
+    def answered(self, account: str, reserved_at: float) -> None:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        self._ask("answered", account, reserved_at)
+
+    def refused(self, account: str, reserved_at: float, retry_after: float | None) -> None:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        self._ask("refused", account, reserved_at, retry_after)
+
+    def _ask(self, operation: str, account: str, *arguments: Any) -> Any:
+        return self._line.ask_limits((LIMIT, next(self._numbers), operation, account, *arguments))
+
+
 def main(descriptor: int) -> None:
     """Run the attempt that the connection brings."""
     os.set_inheritable(descriptor, False)  # The programs of environments would keep it open.
@@ -164,7 +210,6 @@ class AttemptRun:
         from pytest_evocode.environments.attempt_homes import attempt_home
         from pytest_evocode.environments.kept_tasks import KeptTasks
         from pytest_evocode.llm.connection_limits import connections_shared_by
-        from pytest_evocode.plugin.cluster.connections import ClusterConnections
         from pytest_evocode.results.directory import STATE_FILE
 
         home = attempt_home(self._order.name)
@@ -203,7 +248,7 @@ class AttemptRun:
                 os.unlink(lock.lock_file)
 
     def _make(self, engine: Engine, home: Path) -> Message:
-        from pytest_evocode.plugin.cluster.file_changes import FileChanges
+        from pytest_evocode.plugin.cluster.orders import FileChanges
         from pytest_evocode.results.directory import AttemptDirectory
         from pytest_evocode.tasks import load_task
 
@@ -277,7 +322,7 @@ class AttemptRun:
         What cannot be gone on from, because the state after its last turn is on another machine, is left out.
         """
         from pytest_evocode.agents.protocol import installation_of
-        from pytest_evocode.plugin.cluster.file_changes import write_tree
+        from pytest_evocode.plugin.cluster.orders import write_tree
 
         order = self._order
         if not order.resume:

@@ -14,11 +14,11 @@ import pytest
 from pytest_evocode.environments.scratch import Scratch
 from pytest_evocode.errors import EvocodeError, RecordFault, TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
-from pytest_evocode.plugin.images_ahead import AHEAD
-from pytest_evocode.plugin.node_ids import task_directory
-from pytest_evocode.plugin.report_properties import report_properties
-from pytest_evocode.plugin.selection import describe_limits, describe_shards, expected_seconds
+from pytest_evocode.plugin.collection import describe_limits, describe_shards, expected_seconds
+from pytest_evocode.plugin.kept_rounds import report_properties
 from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.plugin.task_directories import task_directory
+from pytest_evocode.plugin.warming import AHEAD
 from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.selection import read_selected

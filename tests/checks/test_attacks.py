@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.checks.attacks import ATTACKS
-from pytest_evocode.checks.generic_cheats import GENERIC, Visible, examples_in, stub_of
+from pytest_evocode.checks.attacks import ATTACKS, GENERIC, Visible, examples_in, stub_of
 
 pytestmark = pytest.mark.turns(2)
 

@@ -1,9 +1,10 @@
-"""``evocode clean``: remove what killed sessions left behind."""
+"""Commands about what sessions left: ``evocode enter``, for a sandbox that was kept, and ``evocode clean``."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from pathlib import Path
 from threading import Thread
 
 import click
@@ -11,6 +12,17 @@ import click
 from pytest_evocode.cli.printing import echo
 from pytest_evocode.environments.cleanup import images_of_agents, leftovers
 from pytest_evocode.environments.removals import Removals
+from pytest_evocode.environments.sandbox.enter_kept import enter_kept_sandbox
+
+
+@click.command("enter")
+@click.argument("directory", type=click.Path(path_type=Path))
+def enter_command(directory: Path) -> None:
+    """Open a shell in the sandbox that --evocode-keep left in DIRECTORY."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("standard input is no terminal")
+    sys.exit(enter_kept_sandbox(directory, sys.stdin.fileno()))
+
 
 _SOON = 2.0  # seconds
 
