@@ -20,6 +20,7 @@ from pytest_evocode.plugin.live import clock
 from pytest_evocode.plugin.pytest_private import keep_out_conftest
 from pytest_evocode.plugin.session import EvocodeSession, Selected, session_of
 from pytest_evocode.plugin.settings import Settings
+from pytest_evocode.plugin.side_by_side import keep_together
 from pytest_evocode.plugin.task_directories import is_meant_as_task
 from pytest_evocode.results.directory import last_seconds
 from pytest_evocode.results.selection import SelectedAttempt
@@ -139,14 +140,8 @@ class CollectionHooks:
         """After everybody's selection and ordering, bring the rounds before a selected one along, in order."""
         result = yield
         settings = self._session.settings
-        if settings.check:
-            from pytest_evocode.plugin.checks import keep_together
-
+        if settings.check or settings.warm:
             items[:] = keep_together(items)
-        elif settings.warm:
-            from pytest_evocode.plugin import warming
-
-            items[:] = warming.keep_together(items)
         else:
             restored, left_out = restore_rounds(items)
             _count_as_selected(config, set(restored).difference(items))

@@ -8,10 +8,10 @@ import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 
@@ -26,20 +26,25 @@ from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
-    from pytest_evocode.checks.side_by_side import SideBySide, TaskRunner
     from pytest_evocode.environments import Engine
     from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
     from pytest_evocode.metrics.flaky import FlakyRound
     from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.plugin.cluster.remote_trial import Cluster
     from pytest_evocode.plugin.run import SessionRun
-    from pytest_evocode.trial.trial import Trial
+    from pytest_evocode.tasks import Task
 
 _NAMED = 3  # of what is left behind
 _SHOW_ALL = 2
 """The verbosity that ``-vv`` asks for."""
 Selected = tuple[SelectedAttempt, ...]
 """Attempts, in the order of their names."""
+
+
+class _Running(Protocol):
+    """What a process has under way, and may be told to end."""
+
+    def close(self) -> None: ...
 
 
 class EvocodeSession:
@@ -66,9 +71,8 @@ class EvocodeSession:
         """The attempts that are to be made, those of other shards too, once tasks have been collected."""
         self.errors = 0
         """How many reports of the session are errors, which are no verdict on any agent."""
-        self.running: Trial | SideBySide | None = None
+        self.running: _Running | None = None
         """The last attempt that this process started, or what it does for tasks side by side; it may have ended."""
-        self._side_by_side: SideBySide | None = None
         self.engine_reason = ""
         """Why the engine was chosen, once it is."""
         self._engine: Engine | None = None
@@ -133,15 +137,6 @@ class EvocodeSession:
         if not expected:
             raise pytest.UsageError(f"--evocode-shard-times={times}: no attempt there has measured times")
         return expected
-
-    def begin_side_by_side(self, runner: TaskRunner) -> None:
-        """Begin to check one more task or to make it ready; to be called once the session has its engine."""
-        from pytest_evocode.checks.side_by_side import SideBySide
-
-        if self._side_by_side is None:
-            self.running = self._side_by_side = SideBySide(self.settings.verifiers)
-            self.config.add_cleanup(self._side_by_side.close)  # Before the engine's, which was added before.
-        self._side_by_side.begin(runner)
 
     def stop_running(self) -> None:
         """End the attempt, the checks or the making ready that is under way, if any; raises EnvironmentFault."""
@@ -312,6 +307,32 @@ def as_recorded(directory: AttemptDirectory, record: RoundRecord) -> RoundRecord
     with contextlib.suppress(RecordFault):  # A damaged one is one that is not there.
         return directory.read_rounds([record.round]).get(record.round, record)
     return record
+
+
+def given_up(
+    task: Task, agent: str, number: int, directory: AttemptDirectory, indices: Iterable[int], why: str
+) -> Iterator[RoundRecord]:
+    """Yield records of the rounds of an attempt that nobody will run.
+
+    Those that were recorded stay. Of the others the first is an error, as a round is in which an attempt breaks off,
+    and the rest is not reached.
+    """
+    outcome: Literal["error", "not reached"] = "error"
+    for index in indices:
+        record = RoundRecord(
+            task=task.name,
+            agent=agent,
+            attempt=number,
+            round=task.rounds[index - 1].name,
+            index=index,
+            declared_rounds=len(task.rounds),
+            outcome=outcome,
+            cause=f"not run: {why}",
+            fault="infrastructure" if outcome == "error" else None,
+        )
+        found = as_recorded(directory, record)
+        yield found
+        outcome = "not reached" if found is record else outcome
 
 
 def _stand_in(attempt: SelectedAttempt, index: int) -> RoundRecord:

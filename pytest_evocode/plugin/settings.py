@@ -117,6 +117,25 @@ class Settings:
         return self.shell is not None or self.keep or self.debug
 
 
+_AS_GIVEN = (
+    "attempts",
+    "mode",
+    "speculate",
+    "fail_under",
+    "resume",
+    "timeout_multiplier",
+    "verify_times",
+    "strict",
+    "verify",
+    "replay",
+    "judge",
+    "pin",
+    "keep",
+    "snapshots",
+)
+"""The options that need no reading."""
+
+
 def read_settings(config: pytest.Config) -> Settings:
     """Return the session's settings; raises pytest.UsageError for options that make no sense."""
     refuse_unknown_settings(config)
@@ -128,42 +147,29 @@ def read_settings(config: pytest.Config) -> Settings:
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
     results = (config.invocation_params.dir / config.getoption("evocode_results")).resolve()
     settings = Settings(
+        **{name: config.getoption(f"evocode_{name}") for name in _AS_GIVEN},
         agents=_read_agents(config),
-        attempts=config.getoption("evocode_attempts"),
-        mode=config.getoption("evocode_mode"),
         from_round=config.getoption("evocode_from"),
-        speculate=config.getoption("evocode_speculate"),
         environment=config.getoption("evocode_env"),
         results=results,
         report=_read_report(config, results),
         cases=_read_cases(config),
         case=case,
-        fail_under=config.getoption("evocode_fail_under"),
-        resume=config.getoption("evocode_resume"),
-        timeout_multiplier=config.getoption("evocode_timeout_multiplier"),
-        verify_times=config.getoption("evocode_verify_times"),
-        strict=config.getoption("evocode_strict"),
-        verify=config.getoption("evocode_verify"),
         reward_key=config.getoption("evocode_reward_key") or config.getini("evocode_reward_key").strip(),
-        replay=config.getoption("evocode_replay"),
         reuse=_read_reuse(config),
         agent_options=tuple(config.getoption("evocode_agent_option")),
         budget=_read_budget(config),
         process=_read_process(config),
-        judge=config.getoption("evocode_judge"),
         storage=_read_storage(config),
         max_connections=read_count(config, "evocode_max_connections"),
         waiting_limit=60 * read_amount(config, "evocode_waiting_minutes", "minutes"),
         verifiers=read_count(config, "evocode_verifiers"),
         check=check,
         warm=warm,
-        pin=config.getoption("evocode_pin"),
         shell=_read_shell(config),
-        keep=config.getoption("evocode_keep"),
         shard=_read_shard(config),
         cluster=_read_cluster(config),
         shard_times=_read_shard_times(config),
-        snapshots=config.getoption("evocode_snapshots"),
         debug=config.getoption("usepdb", False),
     )
     _refuse_nonsense(settings)
@@ -172,37 +178,30 @@ def read_settings(config: pytest.Config) -> Settings:
     return settings
 
 
+def _refuse_beside(config: pytest.Config, names: str, why: str) -> None:
+    """Raise pytest.UsageError for options that make no sense beside another one; ``why`` says that, with their name."""
+    for name in names.split():
+        if _is_given(config, name):
+            raise pytest.UsageError(why.format(f"--evocode-{name}"))
+
+
 def _refuse_runs_without_agents(config: pytest.Config, *, check: bool, warm: bool) -> None:
     """Raise pytest.UsageError for options of agents' attempts where no agent is run."""
+    of_runs = "pin resume fail-under report shell keep shard shard-times mode from process snapshots"
     if check:
-        _refuse_options_of_runs(
-            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate", "reuse")
-        )
+        why = "--evocode-check runs no agent and pins nothing; leave out {}"
+        _refuse_beside(config, f"agent warm speculate reuse {of_runs}", why)
     if warm:
-        _refuse_options_of_runs(
-            config,
-            "--evocode-warm runs no agent and writes no results",
-            ("case", "replay", "reuse", "judge", "speculate"),
-        )
-
-
-def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
-    """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
-    names = "pin resume fail-under report shell keep shard shard-times mode from process snapshots"
-    for name in (*others, *names.split()):
-        if _is_given(config, name):
-            raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
+        why = "--evocode-warm runs no agent and writes no results; leave out {}"
+        _refuse_beside(config, f"case replay reuse judge speculate {of_runs}", why)
 
 
 def _read_case(config: pytest.Config) -> tuple[str, ...]:
     """Return what the only cases are called that are run; raises pytest.UsageError beside what needs verdicts."""
     patterns = tuple(config.getoption("evocode_case") or ())
     if patterns:
-        for name in ("check", "pin", "resume", "fail-under", "report", "shard", "snapshots", "process"):
-            if _is_given(config, name):
-                raise pytest.UsageError(
-                    f"--evocode-case runs some cases for their author, which is no verdict; leave out --evocode-{name}"
-                )
+        why = "--evocode-case runs some cases for their author, which is no verdict; leave out {}"
+        _refuse_beside(config, "check pin resume fail-under report shard snapshots process", why)
         for agent in config.getoption("evocode_agent") or ():
             if agent not in ("oracle", "nop") and not agent.startswith("replay:"):
                 raise pytest.UsageError(
@@ -315,12 +314,8 @@ def _read_cluster(config: pytest.Config) -> str | None:
         raise pytest.UsageError(
             "--evocode-cluster makes attempts at once on the cluster's nodes; leave out -n, or use -n0"
         )
-    for option in ("check", "warm", "pin", "case", "shell", "keep", "snapshots"):
-        if _is_given(config, option) and config.getoption(f"evocode_{option}"):
-            raise pytest.UsageError(
-                f"--evocode-cluster makes attempts on other machines, where --evocode-{option} would have no effect; "
-                "leave one of them out"
-            )
+    why = "--evocode-cluster makes attempts on other machines, where {} would have no effect; leave one of them out"
+    _refuse_beside(config, "check warm pin case shell keep snapshots", why)
     if config.getoption("usepdb", False):
         raise pytest.UsageError("--pdb cannot enter what runs on other machines; leave out --evocode-cluster")
     return name

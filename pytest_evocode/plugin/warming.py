@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.errors import BuildError, EvocodeError, RoundFailed, TaskError
 from pytest_evocode.plugin.attempts import RoundItem
-from pytest_evocode.plugin.pytest_private import make_failure
 from pytest_evocode.plugin.session import EvocodeSession, session_of
+from pytest_evocode.plugin.side_by_side import TaskCollector, TaskItem
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import aligned
 from pytest_evocode.tasks import Task
 
 if TYPE_CHECKING:
     from pytest_evocode.results.records import RoundRecord
+    from pytest_evocode.trial.options import TrialOptions
     from pytest_evocode.trial.warming import ImagesAhead, TaskWarming, Wanted, Warmed
 
 #: The name of the collector that what is to be made ready for a task is below.
@@ -32,7 +34,7 @@ _SHOWN_OUTPUT = 2**15  # characters
 _SHOWN_ROWS = 20
 
 
-class WarmCollector(pytest.Collector):
+class WarmCollector(TaskCollector):
     """What is to be made ready for one task."""
 
     def __init__(self, *, task: Task, **kwargs: Any) -> None:
@@ -49,41 +51,14 @@ class WarmCollector(pytest.Collector):
         for name in (IMAGE, *installed, *solutions):
             yield WarmItem.from_parent(self, name=name)
 
-    def setup(self) -> None:
-        """Start what is selected of this task, and of those that come after it."""
-        session = session_of(self.config)
-        selected = [item.parent for item in self.session.items if isinstance(item, WarmItem)]
-        # A worker does not know which of them it will be given.
-        for collector in dict.fromkeys(selected) if session.worker_input is None else [self]:
-            collector.begin(session)
-
-    def begin(self, session: EvocodeSession) -> None:
-        """Start what is selected, unless that was done."""
-        if self._runner is not None:
-            return
-        from pytest_evocode.trial.options import TrialOptions
+    def make_runner(self, session: EvocodeSession, options: TrialOptions, *, anew: bool) -> TaskWarming:
+        """Return what makes the selected ready."""
         from pytest_evocode.trial.warming import INSTALL, TaskWarming
 
-        settings = session.settings
-        self._runner = TaskWarming(
-            self.task,
-            session.engine,
-            [item.name for item in self.session.items if isinstance(item, WarmItem) and item.parent is self],
-            {f"{INSTALL}{id}": each for id, each in session.roster.installations.items()},
-            TrialOptions(
-                timeout_multiplier=settings.timeout_multiplier,
-                verifiers=settings.verifiers,
-                verify_times=settings.verify_times,
-                strict=settings.strict,
-            ),
-            anew=bool(self.config.getoption("cacheclear", False)),
-        )
-        session.begin_side_by_side(self._runner)
-
-    def teardown(self) -> None:
-        """End what still runs."""
-        if self._runner is not None:
-            self._runner.close()
+        installed = {f"{INSTALL}{id}": each for id, each in session.roster.installations.items()}
+        options = replace(options, strict=session.settings.strict)
+        names = [item.name for item in self.selected]
+        return TaskWarming(self.task, session.engine, names, installed, options, anew=anew)
 
     def result(self, name: str) -> Warmed:
         """Wait for one thing and return what came of it; raises EvocodeError if it cannot be had."""
@@ -91,7 +66,7 @@ class WarmCollector(pytest.Collector):
         return self._runner.result(name)
 
 
-class WarmItem(pytest.Item):
+class WarmItem(TaskItem):
     """One thing that later runs are to find ready.
 
     It fails if the task's author has to correct something; a failing environment is an error. It is skipped where
@@ -120,14 +95,13 @@ class WarmItem(pytest.Item):
         told = {"made": warmed.made, "seconds": round(warmed.seconds, 3), "bytes": warmed.size, "rounds": warmed.rounds}
         self.user_properties.append((_WARMED, json.dumps(told)))
 
-    def _teller(self) -> WarmItem | None:
+    def _teller(self) -> TaskItem | None:
         """Return the selected item of the task's image, if that cannot be built, unless this is the one."""
-        items = (item for item in self.session.items if isinstance(item, WarmItem) and item.parent is self.parent)
-        first = next(items)
+        first = self.parent.selected[0]
         if first is self:
             return None
         try:
-            first.parent.result(first.name)
+            self.parent.result(first.name)
         except EvocodeError:
             return first
         return None
@@ -146,24 +120,6 @@ class WarmItem(pytest.Item):
         """Fail if the task's author has to correct something."""
         if self._why:
             raise RoundFailed(self._why)
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
-        """Return what is wrong, in place of a traceback."""
-        if isinstance(excinfo.value, RoundFailed):
-            return make_failure(self, self._why)
-        return super().repr_failure(excinfo, *args, **kwargs)
-
-    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """Return where reports say that it is."""
-        return self.path, 0, f"{self.parent.task.name} {self.name}"
-
-
-def keep_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the items with those of every task together, where the first of them was, because they have one runner."""
-    first: dict[pytest.Item | WarmCollector, int] = {}
-    for position, item in enumerate(items):
-        first.setdefault(item.parent if isinstance(item, WarmItem) else item, position)
-    return sorted(items, key=lambda item: first[item.parent if isinstance(item, WarmItem) else item])
 
 
 class WarmSummary:

@@ -34,7 +34,7 @@ from pytest_evocode.plugin.cluster.placement import (
 )
 from pytest_evocode.plugin.cluster.ray_cluster import STORAGE, RayCluster, RayNode
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
-from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit, given_up, order_of, units_of
+from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit, give_up, order_of, units_of
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks.content_hash import hash_directory
 
@@ -293,7 +293,7 @@ class ClusterRun:
         """Have the rounds of an attempt reported that no node will run."""
         if unit.trial.has_ended:
             return
-        for record in given_up(unit, why):
+        for record in give_up(unit, why):
             unit.trial.deliver(record)
         unit.trial.end()
         self._drop(unit)

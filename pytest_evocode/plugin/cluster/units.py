@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -12,18 +11,18 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
-from pytest_evocode.errors import RecordFault, UsageError
+from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.connection_limits import MOST
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.cluster.orders import FILE, AttemptOrder, FileCopies, Message
 from pytest_evocode.plugin.cluster.placement import Needs
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
 from pytest_evocode.plugin.collection import expected_seconds
-from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.plugin.session import EvocodeSession, given_up
 from pytest_evocode.plugin.settings import setting_name
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import AttemptRecord, RoundRecord
@@ -262,33 +261,8 @@ class AttemptFiles:
             directory.write_attempt(record)
 
 
-def given_up(unit: AttemptUnit, why: str) -> Iterator[RoundRecord]:
-    """Yield records of the rounds that no node will run.
-
-    Those that were recorded stay. Of the others the first is an error, as a round is in which an attempt breaks off,
-    and the rest is not reached.
-    """
-    task = unit.attempt.task
+def give_up(unit: AttemptUnit, why: str) -> Iterator[RoundRecord]:
+    """Yield records of the rounds that no node will run, as :func:`~pytest_evocode.plugin.session.given_up` does."""
+    attempt = unit.attempt
     missing = unit.trial.missing([item.index for item in unit.items])
-    recorded: dict[str, RoundRecord] = {}
-    for index in missing:
-        with contextlib.suppress(RecordFault):  # The session waits for a report of each round, also of a damaged one.
-            recorded |= unit.directory.read_rounds([task.rounds[index - 1].name])
-    outcome: Literal["error", "not reached"] = "error"
-    for index in missing:
-        name = task.rounds[index - 1].name
-        if name in recorded:
-            yield recorded[name]
-            continue
-        yield RoundRecord(
-            task=task.name,
-            agent=unit.attempt.agent.id,
-            attempt=unit.attempt.number,
-            round=name,
-            index=index,
-            declared_rounds=len(task.rounds),
-            outcome=outcome,
-            cause=f"not run: {why}",
-            fault="infrastructure" if outcome == "error" else None,
-        )
-        outcome = "not reached"
+    yield from given_up(attempt.task, attempt.agent.id, attempt.number, unit.directory, missing, why)

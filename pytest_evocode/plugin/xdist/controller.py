@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_evocode.environments.scratch import Scratch
-from pytest_evocode.errors import EvocodeError, RecordFault, TaskError
+from pytest_evocode.errors import EvocodeError, TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.collection import describe_limits, describe_shards, expected_seconds
 from pytest_evocode.plugin.kept_rounds import report_properties
-from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.plugin.session import EvocodeSession, given_up
 from pytest_evocode.plugin.task_directories import task_directory
 from pytest_evocode.plugin.warming import AHEAD
 from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
@@ -215,27 +215,10 @@ class ControllerPlugin:
         task = self._task(nodeids[0])
         agent, number = self._agent(nodeids[0])
         directory = self._session.attempt_directory(task.name, agent, number)
-        recorded: dict[str, RoundRecord] = {}
-        for round_ in task.rounds:
-            with contextlib.suppress(RecordFault):  # A damaged one is one that is not there.
-                recorded |= directory.read_rounds([round_.name])
-        outcome: Literal["error", "not reached"] = "error"
-        for nodeid in nodeids:
-            round_ = next(each for each in task.rounds if each.name == nodeid.rpartition("::")[2])
-            record = recorded.get(round_.name)
-            if record is None:
-                record = RoundRecord(
-                    task=task.name,
-                    agent=agent,
-                    attempt=number,
-                    round=round_.name,
-                    index=round_.index,
-                    declared_rounds=len(task.rounds),
-                    outcome=outcome,
-                    cause=f"not run: worker lost ({why})",
-                    fault="infrastructure" if outcome == "error" else None,
-                )
-                outcome = "not reached"
+        names = [nodeid.rpartition("::")[2] for nodeid in nodeids]
+        indices = [round_.index for name in names for round_ in task.rounds if round_.name == name]
+        records = given_up(task, agent, number, directory, indices, f"worker lost ({why})")
+        for nodeid, record in zip(nodeids, records, strict=True):
             self._report(nodeid, record, task.directory / TASK_FILE)
 
     def _report(self, nodeid: str, record: RoundRecord, path: Path) -> None:
