@@ -15,19 +15,17 @@ from typing import Any
 from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.checks.attacks import ATTACKS, Attack, Visible
-from pytest_evocode.checks.catalogue import CHEATS, Cheat
+from pytest_evocode.checks.catalogue import CHEATS, Cheat, first_of
 from pytest_evocode.checks.oracle_check import require_a_pass
-from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun, read_workspace
+from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun, lay, read_workspace
 from pytest_evocode.checks.text_runs import Files
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.verifier import SuiteRun
 
-_SHOWN_CASES = 5
 _LIMIT = 60.0  # seconds for an attack
 _TOGETHER = ("exit-zero", "patched-assert", "shadowed-tests")
 """Generic cheats that leave one another alone: where all of them at once score nothing, none of them does."""
@@ -59,7 +57,6 @@ class Cheating:
             pool: Runs suites.
         """
         self._starter = starter
-        self._cheats = cheats
         nothing = {played.round.index: played for played in untouched}
         # Where a round cannot even be prepared unless earlier ones were solved, nobody can cheat in it.
         self._rounds = [
@@ -186,10 +183,8 @@ def tell(what: str, round_: Round, gained: Sequence[str], without: str) -> list[
     """Return the lines about what a cheat gained."""
     if not gained:
         return []
-    shown = [f"  {each}" for each in gained[:_SHOWN_CASES]]
-    more = [f"  and {len(gained) - _SHOWN_CASES} more"] if len(gained) > _SHOWN_CASES else []
     head = f"{what} scores in {round_.name} what {without} does not; {_ADVICE}:"
-    return ["\n".join([head, *shown, *more])]
+    return ["\n".join([head, *first_of([f"  {each}" for each in gained])])]
 
 
 def read_workspace_of(attempt: PlayedAttempt, played: PlayedRound) -> Files:
@@ -211,19 +206,9 @@ def visible_in(task: Task, round_: Round, before: Files, after: Files) -> Visibl
 def play_attack(attack: Attack, visible: Visible, round_: Round, environment: Environment) -> None:
     """Play an attack in place of the agent; what it may not do it does not."""
     if files := attack.files(visible):
-        _lay(files, environment)
+        lay({path: text.encode() for path, text in files.items()}, environment)
     if attack.script:
         environment.exec(attack.script, user=round_.agent_user, timeout=_LIMIT)
-
-
-def _lay(files: Mapping[str, str], environment: Environment) -> None:
-    with scratch_directory() as directory:
-        for path, text in files.items():
-            place = Path(directory, path)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-            place.chmod(0o777)
-        environment.upload([Path(directory)], environment.workdir, writable=True)
 
 
 def _names_of_tests(task: Task, round_: Round) -> list[str]:

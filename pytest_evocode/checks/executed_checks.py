@@ -6,16 +6,15 @@ import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from pytest_evocode.checks.catalogue import CheckWarning
 from pytest_evocode.checks.leaks import LIMITS, find_leaks, may_tell
 from pytest_evocode.checks.oracle_check import missing_state, no_pass, require_a_pass, why_not
-from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, read_tree, read_workspace
+from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, lay, read_tree, read_workspace
 from pytest_evocode.checks.text_runs import Files, SolvedRound
 from pytest_evocode.environments import Environment
-from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.tasks import Task
 from pytest_evocode.verifier import SuiteRun
 
@@ -162,14 +161,8 @@ def _undo(fork: Environment, played: PlayedRound, paths: Sequence[str]) -> None:
     """Make files of the workspace in a fork what they were before the round."""
     restored = [path for path in paths if path in played.files_before]
     fork.remove([f"{fork.workdir}/{path}" for path in paths if path not in restored])
-    with scratch_directory() as directory:
-        for path in restored:
-            place = Path(directory, path)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(played.files_before[path])
-            place.chmod(0o777)
-        if restored:
-            fork.upload([Path(directory)], fork.workdir, writable=True)
+    if restored:
+        lay({path: played.files_before[path] for path in restored}, fork)
 
 
 def _late_differences(attempt: PlayedAttempt, played: PlayedRound, late: SuiteRun) -> list[str]:

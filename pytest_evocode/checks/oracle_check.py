@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_evocode.checks.catalogue import CheckWarning
+from pytest_evocode.checks.catalogue import CheckWarning, first_of
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound
 from pytest_evocode.errors import CannotBeChecked
 from pytest_evocode.results.records import Case
@@ -21,7 +21,6 @@ from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.native import NativeTest
 from pytest_evocode.verifier import SuiteRun
 
-_SHOWN_CASES = 5
 _SHOWN_PATHS = 10
 _NO_STATE = ("/tmp", "/var/tmp", "/logs", "/solution", "/root/.cache")
 _NOT_THERE = (
@@ -101,17 +100,12 @@ def why_not(run: SuiteRun, told: Sequence[Case] | None = None) -> str:
     if run.verdict.timed_out:
         return f"the suite did not end within its limit: {run.hang}"
     failing = [case for case in run.verdict.cases if case.failing]
-    shown = [
-        f"  {case.id}: {(case.reason or case.actual or 'failed').splitlines()[0]}"
-        for case in (failing if told is None else told)
-    ]
-    more = [f"  and {len(shown) - _SHOWN_CASES} more"] if len(shown) > _SHOWN_CASES else []
     head = (
         f"{len(failing)} of {len(run.verdict.cases)} cases failed"
         if failing
         else f"the reward is {run.verdict.reward:g}"
     )
-    return "\n".join([head, *shown[:_SHOWN_CASES], *more, *run.verdict.flags])
+    return "\n".join([head, *first_of(_told(failing if told is None else told)), *run.verdict.flags])
 
 
 def missing_state(attempt: PlayedAttempt, played: PlayedRound) -> str:
@@ -140,9 +134,6 @@ def no_pass(played: PlayedRound) -> CannotBeChecked:
     return CannotBeChecked(f"{played.round.name} does not pass with its solution: {why}", told_by="oracle")
 
 
-_SHOWN_CASES = 5
-
-
 @dataclass(frozen=True, slots=True)
 class _Marked:
     """Cases of one requirement that one marker declares; ``test`` is None where the marker is not known."""
@@ -166,16 +157,13 @@ def explain_contradictions(
         cases: All cases of its suite.
     """
     for marked in _by_marker(task, regressions):
-        shown = [f"  {_in_one_line(case)}" for case in marked.cases[:_SHOWN_CASES]]
-        if (more := len(marked.cases) - _SHOWN_CASES) > 0:
-            shown.append(f"  and {more} more")
         what = f"requirement {marked.requirement}" if marked.requirement else "a case without a requirement"
         head = f"{what}, required since {marked.since}, passed before {round_.name} and fails now:"
-        yield "\n".join([head, *shown, _advice(task, round_, marked, cases)])
+        yield "\n".join([head, *first_of(_told(marked.cases)), _advice(task, round_, marked, cases)])
 
 
-def _in_one_line(case: Case) -> str:
-    return f"{case.id}: {(case.reason or case.actual or 'failed').splitlines()[0]}"
+def _told(cases: Sequence[Case]) -> list[str]:
+    return [f"  {case.id}: {(case.reason or case.actual or 'failed').splitlines()[0]}" for case in cases]
 
 
 def _by_marker(task: Task, regressions: Sequence[Case]) -> Iterator[_Marked]:

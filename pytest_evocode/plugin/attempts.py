@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 
 _SHOWN_OUTPUT = 2**15  # characters
+_OF_TRIALS = (
+    *("mode", "speculate", "budget", "timeout_multiplier"),
+    *("reuse", "waiting_limit", "verifiers", "verify_times", "strict"),
+)
+"""Settings that are options of trials of the same name."""
 
 
 class AttemptCollector(pytest.Collector):
@@ -132,21 +137,13 @@ class AttemptCollector(pytest.Collector):
 
         settings = self._evocode.settings
         return {
-            "mode": settings.mode,
-            "speculate": settings.speculate,
+            **{name: getattr(settings, name) for name in _OF_TRIALS},
             "agent": self.agent.description,
             "cases": cases,
-            "budget": settings.budget,
-            "timeout_multiplier": settings.timeout_multiplier,
             "references": not settings.replay,
-            "reuse": settings.reuse,
             "hold_forks": settings.holds_forks,
             "hold_all_forks": settings.shell == "always",
             "keep_snapshots": settings.snapshots,
-            "waiting_limit": settings.waiting_limit,
-            "verifiers": settings.verifiers,
-            "verify_times": settings.verify_times,
-            "strict": settings.strict,
             "storage": AttemptStorage(settings.storage) if settings.storage is not None else None,
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -262,8 +262,7 @@ class PinPlugin:
 class SingleCases:
     """Hooks that gather what came of the cases, and say that it is no verdict. In the process that reports."""
 
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._patterns = patterns
+    def __init__(self, session: EvocodeSession) -> None:
         self._lines: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -125,7 +125,7 @@ class CheckItem(TaskItem):
 class CachedChecks:
     """Hooks that tell checks which an earlier session made from those that this one makes."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: EvocodeSession) -> None:
         self._checks = 0
         self._cached = 0
 

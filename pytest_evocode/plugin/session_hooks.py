@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Generator, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -17,12 +18,8 @@ import pytest
 
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.names import agent_id
-from pytest_evocode.plugin.collection import CollectionHooks
-from pytest_evocode.plugin.report_files import GitHubActions, ReportFiles
-from pytest_evocode.plugin.round_reports import RoundReports
 from pytest_evocode.plugin.run import SessionRun
 from pytest_evocode.plugin.session import EvocodeSession, start_session
-from pytest_evocode.plugin.warming import AHEAD, ImagesAheadPlugin
 from pytest_evocode.report.printable import printable
 
 
@@ -33,67 +30,39 @@ def register_session_plugins(config: pytest.Config) -> None:
     modules of options that few sessions use are imported only then, as is xdist's part.
     """
     session = start_session(config)
-    settings, plugins = session.settings, config.pluginmanager
-    plugins.register(SessionHooks(session), "evocode-session")
-    plugins.register(CollectionHooks(session), "evocode-collection")
-    plugins.register(RoundReports(session), "evocode-round-reports")
-    _register_where_attempts_are_made(session)
-    if settings.holds_forks:
-        from pytest_evocode.plugin.authors import RoundInspection
-
-        plugins.register(RoundInspection(session), "evocode-inspection")
-    if settings.pin and session.worker_input is None:
-        from pytest_evocode.plugin.authors import PinPlugin
-
-        plugins.register(PinPlugin(session), "evocode-pinning")
-    if settings.case and session.worker_input is None:
-        from pytest_evocode.plugin.authors import SingleCases
-
-        plugins.register(SingleCases(settings.case), "evocode-single-cases")
-    if settings.process is not None:
-        from pytest_evocode.plugin.process import ProcessPlugin
-
-        plugins.register(ProcessPlugin(session, settings.process), "evocode-process")
-    if settings.report is not None and session.worker_input is None and not config.option.collectonly:
-        from pytest_evocode.plugin.report_files import HtmlReportPlugin
-
-        plugins.register(HtmlReportPlugin(session), "evocode-report")
-    if settings.check and session.worker_input is None:
-        from pytest_evocode.plugin.checks import CachedChecks
-
-        plugins.register(CachedChecks(), "evocode-cached-checks")
-    if settings.warm and session.worker_input is None:
-        from pytest_evocode.plugin.warming import WarmSummary
-
-        plugins.register(WarmSummary(), "evocode-warm-summary")
-    if session.worker_input is None:
-        plugins.register(ReportFiles(session), "evocode-reports")
-        if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:
-            plugins.register(GitHubActions(session), "evocode-github")
-    if not config.option.collectonly:
-        from pytest_evocode.plugin.live import live_plugin
-
-        if (live := live_plugin(session)) is not None:
-            plugins.register(live, "evocode-live")
+    for name, place, is_wanted in _plugins(session):
+        if is_wanted:
+            module, _, make = place.partition(":")
+            plugin = getattr(import_module(f"pytest_evocode.plugin.{module}"), make)(session)
+            if plugin is not None:
+                config.pluginmanager.register(plugin, f"evocode-{name}")
 
 
-def _register_where_attempts_are_made(session: EvocodeSession) -> None:
-    """Register what belongs to a session with workers, or on a cluster, and builds images where that is done here."""
-    settings, config, plugins = session.settings, session.config, session.config.pluginmanager
-    if session.worker_input is not None:
-        from pytest_evocode.plugin.xdist.worker import WorkerPlugin
-
-        plugins.register(WorkerPlugin(session), "evocode-worker")
-    elif plugins.hasplugin("xdist"):
-        from pytest_evocode.plugin.xdist.controller import ControllerPlugin
-
-        plugins.register(ControllerPlugin(session), "evocode-controller")
-    if settings.cluster is not None:
-        from pytest_evocode.plugin.cluster.driver import ClusterPlugin
-
-        plugins.register(ClusterPlugin(session), "evocode-cluster")
-    elif session.worker_input is None and not (settings.check or settings.warm or config.option.collectonly):
-        plugins.register(ImagesAheadPlugin(session), AHEAD)
+def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
+    """Yield the name of each plugin, what makes it of the session, and whether it is wanted."""
+    settings, is_worker = session.settings, session.worker_input is not None
+    reports = not is_worker
+    runs = not session.config.option.collectonly
+    has_xdist = session.config.pluginmanager.hasplugin("xdist")
+    builds_images = reports and runs and not (settings.check or settings.warm or settings.cluster is not None)
+    on_github = os.environ.get("GITHUB_ACTIONS") == "true"
+    yield "session", "session_hooks:SessionHooks", True
+    yield "collection", "collection:CollectionHooks", True
+    yield "round-reports", "round_reports:RoundReports", True
+    yield "worker", "xdist.worker:WorkerPlugin", is_worker
+    yield "controller", "xdist.controller:ControllerPlugin", reports and has_xdist
+    yield "cluster", "cluster.driver:ClusterPlugin", settings.cluster is not None
+    yield "images-ahead", "warming:ImagesAheadPlugin", builds_images
+    yield "inspection", "authors:RoundInspection", settings.holds_forks
+    yield "pinning", "authors:PinPlugin", settings.pin and reports
+    yield "single-cases", "authors:SingleCases", settings.case and reports
+    yield "process", "process:ProcessPlugin", settings.process is not None
+    yield "report", "report_files:HtmlReportPlugin", settings.report is not None and reports and runs
+    yield "cached-checks", "checks:CachedChecks", settings.check and reports
+    yield "warm-summary", "warming:WarmSummary", settings.warm and reports
+    yield "reports", "report_files:ReportFiles", reports
+    yield "github", "report_files:GitHubActions", reports and runs and on_github
+    yield "live", "live:live_plugin", runs
 
 
 _VERIFY = {

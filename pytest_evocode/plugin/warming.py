@@ -125,7 +125,7 @@ class WarmItem(TaskItem):
 class WarmSummary:
     """Hooks that tell what was made ready from what was there. In the process that reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: EvocodeSession) -> None:
         self._made: list[tuple[str, str, str, str]] = []
         self._found = 0
         self._all_there = True
