@@ -295,7 +295,9 @@ class HtmlReportPlugin:
 
     def pytest_report_header(self) -> str:
         """Return where the report is."""
-        return self._session.scrubber.text(f"evocode: report {self._shown()}, written again while rounds end")
+        return self._session.scrubber.text(
+            f"evocode: report {self._session.shown(self._page)}, written again while rounds end"
+        )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that there is something new."""
@@ -326,11 +328,10 @@ class HtmlReportPlugin:
         lines = told.strip().splitlines()
         if process.returncode:
             why = lines[-1] if lines else f"its process ended with {process.returncode}"
-            self._message = (
-                f"evocode: no report: {why}; write it with: evocode report {self._short(evocode.settings.results)}"
-            )
+            results = self._session.shown(evocode.settings.results)
+            self._message = f"evocode: no report: {why}; write it with: evocode report {results}"
         else:
-            self._message = f"evocode report: {self._shown()}"
+            self._message = f"evocode report: {self._session.shown(self._page)}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -379,11 +380,3 @@ class HtmlReportPlugin:
             pass  # Its exit status tells.
         process.stdin = None
         return process
-
-    def _shown(self) -> str:
-        return self._short(self._page)
-
-    def _short(self, path: Path) -> str:
-        """Return a path as short as it can be written from where pytest was started."""
-        relative = os.path.relpath(path, self._session.config.invocation_params.dir)
-        return str(path) if relative.startswith("..") else relative

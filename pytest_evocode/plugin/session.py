@@ -179,6 +179,11 @@ class EvocodeSession:
     def _connections(self) -> Path:
         return self.settings.results / "runs" / f"{self.run_name}.connections"
 
+    def shown(self, path: Path) -> str:
+        """Return a path as short as it can be written from where pytest was started."""
+        relative = os.path.relpath(path, self.config.invocation_params.dir)
+        return str(path) if relative.startswith("..") else relative
+
     def output_of(self, record: RoundRecord) -> Path:
         """Return where the output of a round's suite was written."""
         return self.attempt_directory(record.task, record.agent, record.attempt).verifier_output(record.round)

@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -153,12 +152,7 @@ class SessionHooks:
             yield f"cluster {settings.cluster}: {session.cluster.description}"
         if session.run is not None:
             run = f"run {session.run_name}" if session.run_name else "the newest unfinished run of what is selected"
-            yield f"results {self._shown(settings.results)}, {run}"
-
-    def _shown(self, path: Path) -> str:
-        """Return a path as short as it can be written from where pytest was started."""
-        relative = os.path.relpath(path, self._session.config.invocation_params.dir)
-        return str(path) if relative.startswith("..") else relative
+            yield f"results {session.shown(settings.results)}, {run}"
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:

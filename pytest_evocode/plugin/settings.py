@@ -118,20 +118,8 @@ class Settings:
 
 
 _AS_GIVEN = (
-    "attempts",
-    "mode",
-    "speculate",
-    "fail_under",
-    "resume",
-    "timeout_multiplier",
-    "verify_times",
-    "strict",
-    "verify",
-    "replay",
-    "judge",
-    "pin",
-    "keep",
-    "snapshots",
+    *("attempts", "mode", "speculate", "fail_under", "resume", "timeout_multiplier", "verify_times", "strict"),
+    *("verify", "replay", "judge", "pin", "keep", "snapshots"),
 )
 """The options that need no reading."""
 

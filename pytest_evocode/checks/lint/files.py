@@ -99,18 +99,15 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?\w")
 
 def find_leftovers(sources: TaskSources) -> Iterator[TaskError]:
     """Yield unfinished merges in the author's files, backups anywhere, and compiled Python in the build context."""
-    for file in (*sources.hidden, *sources.beside, *_dockerfile(sources)):
+    # Of the build context only the Dockerfile: the rest may be a program that is broken on purpose.
+    dockerfile = (file for file in sources.environment if file.place == "Dockerfile")
+    for file in (*sources.hidden, *sources.beside, *dockerfile):
         if line := _conflict(file):
             yield TaskError("holds the markers of an unfinished merge; resolve it", file.path, line)
     for file in (*sources.given, *sources.hidden, *sources.beside):
         if any(fnmatchcase(file.path.name, pattern) for pattern in _BACKUPS):
             yield TaskError("looks like an editor's or a merge's backup; remove it", file.path)
     yield from _compiled(sources)
-
-
-def _dockerfile(sources: TaskSources) -> Iterator[SourceFile]:
-    """Return the Dockerfile; the rest of the build context may be a program that is broken on purpose."""
-    return (file for file in sources.environment if file.place == "Dockerfile")
 
 
 def _conflict(file: SourceFile) -> int:
