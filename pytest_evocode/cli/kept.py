@@ -12,13 +12,14 @@ import click
 from pytest_evocode.cli.printing import echo
 from pytest_evocode.environments.cleanup import images_of_agents, leftovers
 from pytest_evocode.environments.removals import Removals
-from pytest_evocode.environments.sandbox.enter_kept import enter_kept_sandbox
 
 
 @click.command("enter")
 @click.argument("directory", type=click.Path(path_type=Path))
 def enter_command(directory: Path) -> None:
     """Open a shell in the sandbox that --evocode-keep left in DIRECTORY."""
+    from pytest_evocode.environments.sandbox.enter_kept import enter_kept_sandbox
+
     if not sys.stdin.isatty():
         raise click.UsageError("standard input is no terminal")
     sys.exit(enter_kept_sandbox(directory, sys.stdin.fileno()))

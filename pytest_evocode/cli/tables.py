@@ -1,4 +1,7 @@
-"""Commands that print what attempts came to, each as a table of its own: ``results``, ``leaderboard`` and others."""
+"""Commands that print what attempts came to, each as a table of its own: ``results``, ``leaderboard`` and others.
+
+Each imports what makes its table when it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,10 @@ import click
 
 from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, json_option, selection_options
-from pytest_evocode.metrics.analyses import analyse
 from pytest_evocode.metrics.breakdown import Dimension
-from pytest_evocode.metrics.efficiency import efficiency
-from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
 from pytest_evocode.metrics.grid import are_of_the_same_rounds
 from pytest_evocode.metrics.score_table import ScoreRow, differing_contents
-from pytest_evocode.metrics.survival import first_failures, survival
-from pytest_evocode.report.analyses import analyses_json, analyses_lines
-from pytest_evocode.report.export import CASE_COLUMNS, ROUND_COLUMNS, case_rows, round_rows, write_csv, write_parquet
-from pytest_evocode.report.failure_analysis import first_failure_lines, kind_lines, requirement_lines, survival_lines
-from pytest_evocode.report.identities import identity_json
-from pytest_evocode.report.leaderboard import as_csv, as_markdown, leaderboard
-from pytest_evocode.report.pareto import pareto_json, pareto_lines
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.results_json import results_json
-from pytest_evocode.report.results_table import breakdown_lines, results_lines
-from pytest_evocode.report.times import time_lines
 
 DIMENSIONS = ("task", "round", "activity", "interaction", "change", "category")
 
@@ -47,6 +37,10 @@ def results_command(
     evocode-results. Of several attempts with the same number at the same task, the newest counts of which all rounds
     were selected.
     """
+    from pytest_evocode.report.results_json import results_json
+    from pytest_evocode.report.results_table import breakdown_lines, results_lines
+    from pytest_evocode.report.times import time_lines
+
     table = selection.read()
     if as_json:
         print_json(results_json(table, by=by, with_intervals=with_intervals, with_times=with_times))
@@ -72,6 +66,8 @@ def leaderboard_command(selection: AttemptSelection, form: str, as_json: bool, w
     JSON. An agent has a row for each mode that it was run in; but its single rounds are the columns SR and Gap of its
     other rows, if it has any. Rows of different modes, tasks or rounds are not one ranking, and say so.
     """
+    from pytest_evocode.report.leaderboard import as_csv, as_markdown, leaderboard
+
     board = leaderboard(selection.read(), with_intervals=with_intervals)
     if form == "md" and not as_json:
         echo(as_markdown(board), nl=False)
@@ -93,6 +89,9 @@ def analyses_command(selection: AttemptSelection, as_json: bool) -> None:
     DIR is a results directory; the default is evocode-results. Several attempts at each task come from
     --evocode-attempts, and rounds that are solvable need runs with --evocode-mode=single-round too.
     """
+    from pytest_evocode.metrics.analyses import analyse
+    from pytest_evocode.report.analyses import analyses_json, analyses_lines
+
     found = analyse(selection.read())
     if as_json:
         print_json(analyses_json(found))
@@ -110,6 +109,16 @@ def failures_command(selection: AttemptSelection, agent: str | None, top: int, a
 
     DIR is a results directory; the default is evocode-results.
     """
+    from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
+    from pytest_evocode.metrics.survival import first_failures, survival
+    from pytest_evocode.report.failure_analysis import (
+        first_failure_lines,
+        kind_lines,
+        requirement_lines,
+        survival_lines,
+    )
+    from pytest_evocode.report.identities import identity_json
+
     table = selection.read(cases=True)
     rows = chosen_rows(table.rows, agent)
     kinds = {row.name: failure_kinds(row.grid) for row in rows}
@@ -156,6 +165,9 @@ def pareto_command(selection: AttemptSelection, as_json: bool) -> None:
 
     DIR is a results directory; the default is evocode-results.
     """
+    from pytest_evocode.metrics.efficiency import efficiency
+    from pytest_evocode.report.pareto import pareto_json, pareto_lines
+
     table = selection.read()
     groups = [
         {row.name: efficiency(row.grid, single=row.mode == "single-round") for row in group}
@@ -204,6 +216,15 @@ def export_command(selection: AttemptSelection, out: Path | None, form: Form | N
     DIR is a results directory; the default is evocode-results. Parquet needs a FILE and pyarrow: pip install
     'pytest-evocode[parquet]'. Without a FILE, CSV shows characters that cannot be seen by their codes.
     """
+    from pytest_evocode.report.export import (
+        CASE_COLUMNS,
+        ROUND_COLUMNS,
+        case_rows,
+        round_rows,
+        write_csv,
+        write_parquet,
+    )
+
     form = form or _form_of(out)
     if form == "parquet" and out is None:
         raise click.UsageError("Parquet cannot be printed; name a file with -o")
