@@ -13,6 +13,8 @@ from pytest_evocode.cli.printing import echo
 from pytest_evocode.environments.cleanup import images_of_agents, leftovers
 from pytest_evocode.environments.removals import Removals
 
+_SOON = 2.0  # seconds
+
 
 @click.command("enter")
 @click.argument("directory", type=click.Path(path_type=Path))
@@ -23,9 +25,6 @@ def enter_command(directory: Path) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("standard input is no terminal")
     sys.exit(enter_kept_sandbox(directory, sys.stdin.fileno()))
-
-
-_SOON = 2.0  # seconds
 
 
 @click.command("clean")

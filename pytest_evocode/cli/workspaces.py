@@ -31,6 +31,7 @@ from pytest_evocode.trial.round_workspaces import ReferenceWorkspaces, recorded_
 
 _STARTER = "starter"
 """What the state is called that the first round begins with."""
+_STDIN = 0
 _COLOURS = {"@": "cyan", "+": "green", "-": "red"}
 
 
@@ -148,9 +149,6 @@ def _print(notes: list[str], patches: Iterator[str]) -> bool:
 
 def _painted(line: str, head: bool) -> str:
     return click.style(line, bold=True) if head else click.style(line, fg=_COLOURS.get(line[:1]))
-
-
-_STDIN = 0
 
 
 @click.command("shell")

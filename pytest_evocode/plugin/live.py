@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.environments.scratch import Scratch
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.pytest_private import TerminalWriter, file_of, redirect
@@ -31,8 +30,8 @@ from pytest_evocode.trial.progress import Progress
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-#: Name of the worker input with the path of the file that a worker writes its attempt's progress to.
-STATUS_FILE = "evocode_status_file"
+_STATUS = "status"
+"""The directory, among what the session's processes share, where workers write the progress of their attempts."""
 _INTERVAL = 0.2  # seconds
 
 
@@ -40,7 +39,8 @@ def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLine
     """Return what shows attempts in this process, None where nothing is to be shown."""
     config = session.config
     if (worker := session.worker_input) is not None:
-        return StatusFile(Path(worker[STATUS_FILE])) if STATUS_FILE in worker else None
+        shown = session.shared / _STATUS
+        return StatusFile(shown / f"{worker['workerid']}.json") if shown.is_dir() else None
     reporter: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
     settings = session.settings
     if reporter is None or settings.check or settings.warm or config.option.verbose < 0:
@@ -138,30 +138,24 @@ class StatusLines(_Watcher):
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
         self._block: LiveBlock | None = None
-        self._directory: Path | None = None
+        self._directory = session.shared / _STATUS
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """Tell a worker where to write the progress of its attempt."""
-        if self._directory is None:
-            scratch = Scratch("live")
-            self._session.config.add_cleanup(scratch.close)
-            self._directory = scratch.path
-        node.workerinput[STATUS_FILE] = str(self._directory / f"{node.gateway.id}.json")
+        """Have workers write the progress of their attempts."""
+        self._directory.mkdir(exist_ok=True)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: WorkerController) -> None:
         """Forget the attempt of a worker that ended, which a crashed worker did not do itself."""
-        if self._directory is not None:
-            (self._directory / f"{node.gateway.id}.json").unlink(missing_ok=True)
+        (self._directory / f"{node.gateway.id}.json").unlink(missing_ok=True)
 
     def _in_workers(self) -> dict[str, Progress]:
         running: dict[str, Progress] = {}
-        if self._directory is not None:
-            for path in sorted(self._directory.glob("*.json"), key=lambda path: (len(path.name), path.name)):
-                with contextlib.suppress(FileNotFoundError):
-                    found = json.loads(path.read_text(encoding="utf-8"))
-                    running |= {name: Progress(**progress) for name, progress in found.items()}
+        for path in sorted(self._directory.glob("*.json"), key=lambda path: (len(path.name), path.name)):
+            with contextlib.suppress(FileNotFoundError):
+                found = json.loads(path.read_text(encoding="utf-8"))
+                running |= {name: Progress(**progress) for name, progress in found.items()}
         return running
 
     def begin(self) -> None:

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 _NAMED = 3  # of what is left behind
 _SHOW_ALL = 2
 """The verbosity that ``-vv`` asks for."""
+SHARED = "evocode_shared"
+"""The input of workers with the path of :attr:`EvocodeSession.shared`."""
+RUN_NAME = "run"
+"""The file there with the run's name."""
+_FAILED_BUILDS = "failed-builds"
 Selected = tuple[SelectedAttempt, ...]
 """Attempts, in the order of their names."""
 
@@ -90,7 +95,7 @@ class EvocodeSession:
 
             hidden = [self.config.rootpath, self.settings.results, self.config.invocation_params.dir]
             self._engine, self.engine_reason = choose_engine(
-                self.settings.environment, hidden=hidden, failed_builds=self.failed_builds
+                self.settings.environment, hidden=hidden, failed_builds=self.shared / _FAILED_BUILDS
             )
             # Not at the session's end: one that is refused after this has none.
             self.config.add_cleanup(partial(self._close, self._engine))
@@ -107,14 +112,15 @@ class EvocodeSession:
             )
 
     @cached_property
-    def failed_builds(self) -> Path:
-        """The directory by which the session's processes tell one another which builds of images have failed."""
+    def shared(self) -> Path:
+        """The directory with the files by which the session's processes tell one another what they have to know."""
         if self.worker_input is not None:
-            directory = Path(self.worker_input["evocode_failed_builds"])
+            directory = Path(self.worker_input[SHARED])
             hold(directory)  # A worker may outlive a controller that is killed, for a moment.
             return directory
-        scratch = Scratch("builds")
+        scratch = Scratch("session")
         self.config.add_cleanup(scratch.close)
+        (scratch.path / _FAILED_BUILDS).mkdir()
         return scratch.path
 
     @property
@@ -150,7 +156,7 @@ class EvocodeSession:
         """The session's name in the results directory, the same in all its processes; empty where it writes none."""
         if self.worker_input is not None:
             # A file, because which run is resumed is known only once workers have collected.
-            return Path(self.worker_input["evocode_run"]).read_text()
+            return (self.shared / RUN_NAME).read_text()
         return self.run.name if self.run is not None else ""
 
     def attempt_directory(self, task: str, agent: str, attempt: int, only_round: str = "") -> AttemptDirectory:

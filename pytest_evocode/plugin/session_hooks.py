@@ -39,16 +39,15 @@ def register_session_plugins(config: pytest.Config) -> None:
 
 def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
     """Yield the name of each plugin, what makes it of the session, and whether it is wanted."""
-    settings, is_worker = session.settings, session.worker_input is not None
-    reports = not is_worker
-    runs = not session.config.option.collectonly
+    settings, runs = session.settings, not session.config.option.collectonly
+    reports = session.worker_input is None
     has_xdist = session.config.pluginmanager.hasplugin("xdist")
     builds_images = reports and runs and not (settings.check or settings.warm or settings.cluster is not None)
     on_github = os.environ.get("GITHUB_ACTIONS") == "true"
     yield "session", "session_hooks:SessionHooks", True
     yield "collection", "collection:CollectionHooks", True
     yield "round-reports", "round_reports:RoundReports", True
-    yield "worker", "xdist.worker:WorkerPlugin", is_worker
+    yield "worker", "xdist.worker:WorkerPlugin", not reports
     yield "controller", "xdist.controller:ControllerPlugin", reports and has_xdist
     yield "cluster", "cluster.driver:ClusterPlugin", settings.cluster is not None
     yield "images-ahead", "warming:ImagesAheadPlugin", builds_images

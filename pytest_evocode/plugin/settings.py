@@ -119,7 +119,7 @@ class Settings:
 
 _AS_GIVEN = (
     *("attempts", "mode", "speculate", "fail_under", "resume", "timeout_multiplier", "verify_times", "strict"),
-    *("verify", "replay", "judge", "pin", "keep", "snapshots"),
+    *("verify", "replay", "judge", "check", "warm", "pin", "keep", "snapshots"),
 )
 """The options that need no reading."""
 
@@ -127,10 +127,8 @@ _AS_GIVEN = (
 def read_settings(config: pytest.Config) -> Settings:
     """Return the session's settings; raises pytest.UsageError for options that make no sense."""
     refuse_unknown_settings(config)
-    check = config.getoption("evocode_check")
     case = _read_case(config)
-    warm = config.getoption("evocode_warm")
-    _refuse_runs_without_agents(config, check=check, warm=warm)
+    _refuse_runs_without_agents(config)
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
     results = (config.invocation_params.dir / config.getoption("evocode_results")).resolve()
@@ -152,8 +150,6 @@ def read_settings(config: pytest.Config) -> Settings:
         max_connections=read_count(config, "evocode_max_connections"),
         waiting_limit=60 * read_amount(config, "evocode_waiting_minutes", "minutes"),
         verifiers=read_count(config, "evocode_verifiers"),
-        check=check,
-        warm=warm,
         shell=_read_shell(config),
         shard=_read_shard(config),
         cluster=_read_cluster(config),
@@ -173,13 +169,13 @@ def _refuse_beside(config: pytest.Config, names: str, why: str) -> None:
             raise pytest.UsageError(why.format(f"--evocode-{name}"))
 
 
-def _refuse_runs_without_agents(config: pytest.Config, *, check: bool, warm: bool) -> None:
+def _refuse_runs_without_agents(config: pytest.Config) -> None:
     """Raise pytest.UsageError for options of agents' attempts where no agent is run."""
     of_runs = "pin resume fail-under report shell keep shard shard-times mode from process snapshots"
-    if check:
+    if config.getoption("evocode_check"):
         why = "--evocode-check runs no agent and pins nothing; leave out {}"
         _refuse_beside(config, f"agent warm speculate reuse {of_runs}", why)
-    if warm:
+    if config.getoption("evocode_warm"):
         why = "--evocode-warm runs no agent and writes no results; leave out {}"
         _refuse_beside(config, f"case replay reuse judge speculate {of_runs}", why)
 

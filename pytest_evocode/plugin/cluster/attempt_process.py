@@ -288,7 +288,6 @@ class AttemptRun:
 
     def _trial(self, task: Task, engine: Engine, directory: AttemptDirectory) -> Trial:
         order = self._order
-        options: dict[str, Any] = dict(order.options)
         spending: Any = ClusterSpending(self._line, order.spent)
         return Trial(
             task,
@@ -298,7 +297,7 @@ class AttemptRun:
             attempt=order.number,
             rounds=order.rounds,
             directory=directory,
-            options=TrialOptions(**options, run_spending=spending, resume=order.resume),
+            options=TrialOptions(**order.options, run_spending=spending, resume=order.resume),
         )
 
     def _bring_back(self, directory: AttemptDirectory, engine: Engine, task: Task) -> None:

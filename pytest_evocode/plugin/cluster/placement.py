@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
 from pytest_evocode.plugin.cluster.node import NodeFacts
 
-_NONE: Mapping[str, float] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class Needs:
