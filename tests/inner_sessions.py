@@ -9,7 +9,7 @@ from pytest_evocode.checks import lint, runner
 from pytest_evocode.environments.docker import engine as docker_engine
 from pytest_evocode.environments.sandbox import engine as sandbox_engine
 from pytest_evocode.metrics import breakdown, intervals
-from pytest_evocode.plugin import checks, live, session_hooks, session_plugins
+from pytest_evocode.plugin import checks, live, session_hooks
 from pytest_evocode.plugin.xdist import controller, scheduler
 from pytest_evocode.process import attempts
 from pytest_evocode.report import benchmark, failures
@@ -29,7 +29,7 @@ IMPORTED_ONCE = (
         lint,
         live,
     ),
-    *(live, records, runner, sandbox_engine, scheduler, session_hooks, session_plugins, shell_agent),
+    *(live, records, runner, sandbox_engine, scheduler, session_hooks, shell_agent),
 )
 # Plugins of libraries, which take a session longer to import than all of ours.
 UNUSED = ("-p", "no:hypothesispytest", "-p", "no:anyio")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.cli import _SUMMARIES
+from pytest_evocode.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -35,4 +35,4 @@ def test_a_page_names_options_and_commands_that_there_are(page: Path, pytestconf
     options = {f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option)}
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"(?<![\w-])--evocode-[a-z-]*[a-z]", text)) - options == set()
-    assert set(re.findall(r"^ {4}evocode ([a-z-]+)", text, re.MULTILINE)) - set(_SUMMARIES) == set()
+    assert set(re.findall(r"^ {4}evocode ([a-z-]+)", text, re.MULTILINE)) - set(COMMANDS) == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,9 @@ from pytest_evocode.tasks import Task
 
 CHEATS = "cheat"
 """The directory of a task that has the author's own cheats, and one for each round that has some of its own."""
+
+
+_SHOWN = 5
 
 
 class Check(NamedTuple):
@@ -26,6 +30,12 @@ class Check(NamedTuple):
 
 class CheckWarning(str):
     """A line about what a check could not look at; it is shown as a warning, and the check does not fail for it."""
+
+
+def first_of(lines: Sequence[str]) -> list[str]:
+    """Return the first few of some lines, with how many more there are."""
+    more = [f"  and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return [*lines[:_SHOWN], *more]
 
 
 class Answer(NamedTuple):

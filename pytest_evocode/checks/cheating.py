@@ -1,28 +1,30 @@
-"""The checks ``cheat[...]``: a cheat scores nothing beyond what the workspace scores that it began with."""
+"""Cheats and attacks: they score nothing beyond what the workspace scores that they began with, and pass no round.
+
+The checks ``cheat[...]`` play cheats of any task and of its author; ``evocode harden`` plays all attacks in each round.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.checks.attacks import ATTACKS, Attack
-from pytest_evocode.checks.catalogue import CHEATS, Cheat
-from pytest_evocode.checks.coverage import covering
-from pytest_evocode.checks.generic_cheats import Visible
+from pytest_evocode.agents import RoundContext, RoundTranscript
+from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.checks.attacks import ATTACKS, Attack, Visible
+from pytest_evocode.checks.catalogue import CHEATS, Cheat, first_of
 from pytest_evocode.checks.oracle_check import require_a_pass
-from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun, read_workspace
-from pytest_evocode.checks.solved_rounds import Files
-from pytest_evocode.environments import Environment, Snapshot
-from pytest_evocode.environments.scratch import scratch_directory
+from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun, lay, read_workspace
+from pytest_evocode.checks.text_runs import Files
+from pytest_evocode.environments import Engine, Environment, Snapshot
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Round, Task
+from pytest_evocode.trial.context import TrialContext, TrialOptions
 from pytest_evocode.verifier import SuiteRun
 
-_SHOWN_CASES = 5
 _LIMIT = 60.0  # seconds for an attack
 _TOGETHER = ("exit-zero", "patched-assert", "shadowed-tests")
 """Generic cheats that leave one another alone: where all of them at once score nothing, none of them does."""
@@ -54,7 +56,6 @@ class Cheating:
             pool: Runs suites.
         """
         self._starter = starter
-        self._cheats = cheats
         nothing = {played.round.index: played for played in untouched}
         # Where a round cannot even be prepared unless earlier ones were solved, nobody can cheat in it.
         self._rounds = [
@@ -181,10 +182,8 @@ def tell(what: str, round_: Round, gained: Sequence[str], without: str) -> list[
     """Return the lines about what a cheat gained."""
     if not gained:
         return []
-    shown = [f"  {each}" for each in gained[:_SHOWN_CASES]]
-    more = [f"  and {len(gained) - _SHOWN_CASES} more"] if len(gained) > _SHOWN_CASES else []
     head = f"{what} scores in {round_.name} what {without} does not; {_ADVICE}:"
-    return ["\n".join([head, *shown, *more])]
+    return ["\n".join([head, *first_of([f"  {each}" for each in gained])])]
 
 
 def read_workspace_of(attempt: PlayedAttempt, played: PlayedRound) -> Files:
@@ -206,19 +205,9 @@ def visible_in(task: Task, round_: Round, before: Files, after: Files) -> Visibl
 def play_attack(attack: Attack, visible: Visible, round_: Round, environment: Environment) -> None:
     """Play an attack in place of the agent; what it may not do it does not."""
     if files := attack.files(visible):
-        _lay(files, environment)
+        lay({path: text.encode() for path, text in files.items()}, environment)
     if attack.script:
         environment.exec(attack.script, user=round_.agent_user, timeout=_LIMIT)
-
-
-def _lay(files: Mapping[str, str], environment: Environment) -> None:
-    with scratch_directory() as directory:
-        for path, text in files.items():
-            place = Path(directory, path)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-            place.chmod(0o777)
-        environment.upload([Path(directory)], environment.workdir, writable=True)
 
 
 def _names_of_tests(task: Task, round_: Round) -> list[str]:
@@ -232,3 +221,58 @@ def _names_of_tests(task: Task, round_: Round) -> list[str]:
             if path.is_file() and "__pycache__" not in path.parts
         }
     )
+
+
+def covering(played_rounds: Sequence[PlayedRound]) -> list[tuple[PlayedRound, tuple[str, ...]]]:
+    """Return rounds whose suites together have all cases that pass with the reference solutions, the last round first.
+
+    With each come the cases to run there, none for the whole suite: cases that are in the suite of a later round, too,
+    are run in that. A suite without cases is always run.
+    """
+    found: list[tuple[PlayedRound, tuple[str, ...]]] = []
+    seen: set[str] = set()
+    for played in reversed(played_rounds):
+        cases = played.pinned.keys()
+        new = cases - seen
+        if new or not cases:
+            whole = new == cases or played.round.has_script
+            found.append((played, () if whole else tuple(sorted(new))))
+        seen |= cases
+    return found
+
+
+class _SolvesWhatItCan(OracleAgent):
+    """Plays the reference solutions, and does nothing in rounds that have none."""
+
+    def run_round(self, context: RoundContext) -> RoundTranscript:
+        return super().run_round(context) if context.round.has_solution else RoundTranscript()
+
+
+def passed_rounds(task: Task, engine: Engine, environ: Mapping[str, str]) -> dict[str, list[str]]:
+    """Play each attack in each round, from the state before it, and return the names of the rounds that each passes.
+
+    Raises:
+        EvocodeError: A reference solution fails, or the environment does.
+    """
+    context = TrialContext.of(task, engine, TrialOptions(environ=environ))
+    attempt = PlayedAttempt(context, _SolvesWhatItCan(), with_files=True)
+    tried: dict[str, dict[str, Future[bool]]] = {name: {} for name in ATTACKS}
+    with attempt.started(), ThreadPoolExecutor(2 * context.slots.count, thread_name_prefix="attacks") as pool:
+        try:
+            for round_ in task.rounds:
+                played = attempt.play(round_)
+                for name, attack in ATTACKS.items():
+                    tried[name][round_.name] = pool.submit(_passes, attempt, played, attack)
+            return {name: [each for each, passes in of.items() if passes.result()] for name, of in tried.items()}
+        except BaseException:
+            context.cancelled.set()
+            attempt.stop()
+            raise
+
+
+def _passes(attempt: PlayedAttempt, played: PlayedRound, attack: Attack) -> bool:
+    visible = visible_in(attempt.context.task, played.round, played.files_before, played.files_after)
+    play = partial(play_attack, attack, visible, played.round)
+    with attempt.branch(played.before, played.round, play) as (environment, snapshot):
+        run = attempt.run_suite(snapshot, played.round, taken_of=environment, until_failure=True)
+    return run.verdict is not None and run.verdict.passed

@@ -1,17 +1,21 @@
-"""Leaks: what agents can see of tests and solutions too early, found by pure functions over the contents of files."""
+"""Leaks: what agents can see of tests and solutions too early, found by pure functions over the contents of files.
+
+A leak is an equal file, a run of equal lines, or a near copy: a file with other names, comments and layout, or with
+parts in another order. Whether equal files are a coincidence depends on what they are called and on what they say.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from pytest_evocode.checks.coincidences import is_everywhere, tells
-from pytest_evocode.checks.line_runs import RUN, Text
-from pytest_evocode.checks.near_copies import NearCopies
-from pytest_evocode.checks.solved_rounds import Files, RunHistory, SolvedRound
+from pytest_evocode.checks.text_runs import LARGEST, LINES, Files, RunHistory, SolvedRound, Text, Tokens
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class _VisibleFiles:
     """For the files of a workdir, whose paths are the workspace's: where they lie in the task."""
 
 
-class _Hidden(NamedTuple):
+class _HiddenRun(NamedTuple):
     """A run of lines that a solution adds: in which round, to which file of the workspace, and from which file."""
 
     round: str
@@ -37,8 +41,8 @@ class _Hidden(NamedTuple):
 def find_leaks(starter: Files, rounds: Sequence[SolvedRound], shared_tests: Files | None = None) -> list[str]:
     """Return a line for each file, or run of lines, that agents see too early: what it is and what to do.
 
-    A leak is a file that equals one of the tests or solutions, a run of ``RUN`` significant lines that a solution adds
-    to the workspace, or a near copy of tests or of what a solution adds. It is not a leak where a solution leaves
+    A leak is a file that equals one of the tests or solutions, a run of ``LINES`` significant lines that a solution
+    adds to the workspace, or a near copy of tests or of what a solution adds. It is not a leak where a solution leaves
     something as it was, moves it, copies it within the workspace by a command, or puts it back into a file from which
     an earlier round took it.
 
@@ -120,9 +124,9 @@ class _Finder:
         moved = any(before[place] == content != after.get(place) for place in before)
         return moved or all(content in self.history.earlier(index, place) for place in places)
 
-    def _added_runs(self, visible: _VisibleFiles, wanted: Set[int]) -> dict[int, _Hidden]:
+    def _added_runs(self, visible: _VisibleFiles, wanted: Set[int]) -> dict[int, _HiddenRun]:
         """Return those of the ``wanted`` runs that solutions add from the round on in which the files are visible."""
-        hidden: dict[int, _Hidden] = {}
+        hidden: dict[int, _HiddenRun] = {}
         for index, each in enumerate(self.rounds[visible.first :], visible.first):
             for path, content in each.after.items():
                 is_edited_workdir = bool(visible.prefix) and path in visible.files
@@ -133,7 +137,7 @@ class _Finder:
                     added = text.added_to(self.text_of(each.before.get(path, b"")), wanted)
                     new = set(added).difference(*self.history.old_runs(index, path)) if added else ()
                     for run in new:
-                        hidden.setdefault(run, _Hidden(each.name, path, self.history.source(index, run)))
+                        hidden.setdefault(run, _HiddenRun(each.name, path, self.history.source(index, run)))
         return hidden
 
 
@@ -142,17 +146,17 @@ class _Stretch(NamedTuple):
 
     line: int
     length: int
-    what: _Hidden
+    what: _HiddenRun
 
 
-def _stretches(text: Text, hidden: Mapping[int, _Hidden]) -> Iterator[_Stretch]:
+def _stretches(text: Text, hidden: Mapping[int, _HiddenRun]) -> Iterator[_Stretch]:
     """Yield the hidden runs of a text, with those of one round and one file that overlap taken together."""
     found = [(at, hidden[run]) for at, run in enumerate(text.hashes) if run in hidden]
     start = 0
     for end in range(1, len(found) + 1):
         (first, what), (at, _) = found[start], found[end - 1]
-        if end == len(found) or found[end][0] >= at + RUN or found[end][1][:2] != what[:2]:
-            yield _Stretch(text.numbers[first], at + RUN - first, what)
+        if end == len(found) or found[end][0] >= at + LINES or found[end][1][:2] != what[:2]:
+            yield _Stretch(text.numbers[first], at + LINES - first, what)
             start = end
 
 
@@ -167,3 +171,155 @@ def _describe(found: Iterable[_Stretch], visible: _VisibleFiles) -> Iterator[tup
         more = f" and {len(stretches) - 1} more such runs" if len(stretches) > 1 else ""
         what = f"has {longest.length} lines in a row{more} that the solution of {round_} adds to {path}{source}"
         yield longest.line, f"{what}, and agents see them {visible.since}; {visible.remedy}"
+
+
+SHARE = 0.5
+"""How much of the hidden or of the visible file has to be the same. Of Python's standard library only those pairs of
+modules reach this that were made from each other or from one pattern."""
+FEWEST = 60
+"""How many tokens have to be the same, about eight lines."""
+
+LIMITS = (
+    "What this check cannot find: what has other texts and numbers, is put in other words or is shorter than "
+    f"{FEWEST} tokens, unless it is an equal file; what is packed, compiled or in a file of more than "
+    f"{LARGEST >> 10} KiB; and outside of the build context, workdirs and the workspace, what is not an equal file."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """Something that agents must not see yet: the text of a file, and which of its runs are new with its round."""
+
+    what: str
+    text: Tokens
+    runs: Set[int]
+
+
+@dataclass(frozen=True, slots=True)
+class NearCopy:
+    """The hidden text that a visible one is nearest to."""
+
+    line: int
+    """The first line that is the same."""
+    what: str
+
+
+class NearCopies:
+    """Finds the near copies of what a task's rounds hide."""
+
+    def __init__(self, rounds: Sequence[SolvedRound], shared_tests: Files) -> None:
+        self._rounds = rounds
+        self._shared_tests = shared_tests
+        self._tokens_of = cache(Tokens)
+        self._history = RunHistory(rounds, self._tokens_of)
+
+    def find(self, visible: Files, first: int, edited: Set[str] = frozenset()) -> Iterator[tuple[str, NearCopy]]:
+        """Yield the paths of visible files that are near copies, each with what it is nearest to.
+
+        Args:
+            visible: The files that agents see.
+            first: The index, from 0, of the round from which on they see them.
+            edited: Paths of the workspace at which a solution may write what it likes.
+        """
+        having: dict[int, list[_Hidden]] = defaultdict(list)
+        for each in self._hidden(first, edited) if visible else ():
+            for run in each.runs:
+                having[run].append(each)
+        for path, content in visible.items():
+            text = self._tokens_of(content)
+            shared: dict[str, tuple[_Hidden, set[int]]] = {}
+            for run in text.starts:  # In order, so that of equally near ones the same is named each time.
+                for each in having.get(run, ()):
+                    shared.setdefault(each.what, (each, set()))[1].add(run)
+            nearest = [_compare(text, each, runs) for each, runs in shared.values()]
+            share, _, found = max(nearest, key=lambda each: each[:2], default=(0.0, 0, None))
+            if share >= SHARE and found is not None:
+                yield path, found
+
+    def _hidden(self, first: int, edited: Set[str]) -> Iterator[_Hidden]:
+        """Yield the tests of the rounds from the first on, and what their solutions add."""
+        for index, each in enumerate(self._rounds[first:], first):
+            yield from (self._whole(path, content) for path, content in each.tests.items())
+            for path, content in each.after.items():
+                if each.before.get(path) != content and path not in edited and not is_everywhere(path):
+                    text = self._tokens_of(content)
+                    new = text.runs.difference(*self._history.old_runs(index, path))
+                    if new:
+                        source = self._history.source(index, min(new, key=text.line_of))
+                        where = f" ({source})" if source else ""
+                        yield _Hidden(f"what the solution of {each.name} adds to {path}{where}", text, new)
+            for path, content in each.solution.items():
+                if not is_everywhere(path):
+                    text = self._tokens_of(content)
+                    yield _Hidden(path, text, text.runs.difference(*map(self._history.found, range(index + 1))))
+        yield from (self._whole(path, content) for path, content in self._shared_tests.items())
+
+    def _whole(self, path: str, content: bytes) -> _Hidden:
+        text = self._tokens_of(content)
+        return _Hidden(path, text, text.runs)
+
+
+def _compare(text: Tokens, hidden: _Hidden, runs: Set[int]) -> tuple[float, int, NearCopy]:
+    """Return how much of the hidden text or of the visible one the other has, in how many tokens; 0 for too few."""
+    count = hidden.text.covered(runs)
+    of_hidden = count / hidden.text.covered(hidden.runs)
+    of_visible = text.covered(runs) / text.covered(text.runs)
+    share = max(of_hidden, of_visible) if count >= FEWEST else 0.0
+    said = f"has {of_hidden:.0%} of" if of_hidden >= of_visible else f"is to {of_visible:.0%} a part of"
+    return share, count, NearCopy(text.first_line(runs), f"{said} {hidden.what}")
+
+
+SHORTEST = 64
+"""The size, in bytes, from which on two equal files are no coincidence; of smaller ones it depends on what they say."""
+
+# Files that projects take from elsewhere, or that say nothing of a program.
+_EVERYWHERE = (
+    *("license*", "licence*", "copying*", "copyright*", "notice*", "authors*", "code_of_conduct*"),
+    *(".gitignore", ".gitattributes", ".gitkeep", ".keep", ".editorconfig", ".dockerignore", "py.typed"),
+)
+# Files that are much the same in many projects as long as they are short.
+_WHERE_SHORT = (
+    *("__init__.py", "__main__.py", "conftest.py", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"),
+    *("requirements*.txt", "package.json", "tsconfig.json", "go.mod", "makefile", "version*"),
+    *(".python-version", ".nvmrc", ".npmrc"),
+)
+_WORDS = re.compile(r"\w+")
+
+
+def is_everywhere(path: str) -> bool:
+    """Return whether a file of this name is in many projects and no part of a solution, such as a licence.
+
+    >>> is_everywhere("/app/LICENSE.txt"), is_everywhere("/app/tally.py")
+    (True, False)
+    """
+    name = PurePosixPath(path).name.lower()
+    return any(fnmatch(name, pattern) for pattern in _EVERYWHERE)
+
+
+def may_tell(path: str, content: bytes) -> bool:
+    """Return whether a copy of a file, at least under its own name, would tell something."""
+    return tells(content, path, path)
+
+
+def tells(content: bytes, hidden: str, visible: str) -> bool:
+    r"""Return whether a hidden and a visible file have this content for a reason.
+
+    A short one has to say something, such as ``up_to,cents 70,99``, or to have the same name at both places. Comments,
+    imports and brackets say nothing.
+
+    >>> tells(b"42\n", "answer.txt", "answer.txt"), tells(b"42\n", "answer.txt", "size.txt")
+    (True, False)
+    """
+    if is_everywhere(hidden):
+        return False
+    if len(content) >= SHORTEST:
+        return True
+    name = PurePosixPath(hidden).name
+    if any(fnmatch(name.lower(), pattern) for pattern in _WHERE_SHORT):
+        return False
+    lines = Text(content).lines
+    words = set(_WORDS.findall(" ".join(lines)))
+    if len(words) >= 3 and sum(map(len, words)) >= 12:
+        return True
+    is_binary = not lines and len(set(content)) >= 8 and not content.isascii()
+    return is_binary or (bool(lines) and name == PurePosixPath(visible).name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_evocode.agents import Agent
 from pytest_evocode.agents.oracle import OracleAgent
-from pytest_evocode.checks.solved_rounds import Files
+from pytest_evocode.checks.text_runs import Files
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import EnvironmentFault, TaskError
@@ -231,6 +231,17 @@ def read_workspace(environment: Environment) -> dict[str, bytes]:
         copy = Path(directory, "workspace")
         environment.download(environment.workdir, copy)
         return read_tree(copy)
+
+
+def lay(files: Mapping[str, bytes], environment: Environment) -> None:
+    """Write files into an environment's workspace, by relative path, which anybody may change and execute."""
+    with scratch_directory() as directory:
+        for path, contents in files.items():
+            place = Path(directory, path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(contents)
+            place.chmod(0o777)
+        environment.upload([Path(directory)], environment.workdir, writable=True)
 
 
 def read_tree(directory: Path | None) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 from pytest_evocode.agents.oracle import NopAgent, OracleAgent
@@ -12,11 +12,10 @@ from pytest_evocode.checks import executed_checks
 from pytest_evocode.checks.catalogue import Answer, Cheat, Check, cheats_of
 from pytest_evocode.checks.cheating import Cheating, cheat_in_round
 from pytest_evocode.checks.check_cache import CheckCache
-from pytest_evocode.checks.machine_load import Slowdown, run_beside_busy_processes, under_load
+from pytest_evocode.checks.executed_checks import VisibleFiles, find_visible, starter_clean
+from pytest_evocode.checks.machine_load import Slowdown, run_beside_busy_processes, timing, under_load
 from pytest_evocode.checks.oracle_check import oracle, why_not
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun
-from pytest_evocode.checks.starter_clean import VisibleFiles, find_visible, starter_clean
-from pytest_evocode.checks.timing import timing
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeError
@@ -38,11 +37,8 @@ class CheckRunner:
         task: Task,
         engine: Engine,
         checks: Sequence[Check],
+        options: TrialOptions,
         *,
-        environ: Mapping[str, str],
-        timeout_multiplier: float,
-        verifiers: int | None,
-        verify_times: int = 1,
         anew: bool = False,
     ) -> None:
         """Prepare the checks; nothing is started yet.
@@ -51,22 +47,13 @@ class CheckRunner:
             task: The task.
             engine: Starts the environments.
             checks: The selected checks.
-            environ: The host's variables, which ``${VAR}`` in task.toml are replaced by.
-            timeout_multiplier: What the timeouts of the task are multiplied by.
-            verifiers: How many suites may run at once; None for the default.
-            verify_times: How often a suite is run to see whether its verdict is always the same, from three on.
+            options: How suites are run, and how often to see whether the verdict is always the same, from three on.
             anew: Whether to make checks, too, that an earlier session made.
         """
         self._task = task
         self._answers: dict[Check, Future[Answer]] = {check: Future() for check in checks}
         self._begun: set[Check] = set()
         self._anew = anew
-        options = TrialOptions(
-            environ=environ,
-            timeout_multiplier=timeout_multiplier,
-            verifiers=verifiers,
-            verify_times=verify_times,
-        )
         context = TrialContext.of(task, engine, options)
         # More threads than suites at once: many wait for another suite's verdict, or for a slot.
         self._suites = 2 * context.slots.count

@@ -11,10 +11,9 @@ from pathlib import Path
 import click
 
 from pytest_evocode.checks.attacks import ATTACKS
-from pytest_evocode.checks.hardness import passed_rounds
+from pytest_evocode.checks.cheating import passed_rounds
 from pytest_evocode.cli.printing import echo, print_json
-from pytest_evocode.cli.shared_options import environment_option, json_option, named_task
-from pytest_evocode.cli.signals import ending_orderly
+from pytest_evocode.cli.shared_options import ending_orderly, environment_option, json_option, named_task
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.report.tables import aligned

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import click
@@ -129,7 +130,11 @@ def _scored(
         scored = []
         for found in _without_copies(attempts, results):
             task = finder.find(found.task)
-            with Execution(task, engine, budget=budget, tell=_tell) if task is not None else nullcontext() as executor:
+            with (
+                Execution(task, engine, budget=budget, tell=partial(echo, err=True))
+                if task is not None
+                else nullcontext() as executor
+            ):
                 try:
                     process = score_attempt(found.directory, task, executor=executor, judge=judge)
                 except RecordFault as error:
@@ -142,10 +147,6 @@ def _scored(
     if not scored:
         raise click.ClickException(f"there is no attempt in {directory} that can be scored; the warnings say why")
     return scored
-
-
-def _tell(line: str) -> None:
-    echo(line, err=True)
 
 
 def _without_copies(attempts: list[FoundAttempt], results: Results) -> Iterator[FoundAttempt]:

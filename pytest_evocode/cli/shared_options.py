@@ -1,10 +1,12 @@
-"""Arguments and options that several commands share, and reading the results that they choose."""
+"""Arguments and options that several commands share, reading the results that they choose, and how commands end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,6 @@ from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.merging import missing_shards
 from pytest_evocode.results.records import TaskFacts
-from pytest_evocode.tasks import Task
 
 DEFAULT_RESULTS = Path("evocode-results")
 
@@ -32,9 +33,6 @@ DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 directories_argument = click.argument("directories", metavar="[DIR]...", nargs=-1, type=DIRECTORY)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
-
-STARTER = "starter"
-"""What commands call the state that the first round begins with."""
 
 environment_option = click.option(
     "--env",
@@ -49,21 +47,6 @@ environment_option = click.option(
 def named_task(directory: Path) -> Path:
     """Return the directory of a task that is named by it or by its ``task.toml``."""
     return directory.parent if directory.name == TASK_FILE else directory
-
-
-def find_round(task: Task, name: str) -> int:
-    """Return the index of a round, 0 for :data:`STARTER`.
-
-    Raises:
-        click.UsageError: There is no round of that name.
-    """
-    # A round may have that name itself.
-    indexes = {STARTER: 0} | {round_.name: round_.index for round_ in task.rounds}
-    if name not in indexes:
-        near = get_close_matches(name, indexes, n=1)
-        guess = f"did you mean {near[0]}? " if near else ""
-        raise click.UsageError(f"{task.file}: there is no round {name!r}; {guess}There are {', '.join(indexes)}")
-    return indexes[name]
 
 
 any_version_option = click.option(
@@ -211,3 +194,18 @@ def print_notes(table: ScoreTable) -> None:
     """Tell on standard error what does not count, what is missing and what is uncertain in the numbers of a table."""
     for note in table_notes(table):
         echo(f"note: {note}", err=True)
+
+
+@contextlib.contextmanager
+def ending_orderly() -> Iterator[None]:
+    """Raise SystemExit when the process is told to end or its window is closed, so that what it started is stopped."""
+
+    def leave(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

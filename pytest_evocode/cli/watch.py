@@ -13,8 +13,7 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.printing import echo
-from pytest_evocode.cli.shared_options import environment_option, named_task
-from pytest_evocode.cli.signals import ending_orderly
+from pytest_evocode.cli.shared_options import ending_orderly, environment_option, named_task
 from pytest_evocode.environments.scratch import Scratch
 from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.names import TASK_FILE

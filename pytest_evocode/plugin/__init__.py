@@ -59,7 +59,7 @@ def pytest_load_initial_conftests(
 def pytest_configure(config: pytest.Config) -> None:
     """Register all other hooks, in sessions that run or check tasks; refuse to run what lies in a task in others."""
     if options.in_use(config):
-        from pytest_evocode.plugin.session_plugins import register_session_plugins
+        from pytest_evocode.plugin.session_hooks import register_session_plugins
 
         register_session_plugins(config)
     elif _may_be_near_task(config, config.args):

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
-from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of, make_failure
-from pytest_evocode.plugin.report_properties import (
+from pytest_evocode.plugin.kept_rounds import (
     partial_properties,
     report_properties,
     without_record,
 )
+from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of, make_failure
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.printable import printable_line
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.tasks import Task
+from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.task import RoundSelection
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 
 _SHOWN_OUTPUT = 2**15  # characters
+_OF_TRIALS = (
+    *("mode", "speculate", "budget", "timeout_multiplier"),
+    *("reuse", "waiting_limit", "verifiers", "verify_times", "strict"),
+)
+"""Settings that are options of trials of the same name."""
 
 
 class AttemptCollector(pytest.Collector):
@@ -99,7 +104,6 @@ class AttemptCollector(pytest.Collector):
 
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
-        from pytest_evocode.plugin.single_cases import cases_by_round
         from pytest_evocode.trial.context import TrialOptions
         from pytest_evocode.trial.trial import Trial
 
@@ -134,21 +138,13 @@ class AttemptCollector(pytest.Collector):
 
         settings = self._evocode.settings
         return {
-            "mode": settings.mode,
-            "speculate": settings.speculate,
+            **{name: getattr(settings, name) for name in _OF_TRIALS},
             "agent": self.agent.description,
             "cases": cases,
-            "budget": settings.budget,
-            "timeout_multiplier": settings.timeout_multiplier,
             "references": not settings.replay,
-            "reuse": settings.reuse,
             "hold_forks": settings.holds_forks,
             "hold_all_forks": settings.shell == "always",
             "keep_snapshots": settings.snapshots,
-            "waiting_limit": settings.waiting_limit,
-            "verifiers": settings.verifiers,
-            "verify_times": settings.verify_times,
-            "strict": settings.strict,
             "storage": AttemptStorage(settings.storage) if settings.storage is not None else None,
         }
 
@@ -193,6 +189,21 @@ def _container_fixture(attempt: AttemptCollector) -> Callable[[pytest.FixtureReq
             return None
 
     return evocode_container
+
+
+def cases_by_round(rounds: Sequence[Round], patterns: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    """Return what the only cases are called that are run of the suites of some rounds, for ``TrialOptions.cases``.
+
+    Raises:
+        TaskError: A round has a script suite, which runs as a whole.
+    """
+    if patterns and (scripts := [round_.name for round_ in rounds if round_.has_script]):
+        raise TaskError(
+            f"--evocode-case picks cases of native suites, and a test.sh, as {', '.join(scripts)} has, runs as a "
+            "whole; leave the option out",
+            rounds[0].directory,
+        )
+    return {round_.name: patterns for round_ in rounds} if patterns else {}
 
 
 class Later(pytest.Item):

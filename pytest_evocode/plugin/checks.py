@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.checks.catalogue import LINT, Answer, Check, CheckWarning, checks_of
 from pytest_evocode.errors import CannotBeChecked, CheckFailed, EvocodeError, TaskError
-from pytest_evocode.plugin.pytest_private import make_failure
 from pytest_evocode.plugin.session import EvocodeSession, session_of
+from pytest_evocode.plugin.side_by_side import TaskCollector, TaskItem
 from pytest_evocode.report.printable import printable
 from pytest_evocode.tasks import Task
 
 if TYPE_CHECKING:
     from pytest_evocode.checks.runner import CheckRunner
+    from pytest_evocode.trial.context import TrialOptions
 
 #: The name of the collector that a task's checks are below.
 CHECK = "check"
@@ -24,7 +24,7 @@ _CACHED = "evocode_cached"
 """The property of items whose check an earlier session made."""
 
 
-class CheckCollector(pytest.Collector):
+class CheckCollector(TaskCollector):
     """The checks of one task; those that are selected share the rounds that are run for them."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -47,40 +47,15 @@ class CheckCollector(pytest.Collector):
             # With the id as a text pytest parses the brackets in it, as it does with the ids in its cache (--lf).
             yield CheckItem.from_parent(self, name=str(check), nodeid=f"{self.nodeid}::{check}", check=check)
 
-    def setup(self) -> None:
-        """Start what the selected checks need, and those of the tasks that come after it."""
-        session = session_of(self.config)
-        checked = [item.parent for item in self.session.items if isinstance(item, CheckItem)]
-        # A worker does not know which of them it will be given.
-        for collector in dict.fromkeys(checked) if session.worker_input is None else [self]:
-            collector.begin(session)
-
-    def begin(self, session: EvocodeSession) -> None:
-        """Start what the selected checks need, unless that was done."""
-        items = (item for item in self.session.items if isinstance(item, CheckItem) and item.parent is self)
-        self._selected = [item.check for item in items]
+    def make_runner(self, session: EvocodeSession, options: TrialOptions, *, anew: bool) -> CheckRunner | None:
+        """Return what makes the selected checks, but for that of the files, which needs nothing."""
+        self._selected = [item.check for item in self.selected if isinstance(item, CheckItem)]
         run = [check for check in self._selected if check != LINT]
-        if not run or self._runner is not None or isinstance(self.task, TaskError):
-            return
+        if not run or isinstance(self.task, TaskError):
+            return None
         from pytest_evocode.checks.runner import CheckRunner
 
-        settings = session.settings
-        self._runner = CheckRunner(
-            self.task,
-            session.engine,
-            run,
-            environ=os.environ,
-            timeout_multiplier=settings.timeout_multiplier,
-            verifiers=settings.verifiers,
-            verify_times=settings.verify_times,
-            anew=bool(self.config.getoption("cacheclear", False)),
-        )
-        session.begin_side_by_side(self._runner)
-
-    def teardown(self) -> None:
-        """End the checks, finished or not."""
-        if self._runner is not None:
-            self._runner.close()
+        return CheckRunner(self.task, session.engine, run, options, anew=anew)
 
     def answer(self, check: Check) -> Answer:
         """Wait for a check and return what came of it; raises EvocodeError if it cannot be made."""
@@ -109,7 +84,7 @@ class CheckCollector(pytest.Collector):
             return True
 
 
-class CheckItem(pytest.Item):
+class CheckItem(TaskItem):
     """One check of a task. It fails if the task has a fault; a failing environment is an error.
 
     It is skipped where it has no result for a reason that another check reports.
@@ -146,32 +121,11 @@ class CheckItem(pytest.Item):
         if problems := [line for line in self._found if not isinstance(line, CheckWarning)]:
             raise CheckFailed("\n".join(problems))
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
-        """Return what is wrong, in place of a traceback."""
-        if isinstance(excinfo.value, CheckFailed | pytest.PytestWarning):  # A filter can make a warning an error.
-            return make_failure(self, str(excinfo.value))
-        return super().repr_failure(excinfo, *args, **kwargs)
-
-    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """Return where reports say that the check is."""
-        return self.path, 0, f"{self.path.parent.name} {self.name}"
-
-
-def keep_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the items with the checks of every task together, because they share the rounds that are run for them.
-
-    They come where the first of them was.
-    """
-    first: dict[pytest.Item | CheckCollector, int] = {}
-    for position, item in enumerate(items):
-        first.setdefault(item.parent if isinstance(item, CheckItem) else item, position)
-    return sorted(items, key=lambda item: first[item.parent if isinstance(item, CheckItem) else item])
-
 
 class CachedChecks:
     """Hooks that tell checks which an earlier session made from those that this one makes."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: EvocodeSession) -> None:
         self._checks = 0
         self._cached = 0
 

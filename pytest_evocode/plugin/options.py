@@ -6,8 +6,8 @@ import argparse
 import copy
 import glob
 import os
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 import pytest
 
@@ -16,238 +16,169 @@ LATEST = "latest"
 #: Options that may stand alone, and the values that they then have.
 _BARE = {"--evocode-resume": LATEST, "--evocode-shell": "failed", "--evocode-report": ""}
 _PREFIX = "--evocode-"
+_Add = Callable[..., None]
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare the options, as one group, and the settings that do not change from run to run."""
     group = parser.getgroup("evocode", "multi-round coding benchmarks (pytest-evocode)")
-    _add_attempt_options(group)
-    _add_suite_options(group)
-    _add_run_options(group)
-    _add_flags_for_authors(group)
-    _add_ini_settings(parser)
+
+    def option(name: str, metavar: str, help: str, **how: Any) -> None:
+        group.addoption(f"{_PREFIX}{name}", metavar=metavar, help=help, **how)
+
+    def flag(name: str, help: str) -> None:
+        group.addoption(f"{_PREFIX}{name}", action="store_true", help=help)
+
+    def setting(name: str, help: str, default: str | list[str] = "") -> None:
+        kind: Literal["string", "linelist"] = "string" if isinstance(default, str) else "linelist"
+        parser.addini(f"evocode_{name}", type=kind, default=default, help=help)
+
+    for add in (_add_attempt_options, _add_suite_options, _add_run_options, _add_flags_for_authors):
+        add(option, flag)
+    _add_ini_settings(setting)
 
 
-def _add_attempt_options(group: pytest.OptionGroup) -> None:
+def _add_attempt_options(option: _Add, flag: _Add) -> None:
     """Declare who attempts the tasks, how, and with which limits."""
-    group.addoption(
-        "--evocode-agent",
+    option(
+        "agent",
+        "AGENT",
+        "run the tasks with AGENT: oracle, nop, openai/MODEL, codex:MODEL, replay:PATH, ...; repeatable",
         action="append",
-        metavar="AGENT",
-        help="run the tasks with AGENT: oracle, nop, openai/MODEL, codex:MODEL, replay:PATH, ...; repeatable",
     )
-    group.addoption(
-        "--evocode-agent-option",
+    option(
+        "agent-option",
+        "KEY=VALUE",
+        "set an option of the agents (effort=high); repeatable",
         action="append",
         default=[],
-        metavar="KEY=VALUE",
-        help="set an option of the agents (effort=high); repeatable",
     )
-    group.addoption(
-        "--evocode-attempts",
-        type=int,
-        default=1,
-        metavar="K",
-        help="let every agent attempt every task K times (default: %(default)s)",
-    )
-    group.addoption(
-        "--evocode-mode",
+    option("attempts", "K", "let every agent attempt every task K times (default: %(default)s)", type=int, default=1)
+    option(
+        "mode",
+        "MODE",
+        "chain: all rounds in order (default); fail-stop: stop at the first failure; single-round: each by itself",
         choices=("chain", "fail-stop", "single-round"),
         default="chain",
-        metavar="MODE",
-        help="chain: all rounds in order (default); fail-stop: stop at the first failure; single-round: each by itself",
     )
-    group.addoption(
-        "--evocode-from",
-        metavar="ROUND",
-        help="start at ROUND, with the reference solutions of the rounds before it applied",
+    option("from", "ROUND", "start at ROUND, with the reference solutions of the rounds before it applied")
+    flag(
+        "speculate",
+        "let agents begin their next turn ahead of a verdict that may end the attempt, and drop it if it does",
     )
-    group.addoption(
-        "--evocode-speculate",
-        action="store_true",
-        help="let agents begin their next turn ahead of a verdict that may end the attempt, and drop it if it does",
-    )
-    group.addoption(
-        "--evocode-env",
+    option(
+        "env",
+        "ENV",
+        "run attempts in ENV: docker, sandbox, or auto, which takes docker if a daemon answers (default)",
         default="auto",
-        metavar="ENV",
-        help="run attempts in ENV: docker, sandbox, or auto, which takes docker if a daemon answers (default)",
     )
-    group.addoption(
-        "--evocode-budget",
+    option(
+        "budget",
+        "LIMITS",
+        "stop at LIMITS: tokens, cost, turns, minutes=N of an attempt, N/round of a round, total-cost=USD of all",
         default="",
-        metavar="LIMITS",
-        help="stop at LIMITS: tokens, cost, turns, minutes=N of an attempt, N/round of a round, total-cost=USD of all",
     )
-    group.addoption(
-        "--evocode-timeout-multiplier",
-        type=float,
-        default=1.0,
-        metavar="X",
-        help="multiply all timeouts of tasks by X (default: %(default)s)",
+    option(
+        "timeout-multiplier", "X", "multiply all timeouts of tasks by X (default: %(default)s)", type=float, default=1.0
     )
 
 
-def _add_suite_options(group: pytest.OptionGroup) -> None:
+def _add_suite_options(option: _Add, flag: _Add) -> None:
     """Declare how rounds are verified."""
-    group.addoption(
-        "--evocode-verify-times",
+    option(
+        "verify-times",
+        "N",
+        "run every suite N times; a round passes only if it passes each time (default: %(default)s)",
         type=int,
         default=1,
-        metavar="N",
-        help="run every suite N times; a round passes only if it passes each time (default: %(default)s)",
     )
-    group.addoption(
-        "--evocode-strict",
-        action="store_true",
-        help="judge by nothing that the agent changed outside of its workspace and the task's declared state",
-    )
-    group.addoption(
-        "--evocode-verify",
+    flag("strict", "judge by nothing that the agent changed outside of its workspace and the task's declared state")
+    option(
+        "verify",
+        "WHERE",
+        "in-place: run every test.sh where the agent worked, as Harbor does; clean: run none there",
         choices=("clean", "in-place"),
-        metavar="WHERE",
-        help="in-place: run every test.sh where the agent worked, as Harbor does; clean: run none there",
     )
-    group.addoption(
-        "--evocode-reward-key",
-        metavar="KEY",
-        help="the reward that decides if a suite writes several",
-    )
+    option("reward-key", "KEY", "the reward that decides if a suite writes several")
 
 
-def _add_run_options(group: pytest.OptionGroup) -> None:
+def _add_run_options(option: _Add, flag: _Add) -> None:
     """Declare what a run writes, scores and exits with."""
-    group.addoption(
-        "--evocode-results",
-        default="evocode-results",
-        metavar="DIR",
-        help="write results to DIR (default: %(default)s)",
-    )
-    group.addoption(
-        "--evocode-resume",
-        nargs="?",
-        const=LATEST,
-        metavar="RUN",
-        help="continue a run's unfinished attempts (default: newest)",
-    )
-    group.addoption(
-        "--evocode-report",
+    option("results", "DIR", "write results to DIR (default: %(default)s)", default="evocode-results")
+    option("resume", "RUN", "continue a run's unfinished attempts (default: newest)", nargs="?", const=LATEST)
+    option(
+        "report",
+        "DIR",
+        "write an HTML report to DIR, or beside the results",
         nargs="?",
         const=_BARE["--evocode-report"],
-        metavar="DIR",
-        help="write an HTML report to DIR, or beside the results",
     )
-    group.addoption("--evocode-cluster", metavar="ray[:ADDR]", help="make attempts on the nodes of a Ray cluster")
-    group.addoption("--evocode-shard", metavar="I/N", help="make only the I-th of N equal parts of the attempts")
-    group.addoption(
-        "--evocode-shard-times",
-        metavar="DIR",
-        help="make shards equally long by the times in DIR",
-    )
-    group.addoption(
-        "--evocode-fail-under",
-        type=float,
-        metavar="SCORE",
-        help="exit with 0 if all Dataset Scores reach SCORE (0-100)",
-    )
-    group.addoption(
-        "--evocode-process",
-        action="store_true",
-        help="also score how agents work, by RigorBench's pillars",
-    )
-    group.addoption(
-        "--evocode-judge", metavar="PROVIDER/MODEL", help="with --evocode-process: let a model judge it as well"
-    )
+    option("cluster", "ray[:ADDR]", "make attempts on the nodes of a Ray cluster")
+    option("shard", "I/N", "make only the I-th of N equal parts of the attempts")
+    option("shard-times", "DIR", "make shards equally long by the times in DIR")
+    option("fail-under", "SCORE", "exit with 0 if all Dataset Scores reach SCORE (0-100)", type=float)
+    flag("process", "also score how agents work, by RigorBench's pillars")
+    option("judge", "PROVIDER/MODEL", "with --evocode-process: let a model judge it as well")
 
 
-def _add_flags_for_authors(group: pytest.OptionGroup) -> None:
+def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
     """Declare what is left of rounds to look at, and what authors of tasks need besides."""
-    group.addoption(
-        "--evocode-case",
+    option(
+        "case",
+        "PATTERN",
+        "run only the cases called PATTERN ('test_price*') of the selected rounds, for no verdict; repeatable",
         action="append",
-        metavar="PATTERN",
-        help="run only the cases called PATTERN ('test_price*') of the selected rounds, for no verdict; repeatable",
     )
-    flag = partial(group.addoption, action="store_true")
-    group.addoption(
-        "--evocode-shell",
+    option(
+        "shell",
+        "WHEN",
+        "open a shell in the environment where a suite failed, with =always after every round",
         nargs="?",
         const=_BARE["--evocode-shell"],
-        metavar="WHEN",
-        help="open a shell in the environment where a suite failed, with =always after every round",
     )
-    flag("--evocode-keep", help="keep the environments where suites failed, and print how to enter them")
-    flag("--evocode-snapshots", help="keep the files of every round for 'evocode regrade'")
-    flag("--evocode-warm", help="build images and play reference solutions, so that later runs need not; run no agent")
-    flag("--evocode-check", help="check the tasks themselves, and run no agent")
-    flag(
-        "--evocode-pin",
-        help="write the cases that the oracle passes to evocode.lock",
-    )
-    flag(
-        "--evocode-replay",
-        help="use nothing that is kept of reference solutions",
-    )
-    flag("--evocode-reuse", help="run the oracle's suites only, in states that are kept")
+    flag("keep", "keep the environments where suites failed, and print how to enter them")
+    flag("snapshots", "keep the files of every round for 'evocode regrade'")
+    flag("warm", "build images and play reference solutions, so that later runs need not; run no agent")
+    flag("check", "check the tasks themselves, and run no agent")
+    flag("pin", "write the cases that the oracle passes to evocode.lock")
+    flag("replay", "use nothing that is kept of reference solutions")
+    flag("reuse", "run the oracle's suites only, in states that are kept")
 
 
-def _add_ini_settings(parser: pytest.Parser) -> None:
+def _add_ini_settings(setting: _Add) -> None:
     """Declare what a project sets once."""
-    parser.addini(
-        "evocode_agent_options",
-        type="linelist",
-        default=[],
-        help="options of agents, one KEY=VALUE a line; --evocode-agent-option wins",
-    )
-    parser.addini(
-        "evocode_reward_key",
-        type="string",
-        default="",
-        help="the reward that decides where a suite writes several and the task does not say which; "
+    setting("agent_options", "options of agents, one KEY=VALUE a line; --evocode-agent-option wins", default=[])
+    setting(
+        "reward_key",
+        "the reward that decides where a suite writes several and the task does not say which; "
         "--evocode-reward-key wins",
     )
-    parser.addini(
-        "evocode_cases",
-        type="string",
+    setting(
+        "cases",
+        "show a suite's cases in the report of a failed round (summary, the default), or each as a subtest (subtests)",
         default="summary",
-        help="show a suite's cases in the report of a failed round (summary, the default), or each as a subtest "
-        "(subtests)",
     )
-    parser.addini(
-        "evocode_cluster_resources",
-        type="linelist",
+    setting(
+        "cluster_resources",
+        "with --evocode-cluster: resources that an agent's attempts need, one AGENT: NAME=AMOUNT a line",
         default=[],
-        help="with --evocode-cluster: resources that an agent's attempts need, one AGENT: NAME=AMOUNT a line",
     )
-    parser.addini(
-        "evocode_max_connections",
-        type="string",
-        default="",
-        help="requests under way at once per model provider and key, over all workers (default: 100)",
-    )
-    parser.addini(
-        "evocode_process_budget",
-        type="string",
+    setting("max_connections", "requests under way at once per model provider and key, over all workers (default: 100)")
+    setting(
+        "process_budget",
+        "seconds in which --evocode-process may build and test what an attempt left on its way (default: 300)",
         default="300",
-        help="seconds in which --evocode-process may build and test what an attempt left on its way (default: 300)",
     )
-    parser.addini(
-        "evocode_storage",
-        type="string",
-        default="",
-        help="a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume",
+    setting(
+        "storage", "a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume"
     )
-    parser.addini(
-        "evocode_waiting_minutes",
-        type="string",
+    setting(
+        "waiting_minutes",
+        "minutes that a turn may wait for rate limits and failures of its model's provider (default: 60)",
         default="60",
-        help="minutes that a turn may wait for rate limits and failures of its model's provider (default: 60)",
     )
-    parser.addini(
-        "evocode_verifiers",
-        type="string",
-        default="",
-        help="how many slots for suites this machine has, over all workers and sessions (default: one per core)",
+    setting(
+        "verifiers", "how many slots for suites this machine has, over all workers and sessions (default: one per core)"
     )
 
 

@@ -26,9 +26,10 @@ PROCESS_FILE = "process.json"
 class ProcessPlugin:
     """Hooks that score the process of attempts, in the process that makes them, and print the scores."""
 
-    def __init__(self, session: EvocodeSession, budget: float) -> None:
+    def __init__(self, session: EvocodeSession) -> None:
+        assert session.settings.process is not None
         self._session = session
-        self._budget = budget
+        self._budget = session.settings.process
         self._judge: Judge | None = None
         if importlib.util.find_spec("tree_sitter_bash") is None:
             raise pytest.UsageError(

@@ -13,11 +13,10 @@ import pytest
 
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import RoundItem
-from pytest_evocode.plugin.kept_rounds import KeptProperties, compress_properties
-from pytest_evocode.plugin.node_ids import is_in_task
+from pytest_evocode.plugin.kept_rounds import KeptProperties, compress_properties, read_record
 from pytest_evocode.plugin.pytest_private import change_captured_sections, change_json_report, list_in_short_summary
-from pytest_evocode.plugin.report_properties import read_record
 from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.plugin.task_directories import is_in_task
 from pytest_evocode.report.printable import printable, printable_line
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.records import RoundRecord

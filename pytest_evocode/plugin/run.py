@@ -108,15 +108,14 @@ class SessionRun:
             raise UsageError(
                 f"the run {run.run} was begun in another mode; continue it with --evocode-mode={run.mode}{begin}"
             )
-        if run.shard != settings.shard:
-            shard = "--evocode-shard={}/{}".format(*run.shard) if run.shard else "no --evocode-shard"
-            raise UsageError(f"the run {run.run} was begun with {shard}; continue it with that")
-        if run.verify != settings.verify:
-            verify = f"--evocode-verify={run.verify}" if run.verify else "no --evocode-verify"
-            raise UsageError(f"the run {run.run} was begun with {verify}; continue it with that")
-        if run.strict not in (None, settings.strict):
-            strict = "--evocode-strict" if run.strict else "no --evocode-strict"
-            raise UsageError(f"the run {run.run} was begun with {strict}; continue it with that")
+        for option, is_alike, value in (
+            ("--evocode-shard", run.shard == settings.shard, run.shard and "={}/{}".format(*run.shard)),
+            ("--evocode-verify", run.verify == settings.verify, run.verify and f"={run.verify}"),
+            ("--evocode-strict", run.strict in (None, settings.strict), "" if run.strict else None),
+        ):
+            if not is_alike:
+                given = f"no {option}" if value is None else f"{option}{value}"
+                raise UsageError(f"the run {run.run} was begun with {given}; continue it with that")
         self._lock(run)
         self.record = run
 

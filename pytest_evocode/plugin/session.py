@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 
@@ -25,20 +26,30 @@ from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
-    from pytest_evocode.checks.side_by_side import SideBySide, TaskRunner
     from pytest_evocode.environments import Engine
     from pytest_evocode.metrics.faults import FlakyRound
     from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.metrics.spending import ExpectedAmounts
-    from pytest_evocode.plugin.cluster.protocol import Cluster
+    from pytest_evocode.plugin.cluster.remote_trial import Cluster
     from pytest_evocode.plugin.run import SessionRun
-    from pytest_evocode.trial.trial import Trial
+    from pytest_evocode.tasks import Task
 
 _NAMED = 3  # of what is left behind
 _SHOW_ALL = 2
 """The verbosity that ``-vv`` asks for."""
+SHARED = "evocode_shared"
+"""The input of workers with the path of :attr:`EvocodeSession.shared`."""
+RUN_NAME = "run"
+"""The file there with the run's name."""
+_FAILED_BUILDS = "failed-builds"
 Selected = tuple[SelectedAttempt, ...]
 """Attempts, in the order of their names."""
+
+
+class _Running(Protocol):
+    """What a process has under way, and may be told to end."""
+
+    def close(self) -> None: ...
 
 
 class EvocodeSession:
@@ -65,9 +76,8 @@ class EvocodeSession:
         """The attempts that are to be made, those of other shards too, once tasks have been collected."""
         self.errors = 0
         """How many reports of the session are errors, which are no verdict on any agent."""
-        self.running: Trial | SideBySide | None = None
+        self.running: _Running | None = None
         """The last attempt that this process started, or what it does for tasks side by side; it may have ended."""
-        self._side_by_side: SideBySide | None = None
         self.engine_reason = ""
         """Why the engine was chosen, once it is."""
         self._engine: Engine | None = None
@@ -85,7 +95,7 @@ class EvocodeSession:
 
             hidden = [self.config.rootpath, self.settings.results, self.config.invocation_params.dir]
             self._engine, self.engine_reason = choose_engine(
-                self.settings.environment, hidden=hidden, failed_builds=self.failed_builds
+                self.settings.environment, hidden=hidden, failed_builds=self.shared / _FAILED_BUILDS
             )
             # Not at the session's end: one that is refused after this has none.
             self.config.add_cleanup(partial(self._close, self._engine))
@@ -102,14 +112,15 @@ class EvocodeSession:
             )
 
     @cached_property
-    def failed_builds(self) -> Path:
-        """The directory by which the session's processes tell one another which builds of images have failed."""
+    def shared(self) -> Path:
+        """The directory with the files by which the session's processes tell one another what they have to know."""
         if self.worker_input is not None:
-            directory = Path(self.worker_input["evocode_failed_builds"])
+            directory = Path(self.worker_input[SHARED])
             hold(directory)  # A worker may outlive a controller that is killed, for a moment.
             return directory
-        scratch = Scratch("builds")
+        scratch = Scratch("session")
         self.config.add_cleanup(scratch.close)
+        (scratch.path / _FAILED_BUILDS).mkdir()
         return scratch.path
 
     @property
@@ -133,15 +144,6 @@ class EvocodeSession:
             raise pytest.UsageError(f"--evocode-shard-times={times}: no attempt there has measured times")
         return expected
 
-    def begin_side_by_side(self, runner: TaskRunner) -> None:
-        """Begin to check one more task or to make it ready; to be called once the session has its engine."""
-        from pytest_evocode.checks.side_by_side import SideBySide
-
-        if self._side_by_side is None:
-            self.running = self._side_by_side = SideBySide(self.settings.verifiers)
-            self.config.add_cleanup(self._side_by_side.close)  # Before the engine's, which was added before.
-        self._side_by_side.begin(runner)
-
     def stop_running(self) -> None:
         """End the attempt, the checks or the making ready that is under way, if any; raises EnvironmentFault."""
         if self.running is not None:
@@ -154,7 +156,7 @@ class EvocodeSession:
         """The session's name in the results directory, the same in all its processes; empty where it writes none."""
         if self.worker_input is not None:
             # A file, because which run is resumed is known only once workers have collected.
-            return Path(self.worker_input["evocode_run"]).read_text()
+            return (self.shared / RUN_NAME).read_text()
         return self.run.name if self.run is not None else ""
 
     def attempt_directory(self, task: str, agent: str, attempt: int, only_round: str = "") -> AttemptDirectory:
@@ -165,11 +167,27 @@ class EvocodeSession:
     def share_connections(self) -> None:
         """Have clients of models in this process go by the limits of the whole run, where it is recorded."""
         if self.run_name and not self._shares_connections:
-            from pytest_evocode.plugin.connections import share_connections
+            from pytest_evocode.llm.connection_limits import MOST, SharedConnections, connections_shared_by
 
             self._shares_connections = True
-            settings = self.settings
-            self.config.add_cleanup(share_connections(settings.results, self.run_name, settings.max_connections))
+            sharing = contextlib.ExitStack()
+            most = self.settings.max_connections or MOST
+            sharing.enter_context(connections_shared_by(SharedConnections(self._connections, most)))
+            self.config.add_cleanup(sharing.close)
+
+    def forget_connections(self) -> None:
+        """Remove what the run's processes share; to be called when none of them asks a model any more."""
+        if self.run_name:
+            shutil.rmtree(self._connections, ignore_errors=True)
+
+    @property
+    def _connections(self) -> Path:
+        return self.settings.results / "runs" / f"{self.run_name}.connections"
+
+    def shown(self, path: Path) -> str:
+        """Return a path as short as it can be written from where pytest was started."""
+        relative = os.path.relpath(path, self.config.invocation_params.dir)
+        return str(path) if relative.startswith("..") else relative
 
     def output_of(self, record: RoundRecord) -> Path:
         """Return where the output of a round's suite was written."""
@@ -299,6 +317,32 @@ def as_recorded(directory: AttemptDirectory, record: RoundRecord) -> RoundRecord
     with contextlib.suppress(RecordFault):  # A damaged one is one that is not there.
         return directory.read_rounds([record.round]).get(record.round, record)
     return record
+
+
+def given_up(
+    task: Task, agent: str, number: int, directory: AttemptDirectory, indices: Iterable[int], why: str
+) -> Iterator[RoundRecord]:
+    """Yield records of the rounds of an attempt that nobody will run.
+
+    Those that were recorded stay. Of the others the first is an error, as a round is in which an attempt breaks off,
+    and the rest is not reached.
+    """
+    outcome: Literal["error", "not reached"] = "error"
+    for index in indices:
+        record = RoundRecord(
+            task=task.name,
+            agent=agent,
+            attempt=number,
+            round=task.rounds[index - 1].name,
+            index=index,
+            declared_rounds=len(task.rounds),
+            outcome=outcome,
+            cause=f"not run: {why}",
+            fault="infrastructure" if outcome == "error" else None,
+        )
+        found = as_recorded(directory, record)
+        yield found
+        outcome = "not reached" if found is record else outcome
 
 
 def _stand_in(attempt: SelectedAttempt, index: int) -> RoundRecord:

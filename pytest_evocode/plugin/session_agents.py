@@ -17,8 +17,7 @@ from pytest_evocode.agents.protocol import close_agent, installation_of, is_dete
 from pytest_evocode.agents.specs import Option, checked_options, find_kind, harness_of, make_agent, options_of
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import agent_id
-from pytest_evocode.plugin.ini_settings import setting_name
-from pytest_evocode.plugin.settings import Settings
+from pytest_evocode.plugin.settings import Settings, setting_name
 from pytest_evocode.results.identity import distinct_names, identity_of
 
 if TYPE_CHECKING:

@@ -1,20 +1,67 @@
-"""The start and the end of a session: header, the run's record, exit status and the printed benchmark."""
+"""Sessions that run or check tasks, from start to end: plugins, header, the run's record, exit status and benchmark.
+
+Signals end a session with all its teardowns and reports, also where the first is lost or more follow.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import threading
 from collections.abc import Generator, Iterator, Mapping
-from pathlib import Path
+from importlib import import_module
+from types import FrameType
 
 import pytest
 
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.names import agent_id
-from pytest_evocode.plugin.connections import forget_connections
-from pytest_evocode.plugin.ending_signals import EndingSignals
 from pytest_evocode.plugin.run import SessionRun
-from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.plugin.session import EvocodeSession, start_session
 from pytest_evocode.report.printable import printable
+
+
+def register_session_plugins(config: pytest.Config) -> None:
+    """Make the session, and register the plugins that its options ask for.
+
+    Their order matters where hooks of two plugins are alike: pytest calls the one that was registered later first. The
+    modules of options that few sessions use are imported only then, as is xdist's part.
+    """
+    session = start_session(config)
+    for name, place, is_wanted in _plugins(session):
+        if is_wanted:
+            module, _, make = place.partition(":")
+            plugin = getattr(import_module(f"pytest_evocode.plugin.{module}"), make)(session)
+            if plugin is not None:
+                config.pluginmanager.register(plugin, f"evocode-{name}")
+
+
+def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
+    """Yield the name of each plugin, what makes it of the session, and whether it is wanted."""
+    settings, runs = session.settings, not session.config.option.collectonly
+    reports = session.worker_input is None
+    has_xdist = session.config.pluginmanager.hasplugin("xdist")
+    builds_images = reports and runs and not (settings.check or settings.warm or settings.cluster is not None)
+    on_github = os.environ.get("GITHUB_ACTIONS") == "true"
+    yield "session", "session_hooks:SessionHooks", True
+    yield "collection", "collection:CollectionHooks", True
+    yield "round-reports", "round_reports:RoundReports", True
+    yield "worker", "xdist.worker:WorkerPlugin", not reports
+    yield "controller", "xdist.controller:ControllerPlugin", reports and has_xdist
+    yield "cluster", "cluster.driver:ClusterPlugin", settings.cluster is not None
+    yield "images-ahead", "warming:ImagesAheadPlugin", builds_images
+    yield "inspection", "authors:RoundInspection", settings.holds_forks
+    yield "pinning", "authors:PinPlugin", settings.pin and reports
+    yield "single-cases", "authors:SingleCases", settings.case and reports
+    yield "process", "process:ProcessPlugin", settings.process is not None
+    yield "report", "report_files:HtmlReportPlugin", settings.report is not None and reports and runs
+    yield "cached-checks", "checks:CachedChecks", settings.check and reports
+    yield "warm-summary", "warming:WarmSummary", settings.warm and reports
+    yield "reports", "report_files:ReportFiles", reports
+    yield "github", "report_files:GitHubActions", reports and runs and on_github
+    yield "live", "live:live_plugin", runs
+
 
 _VERIFY = {
     "clean": "suites that would run where the agent works are judged in a clean environment",
@@ -104,12 +151,7 @@ class SessionHooks:
             yield f"cluster {settings.cluster}: {session.cluster.description}"
         if session.run is not None:
             run = f"run {session.run_name}" if session.run_name else "the newest unfinished run of what is selected"
-            yield f"results {self._shown(settings.results)}, {run}"
-
-    def _shown(self, path: Path) -> str:
-        """Return a path as short as it can be written from where pytest was started."""
-        relative = os.path.relpath(path, self._session.config.invocation_params.dir)
-        return str(path) if relative.startswith("..") else relative
+            yield f"results {session.shown(settings.results)}, {run}"
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -130,8 +172,7 @@ class SessionHooks:
         result = yield
         if evocode.run is not None:
             evocode.run.write(evocode.records, evocode.begun, int(session.exitstatus))
-            if evocode.run_name:
-                forget_connections(settings.results, evocode.run_name)
+            evocode.forget_connections()
         return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -171,3 +212,77 @@ class SessionHooks:
                 f"evocode: {attempts} unfinished; continue with --evocode-resume={session.run_name}, "
                 "or drop what is kept for that with: evocode clean --kept"
             )
+
+
+_AGAIN = 5.0  # seconds for pytest to notice that it is to end
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class EndingSignals:
+    """Makes SIGTERM and SIGINT end the session, from :meth:`handle` until the configuration is undone.
+
+    A session runs, is told to end, or ends. The first signal tells it, by an exception; those that follow say what
+    it does and change nothing, whatever they are: CI services send SIGINT, SIGTERM and SIGKILL within seconds, and an
+    exception between two teardowns would cost the reports. A session that ends by itself is not interrupted either.
+
+    SIGTERM by itself would skip every teardown and leave containers behind. SIGINT is ignored in background jobs of a
+    shell and of some CI runners.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._noticed = threading.Event()
+        self._told: signal.Signals | None = None
+        self._repeating = False
+
+    def handle(self, config: pytest.Config) -> None:
+        """Install the handlers."""
+        previous = {number: signal.signal(number, self._take) for number in _SIGNALS}
+
+        def restore() -> None:
+            for number, handler in previous.items():
+                # What follows now would take the exit code from a session that has ended.
+                signal.signal(number, signal.SIG_IGN if self._told else handler or signal.SIG_DFL)
+
+        config.add_cleanup(restore)
+        config.add_cleanup(self._notice)  # Before the handlers are taken away: what is added last is called first.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Note that the session ends, which nothing may interrupt, and set its exit code."""
+        self._notice()
+        # Not by ``pytest.exit``: pytest prints no summary of a session with an exit code that is none of its own.
+        if self._told == signal.SIGTERM and session.exitstatus == pytest.ExitCode.INTERRUPTED:
+            session.exitstatus = 128 + self._told
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Note that the session ends; pytest calls it for ``pytest.exit`` too."""
+        self._notice()
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self._noticed.is_set() or (self._told is not None and not self._repeating):
+            self._told = self._told or signal.Signals(number)
+            with contextlib.suppress(OSError):
+                # Not by print: it may be a write that the signal interrupted.
+                os.write(2, b"\nevocode: the session is ending, and writes what it has; kill it to lose that\n")
+            return
+        self._repeating = False
+        if self._told is None:
+            self._told = signal.Signals(number)
+            # What a handler raises is lost where it runs in a callback of the garbage collector or of an import, or
+            # where somebody catches every exception; the session would then wait for whatever it waited for.
+            threading.Thread(target=self._repeat, name="ending-signal", daemon=True).start()
+        if self._told == signal.SIGINT:
+            raise KeyboardInterrupt
+        pytest.exit(f"stopped by {self._told.name}", returncode=pytest.ExitCode.INTERRUPTED)
+
+    def _repeat(self) -> None:
+        while not self._noticed.wait(_AGAIN):
+            with self._lock:  # The handler is not taken away meanwhile.
+                if not self._noticed.is_set() and self._told is not None:
+                    self._repeating = True
+                    os.kill(os.getpid(), self._told)
+
+    def _notice(self) -> None:
+        with self._lock:
+            self._noticed.set()

@@ -11,7 +11,8 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import REPORT_DIRECTORY, protocol
-from pytest_evocode.plugin.ini_settings import read_amount, read_count, refuse_unknown_settings, wrong_setting
+from pytest_evocode.plugin.options import nearest
+from pytest_evocode.plugin.pytest_private import names_of_settings
 
 if TYPE_CHECKING:
     from pytest_evocode.llm.budget import Budget
@@ -116,53 +117,43 @@ class Settings:
         return self.shell is not None or self.keep or self.debug
 
 
+_AS_GIVEN = (
+    *("attempts", "mode", "speculate", "fail_under", "resume", "timeout_multiplier", "verify_times", "strict"),
+    *("verify", "replay", "judge", "check", "warm", "pin", "keep", "snapshots"),
+)
+"""The options that need no reading."""
+
+
 def read_settings(config: pytest.Config) -> Settings:
     """Return the session's settings; raises pytest.UsageError for options that make no sense."""
     refuse_unknown_settings(config)
-    check = config.getoption("evocode_check")
     case = _read_case(config)
-    warm = config.getoption("evocode_warm")
-    _refuse_runs_without_agents(config, check=check, warm=warm)
+    _refuse_runs_without_agents(config)
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
     results = (config.invocation_params.dir / config.getoption("evocode_results")).resolve()
     settings = Settings(
+        **{name: config.getoption(f"evocode_{name}") for name in _AS_GIVEN},
         agents=_read_agents(config),
-        attempts=config.getoption("evocode_attempts"),
-        mode=config.getoption("evocode_mode"),
         from_round=config.getoption("evocode_from"),
-        speculate=config.getoption("evocode_speculate"),
         environment=config.getoption("evocode_env"),
         results=results,
         report=_read_report(config, results),
         cases=_read_cases(config),
         case=case,
-        fail_under=config.getoption("evocode_fail_under"),
-        resume=config.getoption("evocode_resume"),
-        timeout_multiplier=config.getoption("evocode_timeout_multiplier"),
-        verify_times=config.getoption("evocode_verify_times"),
-        strict=config.getoption("evocode_strict"),
-        verify=config.getoption("evocode_verify"),
         reward_key=config.getoption("evocode_reward_key") or config.getini("evocode_reward_key").strip(),
-        replay=config.getoption("evocode_replay"),
         reuse=_read_reuse(config),
         agent_options=tuple(config.getoption("evocode_agent_option")),
         budget=_read_budget(config),
         process=_read_process(config),
-        judge=config.getoption("evocode_judge"),
         storage=_read_storage(config),
         max_connections=read_count(config, "evocode_max_connections"),
         waiting_limit=60 * read_amount(config, "evocode_waiting_minutes", "minutes"),
         verifiers=read_count(config, "evocode_verifiers"),
-        check=check,
-        warm=warm,
-        pin=config.getoption("evocode_pin"),
         shell=_read_shell(config),
-        keep=config.getoption("evocode_keep"),
         shard=_read_shard(config),
         cluster=_read_cluster(config),
         shard_times=_read_shard_times(config),
-        snapshots=config.getoption("evocode_snapshots"),
         debug=config.getoption("usepdb", False),
     )
     _refuse_nonsense(settings)
@@ -171,37 +162,30 @@ def read_settings(config: pytest.Config) -> Settings:
     return settings
 
 
-def _refuse_runs_without_agents(config: pytest.Config, *, check: bool, warm: bool) -> None:
-    """Raise pytest.UsageError for options of agents' attempts where no agent is run."""
-    if check:
-        _refuse_options_of_runs(
-            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate", "reuse")
-        )
-    if warm:
-        _refuse_options_of_runs(
-            config,
-            "--evocode-warm runs no agent and writes no results",
-            ("case", "replay", "reuse", "judge", "speculate"),
-        )
-
-
-def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
-    """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
-    names = "pin resume fail-under report shell keep shard shard-times mode from process snapshots"
-    for name in (*others, *names.split()):
+def _refuse_beside(config: pytest.Config, names: str, why: str) -> None:
+    """Raise pytest.UsageError for options that make no sense beside another one; ``why`` says that, with their name."""
+    for name in names.split():
         if _is_given(config, name):
-            raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
+            raise pytest.UsageError(why.format(f"--evocode-{name}"))
+
+
+def _refuse_runs_without_agents(config: pytest.Config) -> None:
+    """Raise pytest.UsageError for options of agents' attempts where no agent is run."""
+    of_runs = "pin resume fail-under report shell keep shard shard-times mode from process snapshots"
+    if config.getoption("evocode_check"):
+        why = "--evocode-check runs no agent and pins nothing; leave out {}"
+        _refuse_beside(config, f"agent warm speculate reuse {of_runs}", why)
+    if config.getoption("evocode_warm"):
+        why = "--evocode-warm runs no agent and writes no results; leave out {}"
+        _refuse_beside(config, f"case replay reuse judge speculate {of_runs}", why)
 
 
 def _read_case(config: pytest.Config) -> tuple[str, ...]:
     """Return what the only cases are called that are run; raises pytest.UsageError beside what needs verdicts."""
     patterns = tuple(config.getoption("evocode_case") or ())
     if patterns:
-        for name in ("check", "pin", "resume", "fail-under", "report", "shard", "snapshots", "process"):
-            if _is_given(config, name):
-                raise pytest.UsageError(
-                    f"--evocode-case runs some cases for their author, which is no verdict; leave out --evocode-{name}"
-                )
+        why = "--evocode-case runs some cases for their author, which is no verdict; leave out {}"
+        _refuse_beside(config, "check pin resume fail-under report shard snapshots process", why)
         for agent in config.getoption("evocode_agent") or ():
             if agent not in ("oracle", "nop") and not agent.startswith("replay:"):
                 raise pytest.UsageError(
@@ -314,12 +298,8 @@ def _read_cluster(config: pytest.Config) -> str | None:
         raise pytest.UsageError(
             "--evocode-cluster makes attempts at once on the cluster's nodes; leave out -n, or use -n0"
         )
-    for option in ("check", "warm", "pin", "case", "shell", "keep", "snapshots"):
-        if _is_given(config, option) and config.getoption(f"evocode_{option}"):
-            raise pytest.UsageError(
-                f"--evocode-cluster makes attempts on other machines, where --evocode-{option} would have no effect; "
-                "leave one of them out"
-            )
+    why = "--evocode-cluster makes attempts on other machines, where {} would have no effect; leave one of them out"
+    _refuse_beside(config, "check warm pin case shell keep snapshots", why)
     if config.getoption("usepdb", False):
         raise pytest.UsageError("--pdb cannot enter what runs on other machines; leave out --evocode-cluster")
     return name
@@ -359,3 +339,53 @@ def _read_storage(config: pytest.Config) -> str | None:
     if not text or "://" in text:
         return text or None
     return str((config.rootpath / text).resolve())
+
+
+def refuse_unknown_settings(config: pytest.Config) -> None:
+    """Raise pytest.UsageError for a setting called like ours that there is none of; pytest only warns of it."""
+    unknown, known = names_of_settings(config)
+    for name in sorted(unknown):
+        if name.startswith(prefix := "evocode_"):
+            ours = [each.removeprefix(prefix) for each in known if each.startswith(prefix)]
+            where = "-o" if _is_overridden(config, name) else config.inipath
+            raise pytest.UsageError(
+                f"{where}: unknown setting {name}{nearest(prefix, name.removeprefix(prefix), ours)}"
+            )
+
+
+def setting_name(config: pytest.Config, name: str) -> str:
+    """Return a setting's name for a message, with where its value is from: pytest's ini file, or ``-o``."""
+    return f"-o {name}" if _is_overridden(config, name) else f"{config.inipath}: {name}"
+
+
+def _is_overridden(config: pytest.Config, name: str) -> bool:
+    given: list[str] = config.getoption("override_ini") or []
+    return any(each.partition("=")[0] == name for each in given)
+
+
+def read_amount(config: pytest.Config, name: str, unit: str) -> float:
+    """Return a setting that is an amount of ``unit``; raises pytest.UsageError for what is none."""
+    text: str = config.getini(name).strip()
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise wrong_setting(config, name, text, f"{unit}, 0 or more")
+    return amount
+
+
+def read_count(config: pytest.Config, name: str) -> int | None:
+    """Return a setting that is a number of things, None where it is empty; raises pytest.UsageError for others."""
+    text: str = config.getini(name).strip()
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise wrong_setting(config, name, text, "a whole number, 1 or more")
+    return int(text)
+
+
+def wrong_setting(config: pytest.Config, name: str, text: str, wanted: str) -> pytest.UsageError:
+    """Return the error about the value of a setting that has to be what is ``wanted``."""
+    equals = "=" if _is_overridden(config, name) else " = "
+    return pytest.UsageError(f"{setting_name(config, name)}{equals}{text}: it has to be {wanted}")

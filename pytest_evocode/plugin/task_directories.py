@@ -1,4 +1,4 @@
-"""Which directories are tasks, and how pytest is kept out of them, whether or not a session runs them."""
+"""Which directories are tasks, which tests are of tasks, and how pytest is kept out, in sessions of any kind."""
 
 from __future__ import annotations
 
@@ -144,3 +144,13 @@ def _what_runs(names: str) -> str:
     if name in ("oracle", "nop"):
         return f"{what} of a task, which runs with an agent only; add --evocode-agent={name}"
     return f"{what} of a task, which runs with an agent only; add --evocode-agent=AGENT for the one called {name} here"
+
+
+def is_in_task(nodeid: str) -> bool:
+    """Tell whether a test is a round of an attempt, or a check of a task."""
+    return f"{TASK_FILE}::" in nodeid
+
+
+def task_directory(nodeid: str, root: Path) -> Path:
+    """Return the directory of the task that a test belongs to; ``root`` is what node ids are relative to."""
+    return (root / nodeid.partition(f"{TASK_FILE}::")[0]).resolve()

@@ -1,24 +1,30 @@
-"""``--evocode-warm`` as pytest sees it: ``task.toml::warm::image`` and ``task.toml::warm::solutions`` for each task."""
+"""What is made ready ahead: with ``--evocode-warm`` for later runs, and images for later attempts of a session.
+
+pytest sees ``task.toml::warm::image`` and ``task.toml::warm::solutions`` for each task.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.errors import BuildError, EvocodeError, RoundFailed, TaskError
-from pytest_evocode.plugin.pytest_private import make_failure
+from pytest_evocode.plugin.attempts import RoundItem
 from pytest_evocode.plugin.session import EvocodeSession, session_of
+from pytest_evocode.plugin.side_by_side import TaskCollector, TaskItem
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import aligned
+from pytest_evocode.tasks import Task
 
 if TYPE_CHECKING:
     from pytest_evocode.results.records import RoundRecord
-    from pytest_evocode.tasks import Task
-    from pytest_evocode.trial.warming import TaskWarming, Warmed
+    from pytest_evocode.trial.context import TrialOptions
+    from pytest_evocode.trial.warming import ImagesAhead, TaskWarming, Wanted, Warmed
 
 #: The name of the collector that what is to be made ready for a task is below.
 WARM = "warm"
@@ -28,7 +34,7 @@ _SHOWN_OUTPUT = 2**15  # characters
 _SHOWN_ROWS = 20
 
 
-class WarmCollector(pytest.Collector):
+class WarmCollector(TaskCollector):
     """What is to be made ready for one task."""
 
     def __init__(self, *, task: Task, **kwargs: Any) -> None:
@@ -45,41 +51,14 @@ class WarmCollector(pytest.Collector):
         for name in (IMAGE, *installed, *solutions):
             yield WarmItem.from_parent(self, name=name)
 
-    def setup(self) -> None:
-        """Start what is selected of this task, and of those that come after it."""
-        session = session_of(self.config)
-        selected = [item.parent for item in self.session.items if isinstance(item, WarmItem)]
-        # A worker does not know which of them it will be given.
-        for collector in dict.fromkeys(selected) if session.worker_input is None else [self]:
-            collector.begin(session)
-
-    def begin(self, session: EvocodeSession) -> None:
-        """Start what is selected, unless that was done."""
-        if self._runner is not None:
-            return
-        from pytest_evocode.trial.context import TrialOptions
+    def make_runner(self, session: EvocodeSession, options: TrialOptions, *, anew: bool) -> TaskWarming:
+        """Return what makes the selected ready."""
         from pytest_evocode.trial.warming import INSTALL, TaskWarming
 
-        settings = session.settings
-        self._runner = TaskWarming(
-            self.task,
-            session.engine,
-            [item.name for item in self.session.items if isinstance(item, WarmItem) and item.parent is self],
-            {f"{INSTALL}{id}": each for id, each in session.roster.installations.items()},
-            TrialOptions(
-                timeout_multiplier=settings.timeout_multiplier,
-                verifiers=settings.verifiers,
-                verify_times=settings.verify_times,
-                strict=settings.strict,
-            ),
-            anew=bool(self.config.getoption("cacheclear", False)),
-        )
-        session.begin_side_by_side(self._runner)
-
-    def teardown(self) -> None:
-        """End what still runs."""
-        if self._runner is not None:
-            self._runner.close()
+        installed = {f"{INSTALL}{id}": each for id, each in session.roster.installations.items()}
+        options = replace(options, strict=session.settings.strict)
+        names = [item.name for item in self.selected]
+        return TaskWarming(self.task, session.engine, names, installed, options, anew=anew)
 
     def result(self, name: str) -> Warmed:
         """Wait for one thing and return what came of it; raises EvocodeError if it cannot be had."""
@@ -87,7 +66,7 @@ class WarmCollector(pytest.Collector):
         return self._runner.result(name)
 
 
-class WarmItem(pytest.Item):
+class WarmItem(TaskItem):
     """One thing that later runs are to find ready.
 
     It fails if the task's author has to correct something; a failing environment is an error. It is skipped where
@@ -116,14 +95,13 @@ class WarmItem(pytest.Item):
         told = {"made": warmed.made, "seconds": round(warmed.seconds, 3), "bytes": warmed.size, "rounds": warmed.rounds}
         self.user_properties.append((_WARMED, json.dumps(told)))
 
-    def _teller(self) -> WarmItem | None:
+    def _teller(self) -> TaskItem | None:
         """Return the selected item of the task's image, if that cannot be built, unless this is the one."""
-        items = (item for item in self.session.items if isinstance(item, WarmItem) and item.parent is self.parent)
-        first = next(items)
+        first = self.parent.selected[0]
         if first is self:
             return None
         try:
-            first.parent.result(first.name)
+            self.parent.result(first.name)
         except EvocodeError:
             return first
         return None
@@ -143,29 +121,11 @@ class WarmItem(pytest.Item):
         if self._why:
             raise RoundFailed(self._why)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
-        """Return what is wrong, in place of a traceback."""
-        if isinstance(excinfo.value, RoundFailed):
-            return make_failure(self, self._why)
-        return super().repr_failure(excinfo, *args, **kwargs)
-
-    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """Return where reports say that it is."""
-        return self.path, 0, f"{self.parent.task.name} {self.name}"
-
-
-def keep_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the items with those of every task together, where the first of them was, because they have one runner."""
-    first: dict[pytest.Item | WarmCollector, int] = {}
-    for position, item in enumerate(items):
-        first.setdefault(item.parent if isinstance(item, WarmItem) else item, position)
-    return sorted(items, key=lambda item: first[item.parent if isinstance(item, WarmItem) else item])
-
 
 class WarmSummary:
     """Hooks that tell what was made ready from what was there. In the process that reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: EvocodeSession) -> None:
         self._made: list[tuple[str, str, str, str]] = []
         self._found = 0
         self._all_there = True
@@ -222,3 +182,52 @@ def _size(size: int) -> str:
     """
     unit, of = next(((unit, of) for unit, of in (("GB", 10**9), ("MB", 10**6)) if size >= of), ("kB", 10**3))
     return f"{size / of:.1f} {unit}"
+
+
+AHEAD = "evocode-images-ahead"
+"""The plugin's name, by which xdist's controller finds it."""
+
+
+class ImagesAheadPlugin:
+    """Hooks that begin builds with the first attempt, and end them with the last.
+
+    In the process that starts attempts or hands them out to workers; these find what it has built.
+    """
+
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
+        self._images: ImagesAhead | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """Begin, where rounds are run in this process."""
+        if self._images is None and isinstance(item, RoundItem):
+            rounds = (each for each in item.session.items if isinstance(each, RoundItem))
+            attempts = dict.fromkeys(each.parent for each in rounds)
+            self.begin((each.agent.id, each.task.name, lambda each=each: each.task) for each in attempts)  # type: ignore[misc]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """End what is not needed any more, before an attempt that was broken off is cleaned up after."""
+        try:
+            return (yield)
+        finally:
+            if self._images is not None:
+                self._images.close()
+
+    def begin(self, attempts: Iterable[tuple[str, str, Callable[[], Task]]]) -> None:
+        """Begin with the images of attempts, in this order.
+
+        Args:
+            attempts: The id of the agent, the name of the task, and what loads it.
+        """
+        installed = self._session.roster.installations
+        wanted: dict[tuple[str, str], Callable[[], Wanted]] = {}
+        for agent, task, load in attempts:
+            on_top = installed.get(agent)
+            wanted.setdefault((task, on_top.script if on_top else ""), lambda load=load, top=on_top: (load(), top))  # type: ignore[misc]
+        if len(wanted) > 1:  # A single image is built by the attempt that needs it.
+            from pytest_evocode.trial.warming import ImagesAhead
+
+            self._images = ImagesAhead(self._session.engine)
+            self._images.begin(wanted.values())

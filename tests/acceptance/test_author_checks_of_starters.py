@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.checks.near_copies import LIMITS
+from pytest_evocode.checks.leaks import LIMITS
 from tests.acceptance.tasks import DOCKERFILE
 
 if TYPE_CHECKING:

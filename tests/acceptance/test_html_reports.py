@@ -33,7 +33,7 @@ class Waiting:
         return RoundTranscript()
 
 def pytest_configure():
-    import pytest_evocode.plugin.html_report as plugin
+    import pytest_evocode.plugin.report_files as plugin
 
     plugin.FIRST_PAUSE = 0.2
 
@@ -97,7 +97,7 @@ def test_a_report_that_cannot_be_written_is_told_and_fails_nothing(
 ) -> None:
     pytester.makeconftest(
         "def pytest_configure():\n"
-        "    import pytest_evocode.plugin.html_report as plugin\n"
+        "    import pytest_evocode.plugin.report_files as plugin\n"
         "    plugin._CHILD = 'import sys; sys.exit(\"the disk is full\")'\n"
     )
     write_task("a", 1)

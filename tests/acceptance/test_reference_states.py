@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.agents.oracle import OracleAgent
-from pytest_evocode.cli.clean import clean_command
+from pytest_evocode.cli.kept import clean_command
 from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.tasks import load_task

@@ -95,7 +95,7 @@ def test_what_has_been_cleaned_away_is_made_again(
 ) -> None:
     from click.testing import CliRunner
 
-    from pytest_evocode.cli.clean import clean_command
+    from pytest_evocode.cli.kept import clean_command
 
     write_task("a", 2)
     write_task("b", 1)

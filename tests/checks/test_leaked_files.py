@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_evocode.checks.coincidences import SHORTEST
-from pytest_evocode.checks.leaks import find_leaks
-from pytest_evocode.checks.line_runs import RUN
-from pytest_evocode.checks.solved_rounds import SolvedRound
+from pytest_evocode.checks.leaks import SHORTEST, find_leaks
+from pytest_evocode.checks.text_runs import LINES, SolvedRound
 from tests.checks.texts import joined, statements
 
 BINARY = bytes(range(SHORTEST))
 BOOKS = statements("books", 12)
-PRICES = statements("prices", RUN)
+PRICES = statements("prices", LINES)
 IDLE = SolvedRound("round-1", {}, {})
 REMEDY = "and agents see it before round 1; take it out of the image and the build context"
 
@@ -123,7 +121,7 @@ def brings(workdir: dict[str, bytes], after: dict[str, bytes], name: str = "roun
 def test_a_workdir_must_not_hold_what_its_own_round_s_solution_adds() -> None:
     workdir = {"notes.txt": joined(b"Prices\n", PRICES)}
     assert find_leaks({}, [IDLE, brings(workdir, workdir | {"ledger.py": PRICES})]) == [
-        f"steps/round-2/workdir/notes.txt:2: has {RUN} lines in a row that the solution of round-2 adds to ledger.py "
+        f"steps/round-2/workdir/notes.txt:2: has {LINES} lines in a row that the solution of round-2 adds to ledger.py "
         "(round-2/solve.sh:3), and agents see them from round-2 on; take it out of the workdir of round-2"
     ]
 
@@ -132,7 +130,7 @@ def test_a_workdir_must_not_hold_what_a_later_round_hides() -> None:
     later = SolvedRound("round-3", {}, {"ledger.py": PRICES}, tests={"round-3/cases": BINARY})
     problems = find_leaks({}, [IDLE, brings({"a.txt": joined(PRICES, b"x\n"), "b": BINARY}, {}), later])
     assert [problem.partition(" that ")[0].partition(",")[0] for problem in problems] == [
-        f"steps/round-2/workdir/a.txt:1: has {RUN} lines in a row",
+        f"steps/round-2/workdir/a.txt:1: has {LINES} lines in a row",
         "steps/round-2/workdir/b: is the same file as round-3/cases",
     ]
 

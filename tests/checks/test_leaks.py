@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pytest_evocode.checks.leaks import find_leaks
-from pytest_evocode.checks.line_runs import RUN
-from pytest_evocode.checks.solved_rounds import Files, SolvedRound
+from pytest_evocode.checks.text_runs import LINES, Files, SolvedRound
 from tests.checks.texts import joined, statements
 
 BOOKS = statements("books", 12)
-PRICES = statements("prices", RUN)
+PRICES = statements("prices", LINES)
 REMEDY = "and agents see them before round 1; take it out of the image and the build context"
 
 
@@ -33,7 +32,7 @@ def test_lines_that_a_later_solution_adds_are_a_leak() -> None:
         ),
     ]
     assert find_leaks(starter, rounds) == [
-        f"environment/notes.txt:3: has {RUN} lines in a row that the solution of round-2 adds to ledger.py "
+        f"environment/notes.txt:3: has {LINES} lines in a row that the solution of round-2 adds to ledger.py "
         f"(solution/solve.sh:2), {REMEDY}"
     ]
 
@@ -52,7 +51,7 @@ def test_what_rounds_before_added_is_named_with_the_first_of_them() -> None:
 
 
 def test_one_line_less_than_a_run_is_chance() -> None:
-    shorter = statements("prices", RUN - 1)
+    shorter = statements("prices", LINES - 1)
     assert find_leaks({"a.txt": shorter}, [played("round-1", {}, {"ledger.py": shorter})]) == []
 
 
@@ -74,7 +73,7 @@ def test_lines_that_say_nothing_neither_make_a_run_nor_break_it(filler: bytes) -
     spread = b"".join(line + filler for line in PRICES.splitlines(keepends=True))
     rounds = [played("round-1", {}, {"ledger.py": PRICES})]
     assert len(find_leaks({"a.txt": spread}, rounds)) == 1
-    assert find_leaks({"a.txt": filler * 2 * RUN}, [played("round-1", {}, {"ledger.py": filler * 2 * RUN})]) == []
+    assert find_leaks({"a.txt": filler * 2 * LINES}, [played("round-1", {}, {"ledger.py": filler * 2 * LINES})]) == []
 
 
 def test_indentation_and_line_ends_do_not_hide_a_run() -> None:
@@ -113,7 +112,7 @@ def test_code_that_stays_while_a_solution_writes_it_elsewhere_is_a_leak() -> Non
     after = before | {"ledger.py": joined(BOOKS, PRICES)}
     (problem,) = find_leaks(before, [played("round-1", before, after)])
     assert problem.startswith(
-        f"drafts/prices.py:1: has {RUN} lines in a row that the solution of round-1 adds to ledger.py"
+        f"drafts/prices.py:1: has {LINES} lines in a row that the solution of round-1 adds to ledger.py"
     )
 
 
@@ -157,10 +156,10 @@ def test_a_draft_that_a_round_removes_was_there_before() -> None:
 
 
 def test_several_runs_of_one_origin_are_one_message_at_the_longest() -> None:
-    program = joined(PRICES, b"a = 1\n", BOOKS, b"b = 1\n", statements("more", RUN))
-    starter = {"a.txt": joined(PRICES, b"x = 1\n", BOOKS, b"y = 1\n", statements("more", RUN))}
+    program = joined(PRICES, b"a = 1\n", BOOKS, b"b = 1\n", statements("more", LINES))
+    starter = {"a.txt": joined(PRICES, b"x = 1\n", BOOKS, b"y = 1\n", statements("more", LINES))}
     (problem,) = find_leaks(starter, [played("round-1", {}, {"ledger.py": program})])
-    assert problem.startswith(f"a.txt:{RUN + 2}: has 12 lines in a row and 2 more such runs that")
+    assert problem.startswith(f"a.txt:{LINES + 2}: has 12 lines in a row and 2 more such runs that")
 
 
 def test_of_equal_starter_files_the_first_is_named() -> None:

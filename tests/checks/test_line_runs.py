@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evocode.checks.leaks import find_leaks
-from pytest_evocode.checks.line_runs import RUN, Text
-from pytest_evocode.checks.solved_rounds import SolvedRound
+from pytest_evocode.checks.text_runs import LINES, SolvedRound, Text
 from tests.checks.texts import joined, statements
 
-counts = st.integers(0, 3 * RUN)
+counts = st.integers(0, 3 * LINES)
 
 
 @given(head=counts, leaked=counts, tail=counts, old=counts)
@@ -23,12 +22,12 @@ def test_a_run_is_found_wherever_it_stands_and_exactly_from_its_length_on(
     starter = {"a.txt": joined(statements("head", head), secret, statements("tail", tail))}
     after = {"b.py": joined(program, secret, b"end = 1\n")}
     problems = find_leaks(starter, [SolvedRound("round-1", {"b.py": program}, after)])
-    assert len(problems) == (leaked >= RUN)
+    assert len(problems) == (leaked >= LINES)
     if problems:
         assert problems[0].startswith(f"a.txt:{head + 1}: has {leaked} lines in a row")
 
 
-@given(st.lists(st.sampled_from([statements(topic, RUN + 1) for topic in "abcd"]), unique=True), st.data())
+@given(st.lists(st.sampled_from([statements(topic, LINES + 1) for topic in "abcd"]), unique=True), st.data())
 def test_files_that_only_change_their_names_and_order_leak_nothing(texts: list[bytes], data: st.DataObject) -> None:
     before = {f"{index}.py": text for index, text in enumerate(texts)}
     moved = data.draw(st.permutations(texts))
@@ -47,7 +46,7 @@ def test_any_bytes_are_a_text(content: bytes) -> None:
 def test_large_files_take_no_quadratic_time() -> None:
     """Many lines, each as often as no difference ignores, and in another order, would keep it busy for long."""
     rows = statements("row", 120).splitlines(keepends=True) * 300
-    secret = statements("secret", RUN)
+    secret = statements("secret", LINES)
     mixed = rows.copy()
     Random(0).shuffle(mixed)
     after = {"data.csv": joined(b"a = 1\n", *mixed, secret, b"z = 1\n")}

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.checks.leaks import find_leaks
-from pytest_evocode.checks.near_copies import FEWEST, SHARE
-from pytest_evocode.checks.solved_rounds import SolvedRound
-from pytest_evocode.checks.token_runs import LARGEST, RUN, Tokens
+from pytest_evocode.checks.leaks import FEWEST, SHARE, find_leaks
+from pytest_evocode.checks.text_runs import LARGEST, TOKENS, SolvedRound, Tokens
 from tests.checks.texts import joined, statements
 
 IDLE = SolvedRound("round-1", {}, {})
@@ -203,4 +201,4 @@ def test_modules_that_have_nothing_to_do_with_each_other_are_no_copies() -> None
 def test_tokens_know_their_lines() -> None:
     text = Tokens(joined(b"# why\n\n", READ))
     assert text.first_line(text.runs) == 4
-    assert text.covered(text.runs) >= 2 * RUN
+    assert text.covered(text.runs) >= 2 * TOKENS

@@ -9,10 +9,9 @@ from typing import cast
 import pytest
 
 from pytest_evocode.checks.catalogue import CheckWarning
-from pytest_evocode.checks.coverage import covering
-from pytest_evocode.checks.machine_load import Slowdown, slowdown_of
+from pytest_evocode.checks.cheating import covering
+from pytest_evocode.checks.machine_load import Slowdown, judged, slowdown_of
 from pytest_evocode.checks.played_attempt import PlayedRound, SharedRun
-from pytest_evocode.checks.timing import judged
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.verifier import SuiteRun
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pytest_evocode.cli.clean import clean_command
+from pytest_evocode.cli.kept import clean_command
 from pytest_evocode.environments.cache import try_lock
 from pytest_evocode.environments.kept_tasks import attempt_home, lock_of
 

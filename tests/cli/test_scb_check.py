@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.cli.scb_check import ScbCheck
+from pytest_evocode.cli.metrics import ScbCheck
 from pytest_evocode.errors import StateNotRebuilt, UsageError
 from pytest_evocode.metrics.neighbours.published import quality_of
 

@@ -8,7 +8,7 @@ import uuid
 import pytest
 from click.testing import CliRunner
 
-from pytest_evocode.cli.clean import clean_command
+from pytest_evocode.cli.kept import clean_command
 from pytest_evocode.environments import Installation
 from pytest_evocode.environments.docker.calls import remove
 from pytest_evocode.environments.docker.engine import DockerEngine, connect

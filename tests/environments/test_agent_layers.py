@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pytest_evocode.cli.clean import clean_command
+from pytest_evocode.cli.kept import clean_command
 from pytest_evocode.environments import Installation
 from pytest_evocode.environments.docker import engine as docker
 from pytest_evocode.environments.programs import Command

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from pytest_evocode.cli.clean import clean_command
+from pytest_evocode.cli.kept import clean_command
 from pytest_evocode.environments.docker import client as client_module
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine, connect
@@ -165,8 +165,8 @@ def test_clean_says_what_it_waits_for_and_fails_with_the_reason(
             fake.release()
 
     said: list[str] = []
-    monkeypatch.setattr("pytest_evocode.cli.clean.echo", saying)
-    monkeypatch.setattr("pytest_evocode.cli.clean._SOON", 0.01)
+    monkeypatch.setattr("pytest_evocode.cli.kept.echo", saying)
+    monkeypatch.setattr("pytest_evocode.cli.kept._SOON", 0.01)
     fake.lies("GET /containers/json", [container(STUCK)])
     fake.hangs(f"DELETE /containers/{STUCK}")
     result = CliRunner().invoke(clean_command, catch_exceptions=False)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pytest_evocode.cli.clean import clean_command
+from pytest_evocode.cli.kept import clean_command
 from pytest_evocode.environments import kept_tasks
 from pytest_evocode.environments.kept_tasks import KeptTasks
-from pytest_evocode.plugin.cluster.task_archives import pack_task
+from pytest_evocode.plugin.cluster.orders import pack_task
 from pytest_evocode.tasks.content_hash import hash_directory
 
 DAY = 86_400.0

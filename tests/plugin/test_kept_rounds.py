@@ -7,8 +7,14 @@ from hashlib import sha256
 
 import pytest
 
-from pytest_evocode.plugin.kept_rounds import KeptProperties, KeptRound, KeptRounds, RoundPlace
-from pytest_evocode.plugin.report_properties import read_record, report_properties
+from pytest_evocode.plugin.kept_rounds import (
+    KeptProperties,
+    KeptRound,
+    KeptRounds,
+    RoundPlace,
+    read_record,
+    report_properties,
+)
 from pytest_evocode.results.records import Case, RoundRecord, Verdict
 
 pytestmark = pytest.mark.every_python

@@ -13,7 +13,7 @@ from _pytest._io import TerminalWriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evocode.plugin.live_block import LiveBlock
+from pytest_evocode.plugin.live import LiveBlock
 from tests.screens import Screen
 from tests.terminals import Person
 

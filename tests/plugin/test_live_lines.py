@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.plugin.live_lines import round_line, status_lines
+from pytest_evocode.plugin.live import round_line, status_lines
 from pytest_evocode.results.records import Case, RoundRecord, Usage, Verdict
 from pytest_evocode.trial.context import Doing, Progress
 

@@ -12,7 +12,7 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.errors import Cancelled, EnvironmentFault
-from pytest_evocode.plugin.live_lines import status_lines
+from pytest_evocode.plugin.live import status_lines
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.trial.context import TrialOptions

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pytest_evocode.checks.catalogue import CheckWarning
 from pytest_evocode.checks.lint.bypasses import find_bypasses
-from pytest_evocode.checks.lint.cheats import find_lost_cheats
-from pytest_evocode.checks.lint.leftovers import find_leftovers
-from pytest_evocode.checks.lint.mentions import find_unmade_paths
+from pytest_evocode.checks.lint.files import (
+    find_leftovers,
+    find_lost_cheats,
+    find_round_mistakes,
+    find_script_mistakes,
+    find_unmade_paths,
+)
 from pytest_evocode.checks.lint.requirements import find_tests_without_requirement
-from pytest_evocode.checks.lint.rounds import find_round_mistakes
-from pytest_evocode.checks.lint.scripts import find_script_mistakes
-from pytest_evocode.checks.lint.shadowing import find_shadowing
 from pytest_evocode.checks.lint.sources import TaskSources
-from pytest_evocode.checks.lint.suite_files import find_lost_tests
-from pytest_evocode.checks.lint.syntax import find_syntax_errors
-from pytest_evocode.checks.lint.verifier_state import find_lost_state
+from pytest_evocode.checks.lint.suites import find_lost_state, find_lost_tests, find_shadowing, find_syntax_errors
 from pytest_evocode.tasks import Task
 
 RULES = (

@@ -10,9 +10,8 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
-from pytest_evocode.checks.lint.sources import SourceFile, TaskSources, parse_python
+from pytest_evocode.checks.lint.sources import TaskSources, parse_python
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import VerifyIn
 
@@ -44,20 +43,6 @@ _INSTEAD = {
 }
 
 
-@dataclass
-class Bypasses:
-    """What a file does past ``workspace``: for each kind of it the lines, and the first instance in words."""
-
-    lines: dict[str, list[int]] = field(default_factory=dict)
-    first: dict[str, str] = field(default_factory=dict)
-
-    def add(self, kind: str, line: int, words: str) -> None:
-        """Note an instance."""
-        if kind not in self.first or line < self.lines[kind][0]:
-            self.first[kind] = words
-        self.lines[kind] = sorted({*self.lines.get(kind, ()), line})
-
-
 def find_bypasses(sources: TaskSources) -> Iterator[TaskError]:
     """Yield a problem for each file of native suites and each way in which it goes past ``workspace``, with all lines.
 
@@ -72,10 +57,11 @@ def find_bypasses(sources: TaskSources) -> Iterator[TaskError]:
         tree = parse_python(file.content) if file.path.suffix == ".py" else None
         if tree is None:
             continue
-        found = _Search(tree, modules, sources.workspace_roots, _meant_lines(file)).bypasses
-        for kind, lines in found.lines.items():
+        meant = {number for number, line in enumerate(file.text.splitlines(), start=1) if _MEANT.search(line)}
+        for kind, found in _Search(tree, modules, sources.workspace_roots, meant).bypasses.items():
+            lines = sorted(found)
             also = f" (also in line {', '.join(map(str, lines[1:]))})" if lines[1:] else ""
-            yield TaskError(f"{found.first[kind]}{also}{_advice(kind, verify_in)}", file.path, lines[0])
+            yield TaskError(f"{found[lines[0]]}{also}{_advice(kind, verify_in)}", file.path, lines[0])
 
 
 def _advice(kind: str, verify_in: VerifyIn) -> str:
@@ -84,10 +70,6 @@ def _advice(kind: str, verify_in: VerifyIn) -> str:
     if verify_in == "clean":
         return f'; {_INSTEAD[kind]} and leave out verify_in = "clean", so that no program can reach the suite'
     return f'; {_INSTEAD[kind]}, because nothing of the agent\'s is where this suite runs; or say verify_in = "clean"'
-
-
-def _meant_lines(file: SourceFile) -> set[int]:
-    return {number for number, line in enumerate(file.text.splitlines(), start=1) if _MEANT.search(line)}
 
 
 def product_modules(sources: TaskSources) -> set[str]:
@@ -116,7 +98,8 @@ class _Search:
         self._assigned = _assigned_values(self._nodes)
         self._given: set[str] = set()
         self._follow_given()
-        self.bypasses = Bypasses()
+        self.bypasses: dict[str, dict[int, str]] = {}
+        """What it does past ``workspace``: for each kind of it the lines, with the first instance on each in words."""
         for node in self._nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._see_import(node)
@@ -128,7 +111,7 @@ class _Search:
 
     def _add(self, kind: str, node: ast.expr | ast.stmt, words: str) -> None:
         if node.lineno not in self._meant:
-            self.bypasses.add(kind, node.lineno, words)
+            self.bypasses.setdefault(kind, {}).setdefault(node.lineno, words)
 
     def _see_import(self, node: ast.Import | ast.ImportFrom) -> None:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]

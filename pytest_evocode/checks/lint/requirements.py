@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from pytest_evocode.checks.lint.sources import TaskSources
-from pytest_evocode.checks.lint.suite_modules import Named, SuiteModule, SuiteModules, statements
+from pytest_evocode.checks.lint.sources import Named, SuiteModule, SuiteModules, TaskSources, statements
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
 from pytest_evocode.tasks.native import requirement_marker
@@ -26,7 +25,9 @@ def find_tests_without_requirement(sources: TaskSources) -> Iterator[TaskError]:
         return
     suite = SuiteModules(sources)
     for module in suite.modules.values():
-        is_clear = not (_makes_marks(module) or any(map(_mentions_any, suite.conftests(module))))
+        is_clear = not (
+            _makes_marks(module) or any(each.tree and _mentions(each.tree) for each in suite.conftests(module))
+        )
         if is_test_module(PurePosixPath(module.place).name) and is_clear:
             yield from _of_module(module)
 
@@ -203,10 +204,6 @@ def _makes_marks(module: SuiteModule) -> bool:
         and _mentions(node)
         for node in (ast.walk(module.tree) if module.tree else ())
     )
-
-
-def _mentions_any(module: SuiteModule) -> bool:
-    return module.tree is not None and _mentions(module.tree)
 
 
 def _mentions(node: ast.AST) -> bool:

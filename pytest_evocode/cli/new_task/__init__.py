@@ -1,19 +1,147 @@
-"""Writing a new task, complete and passing, for its author to change: the files below ``templates/``, filled in."""
+"""Commands that make tasks and rounds: ``evocode new``, ``new-round`` and ``import``.
+
+What is new is complete and passing, for its author to change: the files below ``templates/``, filled in.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pytest_evocode.cli.new_task.rounds import fill_in, write_files, write_round
+import click
+
+from pytest_evocode.cli.new_task.rounds import add_round, fill_in, write_files, write_round
+from pytest_evocode.cli.printing import echo
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.report.printable import printable
+from pytest_evocode.report.tables import aligned
 from pytest_evocode.tasks.fields import is_package_name
+from pytest_evocode.tasks.foreign.importing import FORMATS, REPORT, import_foreign
 from pytest_evocode.tasks.schema import SCHEMA_FILE
+
+
+@click.command("new")
+@click.argument("directory", metavar="NAME", type=click.Path(path_type=Path))
+@click.option("--rounds", type=click.IntRange(1, 99), help="Number of rounds.  [default: 2, or 1 with --empty]")
+@click.option("--empty", is_flag=True, help="Leave requests, solutions and tests to be filled in.")
+@click.option(
+    "--native/--script", default=True, help="Verify by pytest tests (the default), or by a test.sh as Harbor does."
+)
+def new_command(directory: Path, rounds: int | None, empty: bool, native: bool) -> None:
+    """Create a small task, complete and passing, in a new directory NAME.
+
+    Comments in its files say what to change to make the task your own.
+    """
+    rounds = rounds or (1 if empty else 2)
+    try:
+        write_task(directory, rounds=rounds, form="native" if native else "script", empty=empty)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{directory} cannot be written: {error.strerror}") from None
+    shown, task = str(directory), shlex.quote(str(directory))
+    made = f"{rounds} {'empty ' if empty else ''}round{'s' if rounds > 1 else ''}"
+    click.echo(f"made {shown}, {made} verified by {'pytest' if native else 'test.sh'}")
+    if empty:
+        suite = "test_round_1.py" if native else "test.sh"
+        click.echo("fill in:")
+        _echo_table(
+            (f"{shown}/task.toml", "the name and the description"),
+            (f"{shown}/environment/Dockerfile", "what the agent finds in round 1"),
+            (f"{shown}/steps/round-1/instruction.md", "the user's request, word for word"),
+            (
+                f"{shown}/steps/round-1/solution/project/",
+                "the reference solution's files",
+            ),
+            (f"{shown}/steps/round-1/tests/{suite}", "what verifies the round"),
+        )
+        click.echo("next:")
+    else:
+        click.echo(f"{directory / 'task.toml'} says what is where; next:")
+    more = [(f"evocode new-round {task}", "one more round, from where this one ends")] if empty else []
+    _echo_table(
+        (f"pytest --evocode-check {task}", "whether it is sound"),
+        (f"pytest --evocode-agent=oracle {task}", "its reference solutions against its suites"),
+        *more,
+        (f"pytest --evocode-pin {task}", "write down the cases that these pass"),
+    )
+
+
+def _echo_table(*rows: tuple[str, str]) -> None:
+    click.echo("\n".join(f"  {line}" for line in aligned(rows, left=(0, 1))))
+
+
+@click.command("new-round")
+@click.argument("task", metavar="TASK", type=click.Path(path_type=Path))
+@click.argument("name", metavar="[NAME]", required=False)
+def new_round_command(task: Path, name: str | None) -> None:
+    """Add a round to the task in the directory TASK, behind its last one.
+
+    It gets an entry in task.toml and a directory with an empty instruction, a suite to fill in, and a solution that
+    starts from that of the round before. Without a NAME it has the number after the last one.
+    """
+    try:
+        directory = add_round(task, name)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{task} cannot be written, and is as it was: {error.strerror or error}") from None
+    solution, suite = directory / "solution", directory / "tests"
+    rows = [
+        (f"{directory}/instruction.md", "the user's request, word for word"),
+        *([(f"{solution}/", _about_solution(solution))] if solution.is_dir() else []),
+        *([(f"{suite}/", "what the round adds to the suite")] if suite.is_dir() else []),
+    ]
+    echo(f"made {directory}, and its entry in {task / 'task.toml'}; fill in:")
+    echo("\n".join(f"  {line}" for line in aligned(rows, left=(0, 1))))
+    quoted = shlex.quote(str(task))
+    echo(f"next:\n  pytest --evocode-agent=oracle {quoted} -k {directory.name}")
+
+
+def _about_solution(solution: Path) -> str:
+    files = sorted(str(path.relative_to(solution)) for path in solution.rglob("*") if path.is_file())
+    others = [file for file in files if file != "solve.sh"]
+    return f"starts as the last one: change {', '.join(others[:3])}" if others else "the reference solution"
+
+
+@click.command("import")
+@click.argument("format_", metavar="FORMAT", type=click.Choice([*FORMATS]))
+@click.argument("sources", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--to", "target", metavar="NAME", required=True, type=click.Path(path_type=Path), help="Directory of the new task."
+)
+def import_command(format_: str, sources: tuple[Path, ...], target: Path) -> None:
+    """Make a task from tasks of other benchmarks, and report what could not be carried over.
+
+    "slopcodebench PROBLEM" takes the directory of a problem and makes a round of each checkpoint. "harbor TASK TASK..."
+    takes single-step tasks and makes a round of each, in this order. "rigorbench FILE" makes one round of a task.yaml.
+
+    Nothing of what is imported is run. The report is printed, and written beside task.toml as IMPORT.md.
+    """
+    try:
+        check_place(target)
+        notes = import_foreign(format_, sources, target)
+    except UsageError as error:
+        raise click.UsageError(printable(str(error))) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or target} cannot be read or written: {error.strerror}") from None
+    if notes:
+        click.echo("not carried over as it was:")
+        for note in notes:
+            click.echo(printable(f"  {note}"))
+    task = shlex.quote(str(target))
+    commands = [(f"pytest --evocode-check {task}", "whether it is sound")]
+    if any(target.glob("steps/*/solution/solve.sh")):
+        commands.append((f"pytest --evocode-agent=oracle {task}", "its reference solutions against its suites"))
+    click.echo(f"made {target} from {FORMATS[format_].title}; {target / REPORT} has this report; next:")
+    click.echo("\n".join(f"  {line}" for line in aligned(commands, left=(0, 1))))
+
 
 Form = Literal["native", "script"]
 

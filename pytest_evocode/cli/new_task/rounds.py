@@ -25,31 +25,6 @@ _ROUND = "ROUND"
 _MARKER = """A test names its requirement, @pytest.mark.requirement("id", kind="core"), whose kind is core, boundary,
 error or integration; one that a later round contradicts has retired="round-9" as well, with the name of that round.
 """
-_SWAP = """
-python3 - <<'PY'
-from pathlib import Path
-
-
-def swap(name, old, new):
-    \"""Replace a text that has to be in the file exactly once.\"""
-    path = Path(name)
-    text = path.read_text(encoding="utf-8")
-    if text.count(old) != 1:
-        raise SystemExit(f"solve.sh: expected exactly once in {name}: {old!r}")
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
-# swap("program.py", "what is there", "what takes its place")
-PY
-"""
-_EDITS = """#!/bin/bash
-# The reference solution of {name}: it edits what the solutions of the rounds before left in the task's working
-# directory. Files beside this script come with it: cp "$(dirname "$0")/module.py" .
-set -euo pipefail
-"""
-_COPIED = """#!/bin/bash
-# The reference solution of {name}, which starts as that of {before}: change the files beside this script.
-"""
 # What may be done a second time, when the files of the round before are put where they are already.
 _REPEATABLE = re.compile(r"(set|cp|cd|install|mkdir -p) [^;&|<>]*|\w+=[^;&|<>]*")
 _HEREDOC = re.compile(r"""cat >\s*\S+ <<-?\s*["']?(\w+)["']?|cat <<-?\s*["']?(\w+)["']? >\s*\S+""")
@@ -183,14 +158,14 @@ def _write_after(directory: Path, rounds: Sequence[RoundFiles]) -> None:
 def _continue_solution(before: Path, solution: Path, name_before: str, name: str) -> None:
     """Take over a solution that lays whole files over the workspace; after one that edits, write one that edits."""
     script = (before / "solve.sh").read_text(encoding="utf-8", errors="replace")
+    starts = dict(fill_in("solution", {"round": name, "before": name_before}))
     shutil.rmtree(solution)
     if _is_repeatable(script):
         shutil.copytree(before, solution, symlinks=True)
-        head = _COPIED.format(name=name, before=name_before)
-        text = head + re.sub(r"\A#![^\n]*\n(#[^\n]*\n)*", "", script)
+        text = starts["copies.sh"] + re.sub(r"\A#![^\n]*\n(#[^\n]*\n)*", "", script)
     else:
         solution.mkdir()
-        text = _EDITS.format(name=name) + (_SWAP if "python3" in script else "")
+        text = starts["swaps.sh" if "python3" in script else "edits.sh"]
     write_files(solution, iter([("solve.sh", text)]))
 
 

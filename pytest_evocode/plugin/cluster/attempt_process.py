@@ -7,6 +7,7 @@ it outlives the process that started it for as long as it takes to stop the atte
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pickle
 import shutil
@@ -14,32 +15,41 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from filelock import FileLock, Timeout
+
+from pytest_evocode.agents import Agent
+from pytest_evocode.agents.protocol import installation_of
+from pytest_evocode.agents.specs import make_agent
+from pytest_evocode.environments import Engine, choose_engine
+from pytest_evocode.environments.kept_tasks import KeptTasks, attempt_home, lock_of
+from pytest_evocode.errors import Cancelled, EnvironmentFault, RecordFault, describe_error
+from pytest_evocode.llm.connection_limits import connections_shared_by
+from pytest_evocode.plugin.cluster.broker import BrokerAnswer
 from pytest_evocode.plugin.cluster.orders import (
     ASK,
     BEGUN,
     ENDED,
     FAILED,
+    LIMIT,
     NOTE,
     PROGRESS,
     RECORD,
     SPENT,
     AttemptOrder,
+    FileChanges,
     Message,
+    write_tree,
 )
-
-if TYPE_CHECKING:
-    from pytest_evocode.agents import Agent
-    from pytest_evocode.environments import Engine
-    from pytest_evocode.plugin.cluster.broker import BrokerAnswer
-    from pytest_evocode.results.directory import AttemptDirectory
-    from pytest_evocode.tasks import Task
-    from pytest_evocode.trial.trial import Trial
+from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
+from pytest_evocode.tasks import Task, load_task
+from pytest_evocode.trial.context import TrialOptions
+from pytest_evocode.trial.trial import Trial
 
 _INTERVAL = 1.0  # seconds between two looks at the progress
 _ANSWER = 30.0  # seconds for the broker to say what the run has spent
@@ -98,8 +108,6 @@ class Line:
 
     def ask_limits(self, message: Message) -> Any:
         """Ask the broker about the limits of connections; raises Cancelled when the attempt is to stop."""
-        from pytest_evocode.errors import Cancelled
-
         self.send(message)
         with self._answered:
             self._answered.wait_for(lambda: message[1] in self._limits or self._stops.is_set())
@@ -125,6 +133,50 @@ class ClusterSpending:
         return self._line.spent(self._before)
 
 
+_LOOK = 0.5
+"""Seconds between two looks for a place: each goes through the network."""
+
+
+class ClusterConnections:
+    """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`; for the process of one attempt."""
+
+    look = _LOOK
+
+    def __init__(self, line: Line, most: int) -> None:
+        self.most = most
+        self._line = line
+        self._numbers = itertools.count(1)
+
+    def take(self, account: str, most: int) -> Hashable | None:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        place = next(self._numbers)
+        return place if self._ask("take", account, most, place) else None
+
+    def give_back(self, account: str, place: Hashable) -> None:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        self._ask("give_back", account, place)
+
+    def reserve(self, account: str) -> tuple[float, float]:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        seconds, reserved_at = self._ask("reserve", account)
+        return seconds, reserved_at
+
+    def confirm(self, account: str, reserved_at: float) -> bool:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        return bool(self._ask("confirm", account, reserved_at))
+
+    def answered(self, account: str, reserved_at: float) -> None:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        self._ask("answered", account, reserved_at)
+
+    def refused(self, account: str, reserved_at: float, retry_after: float | None) -> None:
+        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
+        self._ask("refused", account, reserved_at, retry_after)
+
+    def _ask(self, operation: str, account: str, *arguments: Any) -> Any:
+        return self._line.ask_limits((LIMIT, next(self._numbers), operation, account, *arguments))
+
+
 def main(descriptor: int) -> None:
     """Run the attempt that the connection brings."""
     os.set_inheritable(descriptor, False)  # The programs of environments would keep it open.
@@ -144,8 +196,6 @@ def main(descriptor: int) -> None:
     try:
         AttemptRun(order, Path(task), line, stop).run()
     except BaseException as error:
-        from pytest_evocode.errors import describe_error
-
         line.send((FAILED, describe_error(error)))
 
 
@@ -160,12 +210,6 @@ class AttemptRun:
 
     def run(self) -> None:
         """Make the attempt, and remove its files here when it has ended."""
-        from pytest_evocode.environments import choose_engine
-        from pytest_evocode.environments.kept_tasks import KeptTasks, attempt_home
-        from pytest_evocode.llm.connection_limits import connections_shared_by
-        from pytest_evocode.plugin.cluster.connections import ClusterConnections
-        from pytest_evocode.results.directory import STATE_FILE
-
         home = attempt_home(self._order.name)
         with self._alone(home):
             engine, _ = choose_engine(self._order.engine, hidden=[home.parent, self._task.parent])
@@ -183,11 +227,6 @@ class AttemptRun:
     @contextlib.contextmanager
     def _alone(self, home: Path) -> Iterator[None]:
         """Wait for an earlier try at the attempt on this machine, which may still be stopping."""
-        from filelock import FileLock, Timeout
-
-        from pytest_evocode.environments.kept_tasks import lock_of
-        from pytest_evocode.errors import EnvironmentFault
-
         home.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(lock_of(home))
         try:
@@ -202,10 +241,6 @@ class AttemptRun:
                 os.unlink(lock.lock_file)
 
     def _make(self, engine: Engine, home: Path) -> Message:
-        from pytest_evocode.plugin.cluster.file_changes import FileChanges
-        from pytest_evocode.results.directory import AttemptDirectory
-        from pytest_evocode.tasks import load_task
-
         order = self._order
         task = load_task(self._task)
         task = task.judged(order.verify)
@@ -233,7 +268,7 @@ class AttemptRun:
                     send_changes()
                     sent = record.model_dump(mode="json", exclude_defaults=True)  # The driver keeps it to the end.
                     self._line.send((RECORD, sent, trial.output_of(index)))
-        except _faults() as error:
+        except EnvironmentFault as error:
             fault = str(error)
         finally:
             ended.set()
@@ -244,8 +279,6 @@ class AttemptRun:
         return ENDED, fault
 
     def _agent(self) -> Agent:
-        from pytest_evocode.agents.specs import make_agent
-
         order = self._order
         if order.made_agent:
             made: Agent = pickle.loads(order.made_agent)
@@ -253,11 +286,7 @@ class AttemptRun:
         return make_agent(order.agent.spec, order.agent.options, order.declarations)
 
     def _trial(self, task: Task, engine: Engine, directory: AttemptDirectory) -> Trial:
-        from pytest_evocode.trial.context import TrialOptions
-        from pytest_evocode.trial.trial import Trial
-
         order = self._order
-        options: dict[str, Any] = dict(order.options)
         spending: Any = ClusterSpending(self._line, order.spent)
         return Trial(
             task,
@@ -267,7 +296,7 @@ class AttemptRun:
             attempt=order.number,
             rounds=order.rounds,
             directory=directory,
-            options=TrialOptions(**options, run_spending=spending, resume=order.resume),
+            options=TrialOptions(**order.options, run_spending=spending, resume=order.resume),
         )
 
     def _bring_back(self, directory: AttemptDirectory, engine: Engine, task: Task) -> None:
@@ -275,9 +304,6 @@ class AttemptRun:
 
         What cannot be gone on from, because the state after its last turn is on another machine, is left out.
         """
-        from pytest_evocode.agents.protocol import installation_of
-        from pytest_evocode.plugin.cluster.file_changes import write_tree
-
         order = self._order
         if not order.resume:
             shutil.rmtree(directory.path, ignore_errors=True)
@@ -300,7 +326,7 @@ class AttemptRun:
         looked_at = 0.0
         while not ended.wait(0.1):
             if self._stop.is_set():
-                with contextlib.suppress(_faults()):  # Its end says so as well.
+                with contextlib.suppress(EnvironmentFault):  # Its end says so as well.
                     trial.close()
                 return
             if time.monotonic() - looked_at < _INTERVAL:
@@ -312,16 +338,8 @@ class AttemptRun:
                 self._line.send((PROGRESS, None if progress is None else asdict(progress)))
 
 
-def _faults() -> type[Exception]:
-    from pytest_evocode.errors import EnvironmentFault
-
-    return EnvironmentFault
-
-
 def _last_turn(directory: AttemptDirectory) -> int:
     """Return the index of the last turn that a directory tells of; 0 without one, -1 where nothing can be read."""
-    from pytest_evocode.errors import RecordFault
-
     try:
         state = directory.read_state()
     except RecordFault:
@@ -331,8 +349,6 @@ def _last_turn(directory: AttemptDirectory) -> int:
 
 def _has_states(directory: AttemptDirectory, engine: Engine) -> bool:
     """Return whether this machine has all states that an attempt needs to go on."""
-    from pytest_evocode.errors import RecordFault
-
     try:
         state = directory.read_state()
     except RecordFault:

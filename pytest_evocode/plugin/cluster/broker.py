@@ -1,4 +1,7 @@
-"""The one Ray actor of a run: messages from attempts to the driver, what the run has spent, which attempts stop."""
+"""The one Ray actor of a run: messages from attempts to the driver, what the run has spent, which attempts stop.
+
+It keeps the limits of connections to models' providers over all nodes, too: attempts ask it for them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_evocode.plugin.cluster.connections import BrokerConnections
+from pytest_evocode.llm.connection_limits import LocalConnections
 from pytest_evocode.plugin.cluster.orders import LIMIT, SPENT, Message
 
 Sent = tuple[str, int, str, Message]
@@ -92,3 +95,26 @@ class Broker:
 
 def _size(message: Message) -> int:
     return sum(len(part) for part in message if isinstance(part, bytes))
+
+
+class BrokerConnections:
+    """The limits as the broker keeps them; a place is known by the attempt, the try at it, and its number there."""
+
+    def __init__(self) -> None:
+        self._limits = LocalConnections()
+
+    def answer(self, attempt: str, number: int, messages: Sequence[Message]) -> Mapping[int, Any]:
+        """Return the answers to those of some messages that ask for something, by the numbers of the questions."""
+        return {message[1]: self._do(attempt, number, *message[2:]) for message in messages if message[0] == LIMIT}
+
+    def _do(self, attempt: str, number: int, operation: str, account: str, *arguments: Any) -> Any:
+        if operation == "take":
+            most, place = arguments
+            return self._limits.take_for(account, most, (attempt, number, place))
+        if operation == "give_back":
+            return self._limits.give_back(account, (attempt, number, arguments[0]))
+        return getattr(self._limits, operation)(account, *arguments)
+
+    def forget(self, attempt: str, number: int) -> None:
+        """Give back the places of a try at an attempt that is over."""
+        self._limits.give_back_all(lambda place: isinstance(place, tuple) and place[:2] == (attempt, number))

@@ -1,15 +1,16 @@
-"""Decides which attempt begins next and on which node; plain bookkeeping that knows nothing of Ray."""
+"""Decides which attempt begins next and on which node, in which engine, and how many at once; knows nothing of Ray."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pytest_evocode.plugin.cluster.ramp_up import RampUp
-
-_NONE: Mapping[str, float] = {}
+from pytest_evocode.environments.choice import ENGINES
+from pytest_evocode.errors import EnvironmentUnavailable, UsageError
+from pytest_evocode.plugin.cluster.node import NodeFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,74 @@ class Needs:
     """Amounts of the cluster's own resources, by name."""
     places: tuple[str, ...] = ()
     """Images and states that it goes to if there is room where they are, the most wanted first."""
+
+
+_FIRST = 4
+"""Attempts at once before anything was seen."""
+
+
+_SETTLED = 5.0
+"""Seconds after which the memory of the attempts that began last counts as seen."""
+
+
+_KEPT_FREE = 0.15
+"""Of a node's memory, what no attempt is begun for."""
+
+
+_DANGER = 0.05
+"""Of a node's memory, what is left when an attempt has to go: soon the kernel would choose one."""
+
+
+@dataclass(slots=True)
+class RampUp:
+    """Lets the number of a node's attempts grow as long as there is memory, and says when there are too many.
+
+    The number may double every few seconds. Where less is left than the next attempt is expected to use, no attempt
+    begins; where hardly anything is left, the youngest one is to stop and to go on later.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    _limit: int = _FIRST
+    _seen_at: float = field(default=float("-inf"))
+    _began_since: int = 0
+    """Attempts that began since the memory was last looked at with all others settled."""
+    _left: int = 0
+    _total: int = 0
+    _others: int = -1
+    """Bytes that were in use before there were attempts; -1 before anything was seen."""
+    _share: float = 0.0
+    """Bytes that an attempt was seen to use."""
+
+    def allows(self, running: int) -> bool:
+        """Return whether one more attempt may begin beside those that run."""
+        if running >= self._limit:
+            return False
+        if not self._total:
+            return True
+        expected = self._share * (self._began_since + 1)
+        return self._left - expected >= _KEPT_FREE * self._total
+
+    def began(self) -> None:
+        """Note that an attempt has begun."""
+        self._began_since += 1
+
+    def see(self, left: int, total: int, running: int) -> bool:
+        """Take how many bytes of memory are left, and return whether the youngest attempt is to stop."""
+        now = self.clock()
+        used = total - left
+        if self._others < 0 or not running:
+            self._others = used
+        self._left, self._total = left, total
+        if left < _DANGER * total and running > 1:
+            self._limit, self._seen_at = running - 1, now
+            return True
+        if now - self._seen_at >= _SETTLED:
+            self._seen_at, self._began_since = now, 0
+            if running:
+                self._share = max((used - self._others) / running, self._share / 2)
+            if left >= _KEPT_FREE * total:
+                self._limit = max(self._limit, 2 * min(running, self._limit))
+        return False
 
 
 @dataclass(slots=True)
@@ -190,3 +259,52 @@ def _wish(needs: Needs) -> Callable[[ClusterNode], tuple[list[bool], float]]:
         return [place in node.has for place in needs.places], 1.0 - node.used_cpus / max(node.cpus, 1e-6)
 
     return wish
+
+
+def choose_for_all(wanted: str, found: Mapping[str, NodeFacts]) -> tuple[str, str]:
+    """Return the engine for all attempts, which are to be alike, and a line on which nodes have it.
+
+    Args:
+        wanted: As in ``--evocode-env``.
+        found: What there is on nodes, by their names.
+
+    Raises:
+        EnvironmentUnavailable: No node has it.
+    """
+    engines = {facts.engine for facts in found.values()}
+    engine = next((name for name in ENGINES if name in engines), "")
+    if not engine:
+        reasons = "\n".join(f"  - {name}: {facts.description}" for name, facts in found.items())
+        reasons = reasons or "  - no node answered"
+        raise EnvironmentUnavailable(f"no node of the cluster can run attempts in --evocode-env={wanted}:\n{reasons}")
+    having = [name for name, facts in found.items() if facts.engine == engine]
+    first = found[having[0]].description
+    if len(having) == len(found):
+        return engine, f"{engine} on all {len(found)} nodes; {first}" if len(found) > 1 else f"{engine}; {first}"
+    others = ", ".join(name for name in found if name not in having)
+    return engine, f"{engine} on {len(having)} of {len(found)} nodes; {first}; no attempts on {others}"
+
+
+def refuse_other_versions(ours: Mapping[str, str], found: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise UsageError where a node has another version of something that has to be the same, with both named."""
+    for node, theirs in found.items():
+        if difference := other_version(ours, theirs):
+            raise UsageError(f"the node {node}: {difference}; install the same on all nodes")
+
+
+def other_version(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """Return what has to be the same on a node and is not, with both versions; empty where all is the same."""
+    for name, version in ours.items():
+        if theirs.get(name) != version:
+            has = f"has {name} {theirs[name]}" if name in theirs else f"does not have {name}"
+            return f"it {has}, and this session has {version}"
+    return ""
+
+
+def versions_of(nodes: Iterable[NodeFacts]) -> dict[str, str]:
+    """Return the versions of what an engine is made of on nodes, by name; all there are, where they differ."""
+    found: dict[str, dict[str, None]] = {}
+    for facts in nodes:
+        for name, version in facts.versions.items():
+            found.setdefault(name, {})[version] = None
+    return {name: ", ".join(versions) for name, versions in found.items()}

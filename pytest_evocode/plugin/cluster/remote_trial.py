@@ -1,15 +1,20 @@
-"""Stands in for the trial of an attempt that runs on a node of a cluster: the attempt's items read its records."""
+"""What a session may use of its cluster, and what stands in for the trial of an attempt that runs on a node.
+
+The attempt's items read its records. Apart from the cluster's other modules, because those import the session.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault
 from pytest_evocode.results.records import RoundRecord
 
 if TYPE_CHECKING:
+    import pytest
+
     from pytest_evocode.environments import Environment
     from pytest_evocode.trial.context import Progress
     from pytest_evocode.trial.suites.left_forks import HeldFork
@@ -115,3 +120,17 @@ class RemoteTrial:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+class Cluster(Protocol):
+    """Makes the attempts of a session on other machines."""
+
+    description: str
+    """The engine on the nodes, in a line for the header."""
+
+    @property
+    def progress(self) -> dict[str, Progress]:
+        """The progress of the attempts that run, by name."""
+
+    def trial_of(self, attempt: pytest.Collector, alone: pytest.Item | None) -> RemoteTrial:
+        """Return the trial of an attempt, or of a round that is run by itself."""

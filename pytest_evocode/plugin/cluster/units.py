@@ -1,13 +1,14 @@
-"""Turns the rounds of a session into attempts for a cluster: what each needs of a node, and what the node is told."""
+"""The attempts of a session on a cluster: what each needs of a node, what it is told, and what is kept of it here."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pickle
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,15 @@ import pytest
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.connection_limits import MOST
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
-from pytest_evocode.plugin.cluster.orders import AttemptOrder
+from pytest_evocode.plugin.cluster.orders import FILE, AttemptOrder, FileCopies, Message
 from pytest_evocode.plugin.cluster.placement import Needs
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
-from pytest_evocode.plugin.ini_settings import setting_name
-from pytest_evocode.plugin.selection import expected_seconds
-from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.plugin.collection import expected_seconds
+from pytest_evocode.plugin.session import EvocodeSession, given_up
+from pytest_evocode.plugin.settings import setting_name
 from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import AttemptRecord, RoundRecord
+from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.secrets import is_secret_name
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.content_hash import hash_directory
@@ -224,3 +227,42 @@ def _made_by_hook(session: EvocodeSession, attempt: AttemptCollector) -> bytes:
             f"({error}); make it by an entry point, or as module:Class"
         ) from None
     return dumped
+
+
+class AttemptFiles:
+    """Writes an attempt's files into the results directory as they come.
+
+    Of rounds that are run by themselves each is elsewhere, and their common record is put together here.
+    """
+
+    def __init__(self, unit: AttemptUnit) -> None:
+        self._unit = unit
+        self._copies = FileCopies(unit.directory.path)
+
+    def take(self, message: Message) -> None:
+        """Take a message about a file."""
+        if self._unit.alone is None or message[1] != "result.json":
+            self._copies.take(message)
+        elif message[0] == FILE:
+            self._add(AttemptRecord.model_validate(json.loads(message[2])))
+
+    def _add(self, record: AttemptRecord) -> None:
+        task, directory = self._unit.attempt.task, self._unit.directory
+        with directory.composing() as earlier:
+            if earlier is not None:
+                rounds = {each.index: each for each in (*earlier.rounds, *record.rounds)}
+                records = tuple(each for _, each in sorted(rounds.items()))
+                update = {
+                    "rounds": records,
+                    "started": min(earlier.started, record.started),
+                    "rewards": trial_rewards(records, range(1, len(task.rounds) + 1), task.reward_strategy),
+                }
+                record = record.model_copy(update=update)
+            directory.write_attempt(record)
+
+
+def give_up(unit: AttemptUnit, why: str) -> Iterator[RoundRecord]:
+    """Yield records of the rounds that no node will run, as :func:`~pytest_evocode.plugin.session.given_up` does."""
+    attempt = unit.attempt
+    missing = unit.trial.missing([item.index for item in unit.items])
+    yield from given_up(attempt.task, attempt.agent.id, attempt.number, unit.directory, missing, why)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from pytest_evocode.environments.scratch import Scratch
-from pytest_evocode.errors import EvocodeError, RecordFault, TaskError
+from pytest_evocode.errors import EvocodeError, TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
-from pytest_evocode.plugin.images_ahead import AHEAD
-from pytest_evocode.plugin.node_ids import task_directory
-from pytest_evocode.plugin.report_properties import report_properties
-from pytest_evocode.plugin.selection import describe_limits, describe_shards, expected_seconds
-from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.plugin.collection import describe_limits, describe_shards, expected_seconds
+from pytest_evocode.plugin.kept_rounds import report_properties
+from pytest_evocode.plugin.session import RUN_NAME, SHARED, EvocodeSession, given_up
+from pytest_evocode.plugin.task_directories import task_directory
+from pytest_evocode.plugin.warming import AHEAD
 from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.selection import read_selected
@@ -49,14 +48,6 @@ class ControllerPlugin:
         self._lost_workers = 0
         self._has_told_shards = False
         self._tasks: dict[Path, Task] = {}
-        shared = Scratch("session")
-        self._config.add_cleanup(shared.close)
-        self._stop_sign = shared.path / "stop"
-        """The file whose presence tells workers to stop."""
-        self._selected = shared.path / "selected.json"
-        """The file that workers write the attempts to which they have collected."""
-        self._run_name = shared.path / "run"
-        """The file that tells workers the run's name."""
         self._attempts = {
             attempt_name(agent.id, number): (agent.id, number)
             for agent in session.roster.agents
@@ -68,20 +59,17 @@ class ControllerPlugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """Pass the run's name to a worker, and the file that will tell it to stop."""
-        self._run_name.write_text(self._session.run_name)
-        node.workerinput["evocode_run"] = str(self._run_name)
-        node.workerinput["evocode_failed_builds"] = str(self._session.failed_builds)
-        node.workerinput[STOP_SIGN] = str(self._stop_sign)
-        node.workerinput[SELECTED] = str(self._selected)
+        """Tell a worker where the session's processes have what they share, with the run's name."""
+        (self._session.shared / RUN_NAME).write_text(self._session.run_name)
+        node.workerinput[SHARED] = str(self._session.shared)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """Read which attempts the session is to make, which a worker writes before xdist has its node ids."""
         with contextlib.suppress(FileNotFoundError):
-            selected = read_selected(self._selected.read_bytes())
+            selected = read_selected((self._session.shared / SELECTED).read_bytes())
             if resuming := self._session.select(selected):
-                self._run_name.write_text(self._session.run_name)
+                (self._session.shared / RUN_NAME).write_text(self._session.run_name)
                 self._tell(resuming)
             if not self._has_told_shards:
                 self._has_told_shards = True
@@ -143,7 +131,7 @@ class ControllerPlugin:
         most = self._config.getoption("maxfail")
         if most and self._failures >= most:
             logger.info("%d failures: workers are to stop", self._failures)
-            self._stop_sign.touch()
+            (self._session.shared / STOP_SIGN).touch()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: WorkerController, error: object | None) -> None:
@@ -215,27 +203,10 @@ class ControllerPlugin:
         task = self._task(nodeids[0])
         agent, number = self._agent(nodeids[0])
         directory = self._session.attempt_directory(task.name, agent, number)
-        recorded: dict[str, RoundRecord] = {}
-        for round_ in task.rounds:
-            with contextlib.suppress(RecordFault):  # A damaged one is one that is not there.
-                recorded |= directory.read_rounds([round_.name])
-        outcome: Literal["error", "not reached"] = "error"
-        for nodeid in nodeids:
-            round_ = next(each for each in task.rounds if each.name == nodeid.rpartition("::")[2])
-            record = recorded.get(round_.name)
-            if record is None:
-                record = RoundRecord(
-                    task=task.name,
-                    agent=agent,
-                    attempt=number,
-                    round=round_.name,
-                    index=round_.index,
-                    declared_rounds=len(task.rounds),
-                    outcome=outcome,
-                    cause=f"not run: worker lost ({why})",
-                    fault="infrastructure" if outcome == "error" else None,
-                )
-                outcome = "not reached"
+        names = [nodeid.rpartition("::")[2] for nodeid in nodeids]
+        indices = [round_.index for name in names for round_ in task.rounds if round_.name == name]
+        records = given_up(task, agent, number, directory, indices, f"worker lost ({why})")
+        for nodeid, record in zip(nodeids, records, strict=True):
             self._report(nodeid, record, task.directory / TASK_FILE)
 
     def _report(self, nodeid: str, record: RoundRecord, path: Path) -> None:

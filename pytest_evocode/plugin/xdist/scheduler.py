@@ -1,4 +1,10 @@
-"""xdist's scheduler of attempts: the rounds of an attempt share a container, so one worker gets all of them."""
+"""xdist's scheduler of attempts: the rounds of an attempt share a container, so one worker gets all of them.
+
+Parts of xdist that its documentation does not have were seen to work with pytest-xdist 3.8; the tox environment
+``pytestmain`` tries the newest pre-release. Besides what is imported, the pause of
+:mod:`pytest_evocode.plugin.xdist.worker` relies on how a worker goes through its tests: it is sent their numbers in
+``session.items``, and runs one as soon as it knows the next.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.report import report_collection_diff
+from xdist.workermanage import parse_tx_spec_config
 
-from pytest_evocode.plugin.node_ids import is_in_task
-from pytest_evocode.plugin.xdist.xdist_private import count_workers, describe_difference
+from pytest_evocode.plugin.task_directories import is_in_task
 
 if TYPE_CHECKING:
     from xdist.scheduler import Scheduling
@@ -305,3 +312,22 @@ class _OtherTestsNode:
 def _send(node: WorkerController, indices: list[int]) -> None:
     with contextlib.suppress(OSError):  # It has just been lost; xdist will say so, and all it has goes to another one.
         node.send_runtest_some(indices)
+
+
+def count_workers(config: pytest.Config) -> int:
+    """Return how many workers a session begins with.
+
+    ``parse_tx_spec_config``: a scheduler is asked whether all have collected before it has been told of all of them.
+    """
+    return len(parse_tx_spec_config(config))
+
+
+def describe_difference(
+    one: WorkerController, of_one: Sequence[str], other: WorkerController, of_other: Sequence[str]
+) -> str | None:
+    """Return how the collections of two workers differ, None where they do not.
+
+    ``report_collection_diff``: it has the message that people know from xdist's own schedulers, with its advice.
+    """
+    difference: str | None = report_collection_diff(of_one, of_other, one.gateway.id, other.gateway.id)
+    return difference

@@ -7,20 +7,18 @@ import logging
 import os
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from pytest_evocode.environments.scratch import hold
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.selection import selected_as_json
 from pytest_evocode.tasks.atomic_write import write_atomically
 
-#: The worker input that names the file whose presence tells workers to stop.
-STOP_SIGN = "evocode_stop_sign"
-#: The worker input that names the file for the attempts they have collected, those of other shards too.
-SELECTED = "evocode_selected"
+STOP_SIGN = "stop"
+"""The file, among those that the session's processes share, whose presence tells workers to stop."""
+SELECTED = "selected.json"
+"""The file there that workers write the attempts to which they have collected, those of other shards too."""
 _INTERVAL = 0.1  # seconds
 
 logger = logging.getLogger(__name__)
@@ -45,14 +43,12 @@ class WorkerPlugin:
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
-        self._stop_sign = Path(session.config.workerinput[STOP_SIGN])  # type: ignore[attr-defined]
-        hold(self._stop_sign.parent)  # A worker may outlive a controller that is killed, for a moment.
+        self._stop_sign = session.shared / STOP_SIGN
 
     def pytest_collection_finish(self) -> None:
         """Write for the controller, which collects nothing itself, what was selected; all workers write the same."""
-        path = Path(self._session.config.workerinput[SELECTED])  # type: ignore[attr-defined]
         with contextlib.suppress(OSError):  # The controller has gone.
-            write_atomically(path, selected_as_json(self._session.selected))
+            write_atomically(self._session.shared / SELECTED, selected_as_json(self._session.selected))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:

@@ -10,9 +10,8 @@ from multiprocessing.connection import Connection
 import pytest
 
 from pytest_evocode.errors import Cancelled
-from pytest_evocode.plugin.cluster.attempt_process import Line
-from pytest_evocode.plugin.cluster.broker import BrokerAnswer
-from pytest_evocode.plugin.cluster.connections import BrokerConnections, ClusterConnections
+from pytest_evocode.plugin.cluster.attempt_process import ClusterConnections, Line
+from pytest_evocode.plugin.cluster.broker import BrokerAnswer, BrokerConnections
 
 pytestmark = pytest.mark.every_python
 

@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments.kept_tasks import KeptTasks
-from pytest_evocode.plugin.cluster.file_changes import FileChanges, FileCopies, read_tree, write_tree
-from pytest_evocode.plugin.cluster.orders import FILE, REMOVED
-from pytest_evocode.plugin.cluster.task_archives import pack_task
+from pytest_evocode.plugin.cluster.orders import (
+    FILE,
+    REMOVED,
+    FileChanges,
+    FileCopies,
+    pack_task,
+    read_tree,
+    write_tree,
+)
 from pytest_evocode.tasks.content_hash import hash_directory
 
 pytestmark = pytest.mark.every_python

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.plugin.cluster.received import given_up
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
+from pytest_evocode.plugin.cluster.units import give_up
 from pytest_evocode.results.directory import AttemptDirectory
 
 pytestmark = pytest.mark.every_python
@@ -27,5 +27,5 @@ def test_all_rounds_are_reported_also_where_a_record_cannot_be_read(tmp_path: Pa
         directory=AttemptDirectory(tmp_path),
         trial=RemoteTrial(),
     )
-    reported = {record.index: record.outcome for record in given_up(unit, "the cluster is lost")}
+    reported = {record.index: record.outcome for record in give_up(unit, "the cluster is lost")}
     assert reported == {1: "error", 2: "not reached", 3: "not reached"}

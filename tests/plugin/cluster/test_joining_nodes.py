@@ -101,7 +101,7 @@ def test_no_attempt_is_given_up_before_all_nodes_have_said_what_they_have(
     unit = SimpleNamespace(name="x", attempt="x", alone=None, needs=Needs(), priority=1.0, trial=trial)
     monkeypatch.setattr(driver, "units_of", lambda session, items: [unit])
     monkeypatch.setattr(driver, "AttemptFiles", lambda unit: None)
-    monkeypatch.setattr(driver, "given_up", lambda unit, why: [])
+    monkeypatch.setattr(driver, "give_up", lambda unit, why: [])
     ray.there = ["late"]
     run.begin([])
     taken = ray.taken

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
-from pytest_evocode.plugin.cluster.engine_choice import choose_for_all, refuse_other_versions
 from pytest_evocode.plugin.cluster.node import NodeFacts, read_memory
+from pytest_evocode.plugin.cluster.placement import choose_for_all, refuse_other_versions
 
 pytestmark = pytest.mark.every_python
 

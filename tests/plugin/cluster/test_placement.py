@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.plugin.cluster.placement import ClusterNode, Needs, Placement
-from pytest_evocode.plugin.cluster.ramp_up import RampUp
+from pytest_evocode.plugin.cluster.placement import ClusterNode, Needs, Placement, RampUp
 
 pytestmark = pytest.mark.every_python
 

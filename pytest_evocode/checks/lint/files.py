@@ -1,0 +1,276 @@
+"""Lint rules about what is no suite: scripts, the order of rounds, leftovers, cheats, and paths in instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from pytest_evocode.checks.catalogue import CHEATS
+from pytest_evocode.checks.lint.sources import SourceFile, TaskSources, parse_python
+from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.config_text import Keys, find_line
+
+
+def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield scripts that are not executable, entry points that name no interpreter, and shell scripts with CRLF."""
+    entries = set(_entry_points(sources))
+    for file in (*sources.given, *sources.hidden):
+        # A project for agents may have modules with a #! that are not run by name.
+        is_module = file in sources.environment and file.path.suffix not in ("", ".sh")
+        if file.is_script and not file.is_executable and not is_module:
+            yield TaskError("begins with #! but is not executable; chmod +x it", file.path, 1)
+        if file in entries and file.read(2) != b"#!":
+            advice = "write #!/bin/bash into its first line" + ("" if file.is_executable else " and chmod +x it")
+            yield TaskError(f"does not name its interpreter; {advice}", file.path, 1)
+        if file.path.suffix == ".sh" and b"\r\n" in (content := file.content):
+            line = content.count(b"\n", 0, content.index(b"\r\n")) + 1
+            message = "ends its lines in CRLF, and bash takes the CR for a part of the command; save it with LF"
+            yield TaskError(message, file.path, line)
+
+
+def _entry_points(sources: TaskSources) -> Iterator[SourceFile]:
+    """Yield the scripts that the benchmark itself runs."""
+    yield from (file for file in sources.tests if file.place == "test.sh")
+    for each in sources.rounds:
+        yield from (file for file in each.solution if file.place == "solve.sh")
+        yield from (file for file in each.workdir if file.place == "setup.sh")
+
+
+def find_round_mistakes(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield rounds out of order, a name that is not the directory's, missing solutions, and requests made twice."""
+    yield from _disorder(sources)
+    yield from _foreign_name(sources)
+    yield from _missing_solutions(sources)
+    yield from _repeated_requests(sources)
+
+
+def _disorder(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield steps whose number is below that of an earlier step, as happens to names that were sorted as texts."""
+    highest: dict[str, tuple[int, str]] = {}
+    for index, step in enumerate(sources.task.config.steps):
+        parts = re.fullmatch(r"(.*?)(\d+)", step.name)
+        if parts is None:
+            continue
+        kind, number = parts[1], int(parts[2])
+        before, name = highest.setdefault(kind, (number, step.name))
+        if number < before:
+            message = f"{step.name} comes after {name}; list the steps in the order in which they are played"
+            yield _in_configuration(sources, ("steps", index, "name"), message)
+        else:
+            highest[kind] = number, step.name
+
+
+def _foreign_name(sources: TaskSources) -> Iterator[TaskError]:
+    info = sources.task.config.task
+    if info is not None and info.name.rpartition("/")[2] != sources.task.name:
+        message = f'the task is called "{info.name}" and its directory "{sources.task.name}"; rename one of them'
+        yield _in_configuration(sources, ("task", "name"), message)
+
+
+def _missing_solutions(sources: TaskSources) -> Iterator[TaskError]:
+    if any(each.round.has_solution for each in sources.rounds):
+        for each in sources.rounds:
+            if not each.round.has_solution:
+                path = each.round.directory / "solution" / "solve.sh"
+                yield TaskError(
+                    "is missing while other rounds have one, so the agent oracle cannot play the task; write it", path
+                )
+
+
+def _repeated_requests(sources: TaskSources) -> Iterator[TaskError]:
+    first: dict[bytes, str] = {}
+    for each in sources.rounds:
+        earlier = first.setdefault(each.instruction.content.strip(), each.round.name)
+        if earlier != each.round.name:
+            message = f"is the same request as {earlier}'s; write what {each.round.name} asks for"
+            yield TaskError(message, each.instruction.path, 1)
+
+
+def _in_configuration(sources: TaskSources, keys: Keys, message: str) -> TaskError:
+    file = sources.configuration
+    return TaskError(message, file.path, find_line(file.text, keys))
+
+
+_BACKUPS = ("*~", "*.orig", ".#*", "*.swp")
+_CONFLICT = re.compile(r"^<{7} .*\n(?:.*\n)*?^={7}\r?\n(?:.*\n)*?^>{7} ", re.MULTILINE)
+_HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?\w")
+
+
+def find_leftovers(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield unfinished merges in the author's files, backups anywhere, and compiled Python in the build context."""
+    # Of the build context only the Dockerfile: the rest may be a program that is broken on purpose.
+    dockerfile = (file for file in sources.environment if file.place == "Dockerfile")
+    for file in (*sources.hidden, *sources.beside, *dockerfile):
+        if line := _conflict(file):
+            yield TaskError("holds the markers of an unfinished merge; resolve it", file.path, line)
+    for file in (*sources.given, *sources.hidden, *sources.beside):
+        if any(fnmatchcase(file.path.name, pattern) for pattern in _BACKUPS):
+            yield TaskError("looks like an editor's or a merge's backup; remove it", file.path)
+    yield from _compiled(sources)
+
+
+def _conflict(file: SourceFile) -> int:
+    """Return the line of the first conflict, or 0 where there is none or the markers may be meant."""
+    if file.path.suffix not in (".py", ".sh", ".md") and file.path.name != "Dockerfile":
+        return 0
+    text = without_fences(file.text) if file.path.suffix == ".md" else file.text
+    found = _CONFLICT.search(text) if "<<<<<<< " in text else None
+    if found is None:
+        return 0
+    # The test of a merge tool may have markers in a string or a here-document.
+    if parse_python(text) is not None if file.path.suffix == ".py" else _HERE_DOCUMENT.search(text, 0, found.start()):
+        return 0
+    return text.count("\n", 0, found.start()) + 1
+
+
+def _compiled(sources: TaskSources) -> Iterator[TaskError]:
+    directories = dict.fromkeys(file.path.parent for file in sources.environment if "__pycache__/" in file.place)
+    ignored = any(file.place == ".dockerignore" and "__pycache__" in file.text for file in sources.environment)
+    if not ignored:
+        for directory in directories:
+            message = "compiled Python in the build context becomes part of the image; remove it"
+            yield TaskError(message, directory)
+
+
+def find_lost_cheats(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield the directories of cheats that are named like no round of the task."""
+    task = sources.task
+    rounds = [round_.name for round_ in task.rounds]
+    for directory in sorted(task.directory.glob(f"{CHEATS}/*/")):
+        if directory.name not in rounds and any(directory.glob("*.sh")):
+            known = ", ".join(rounds)
+            why = f"no round is called so, and its cheats are not played; name it like one of {known}, or move them up"
+            yield TaskError(why, directory)
+
+
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+# Inline code may go on in the next line, but not in the next paragraph.
+_SPAN = re.compile(r"(?<!`)`(?!`)((?:[^`\n]|\n(?![ \t]*\n))+)`(?!`)")
+_PATH = re.compile(r"(?:\./|/)?\w[\w.+-]*(?:/\w[\w.+-]*)*/?", re.ASCII)
+_EXAMPLE = re.compile(
+    r"(?:\be\.g\.|\bfor (?:example|instance)|\bsuch as|\blike)(?:[^.]|\.(?!\s)){0,60}$", re.IGNORECASE
+)
+_PLACEHOLDER = re.compile(r"(?:foo|bar|baz|example|sample|file|filename|name|path|[a-z]|some|my|your)(?:[\W_]|$)")
+_OBJECT = re.compile(r"self|this|req|request|res|resp|response")
+
+# `name.EXTENSION` is a file; with the second group only in a directory, because `obj.log` and `Node.js` are not.
+_FILE = re.compile(
+    r"py|pyi|ipynb|sh|bash|bat|md|rst|txt|csv|tsv|jsonl?|ndjson|ya?ml|toml|ini|xml|html?|java|kt|rb|[ch]pp|[jt]sx|vue|svelte"
+    r"|proto|sqlite3?|parquet|pdf|png|jpg|svg|tex|patch|diff"
+)
+_FILE_IN_DIRECTORY = re.compile(
+    rf"{_FILE.pattern}|c|h|cc|go|rs|[mc]?js|ts|php|sql|s?css|log|cfg|conf|db|lock|lua|pl|ps1|swift|scala|dat|bin|gz|zip"
+)
+
+# These images have programs in them and nothing to work on.
+_PLAIN_IMAGE = re.compile(r"(?:docker\.io/)?(?:library/)?[a-z0-9._-]+(?::[\w.-]+)?(?:@\S+)?")
+_FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+# Commands that create files whose names are not in the Dockerfile.
+_BRINGS_FILES = re.compile(
+    r"""://|--from=|\$\{?\w*URL|\btar\s+-?\w*x|\.zip\b|\bstartproject\b
+    |\b(?:git|npm|yarn|pnpm|cargo|go|uv|poetry|dotnet|rails|composer)\s+(?:mod\s+)?(?:init|new|create|clone)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ARCHIVE = re.compile(r"\.(?:zip|tar|tgz|gz|bz2|xz|zst|7z|whl|jar|bundle)$")
+
+
+def find_unmade_paths(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield the first mention of each path that neither exists by then nor is named by anything that does.
+
+    What exists is the build context, and the workdirs, solutions and tests of the rounds up to the one that mentions
+    it.
+    """
+    if not _image_is_known(sources):
+        return
+    roots = sources.workspace_roots
+    known = _Known()
+    known.add_files(sources.environment)
+    known.texts.extend(sources.shared_tests)
+    done: set[str] = set()
+    for each in sources.rounds:
+        known.add_files((*each.workdir, *each.solution))
+        known.texts.extend(each.tests)
+        # Without a solution it is not known which files the author expects.
+        for path, line in _paths(each.instruction.text, roots) if each.round.has_solution else ():
+            if path not in done and not known.has(path):
+                message = (
+                    f"mentions `{path}`, but no file up to {each.round.name} has that name, and nothing in its "
+                    "solutions, tests and Dockerfile mentions it; correct the path or add the file"
+                )
+                yield TaskError(message, each.instruction.path, line)
+            done.add(path)
+
+
+def without_fences(text: str) -> str:
+    r"""Return Markdown with its fenced blocks emptied; every line keeps its number.
+
+    >>> without_fences("see\n```\n`a.py`\n```\n`b.py`")
+    'see\n\n\n\n`b.py`'
+    """
+    return _FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), text)
+
+
+class _Known:
+    """The names of a task's files so far, and the texts that may name others."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.texts: list[SourceFile] = []
+
+    def add_files(self, files: Iterable[SourceFile]) -> None:
+        for file in files:
+            self.names.update(file.place.split("/"))
+            self.texts.append(file)
+
+    def has(self, path: str) -> bool:
+        name = path.rstrip("/").rpartition("/")[2]
+        if name in self.names:
+            return True
+        stem, dot, extension = name.rpartition(".")
+        whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        # A program may put the name together: with_suffix(".json"), f"{kind}.json".
+        parts = [re.compile(rf"(?<![^\W_]){re.escape(stem)}(?![^\W_])"), re.compile(rf"\.{extension}\b")] if dot else []
+        return any(
+            whole.search(file.text) or (parts and all(part.search(file.text) for part in parts)) for file in self.texts
+        )
+
+
+def _image_is_known(sources: TaskSources) -> bool:
+    """Return whether the build context has all files that the author puts into the image."""
+    has_archives = any(_ARCHIVE.search(file.place) for file in sources.given)
+    if has_archives or sources.task.config.environment.docker_image:
+        return False
+    instructions = "\n".join(line for line in sources.dockerfile.splitlines() if not line.lstrip().startswith("#"))
+    return all(map(_PLAIN_IMAGE.fullmatch, _FROM.findall(instructions))) and not _BRINGS_FILES.search(instructions)
+
+
+def _paths(text: str, roots: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """Yield the paths in a text's inline code, each with its line."""
+    text = without_fences(text)
+    for span in _SPAN.finditer(text):
+        if _is_path(span[1], roots) and not _EXAMPLE.search(text, max(0, span.start() - 80), span.start()):
+            yield span[1], text.count("\n", 0, span.start()) + 1
+
+
+def _is_path(span: str, roots: tuple[str, ...]) -> bool:
+    """Return whether inline code can hardly be anything but the path of one certain file.
+
+    >>> [_is_path(span, ("/app/",)) for span in ("docs/usage.md", "usage.md", "/app/out")]
+    [True, True, True]
+    >>> [_is_path(span, ("/app/",)) for span in ("obj.field", "1.2", "text/plain", "/items")]
+    [False, False, False, False]
+    """
+    if not _PATH.fullmatch(span):
+        return False
+    directory, _, name = span.rstrip("/").rpartition("/")
+    stem, _, extension = name.rpartition(".")
+    # A number means that there are others: part-001.csv, 2024/june.json.
+    is_one_of_many = any(map(str.isdigit, stem or name)) or any(map(str.isdigit, directory.split("/")))
+    if is_one_of_many or _PLACEHOLDER.match(stem or name):
+        return False
+    if span.startswith("/"):
+        return span.startswith(roots)
+    known = _FILE_IN_DIRECTORY if directory else _FILE
+    host = re.match(r"[\w-]+\.(?:com|org|net|io|dev)/", span)
+    return bool(stem and known.fullmatch(extension)) and not (host or _OBJECT.fullmatch(stem))

@@ -1,0 +1,531 @@
+"""``evocode compare`` compares agents, runs or results directories task by task; ``evocode plan`` says what that takes.
+
+Both take rows of scores by names of agents, runs and directories.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from pytest_evocode.cli.printing import echo, print_json
+from pytest_evocode.cli.shared_options import (
+    any_version_option,
+    json_option,
+    named_in_option,
+    print_notes,
+    read_results,
+    read_tasks,
+    rows_of_agent,
+    tasks_option,
+)
+from pytest_evocode.metrics.comparison import (
+    ALPHA,
+    BEST_OF_ATTEMPTS,
+    Comparison,
+    ComparisonPlan,
+    compare,
+    plan,
+    regressed,
+)
+from pytest_evocode.metrics.faults import faults, without_faults
+from pytest_evocode.metrics.grid import Grid
+from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
+from pytest_evocode.metrics.score_table import ScoreRow, differing_contents, score_table
+from pytest_evocode.metrics.scores import pinned_case_score
+from pytest_evocode.metrics.statistics.significance import holm, smallest_p_value
+from pytest_evocode.metrics.task_values import Metric
+from pytest_evocode.report.comparison import (
+    SMALL_DIFFERENCE,
+    TITLES,
+    Compared,
+    comparison_lines,
+    plan_lines,
+    planned_sizes,
+    wanted,
+)
+from pytest_evocode.report.notes import identity_json
+from pytest_evocode.report.tables import join_first
+from pytest_evocode.results.identity import short_contents, subject_labels
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison, as it was named."""
+
+    name: str
+    rows: tuple[ScoreRow, ...]
+    where: str
+    """The run or directory of its rows; empty if ``name`` is that of an agent."""
+
+    def title(self, row: ScoreRow) -> str:
+        """Return what to call one of its rows."""
+        return f"{row.name} in {self.where}" if self.where else row.name
+
+
+def read_side(
+    name: str, directory: Path, agent: str | None, task_directory: Path | None, *, any_version: bool = False
+) -> Side:
+    """Find what a name stands for: a directory, else a run, else an agent.
+
+    Args:
+        name: A results directory, the name of a run or its file, or the name of an agent.
+        directory: Where to look for agents and runs given by name.
+        agent: The only agent that is wanted of a directory or run.
+        task_directory: The tasks that count; None counts all.
+        any_version: Whether attempts at different contents of a task are in one row, and are compared.
+
+    Raises:
+        click.UsageError: There is nothing of that name.
+    """
+    path = Path(name)
+    run = None
+    if path.is_dir():
+        directory = path
+    elif path.is_file() and path.suffix == ".json" and path.parent.name == "runs":
+        directory, run = path.parent.parent, path.stem
+    tasks = read_tasks(task_directory)
+    if not directory.is_dir():
+        raise click.UsageError(f"{name} is no directory, and there is no {directory} to look for a run or agent in")
+    results = read_results([directory], tasks=tasks)
+    if run is None and not path.is_dir() and name in results.run_names:
+        run = name
+    table = score_table(results, run=run, any_version=any_version, tasks=tasks)
+    if not table.rows:
+        raise click.UsageError(f"{name}: no result is of {'these tasks' if tasks is not None else 'this run'}")
+    wanted = agent if path.is_dir() or run is not None else name
+    chosen = rows_of_agent(table.rows, wanted)
+    exact = tuple(row for row in chosen if row.name == wanted)
+    if not chosen:
+        known = ", ".join(row.name for row in table.rows)
+        what = f"{name} is no directory, run or agent" if wanted == name else f"{name} has no agent {wanted}"
+        raise click.UsageError(f"{what}; the agents in {directory} are {known}")
+    print_notes(replace(table, rows=chosen, superseded=0))
+    where = run or (str(directory) if path.is_dir() else "")
+    if any_version:
+        exact, chosen = (tuple(replace(row, contents={}) for row in rows) for rows in (exact, chosen))
+    return Side(name, exact or chosen, where)
+
+
+def matching_rows(first: Side, second: Side) -> list[tuple[ScoreRow, ScoreRow]]:
+    """Return the rows to compare: those of the same agent or name, or the only row of one side and its match.
+
+    Tasks whose contents differ are left out of both; that, rows without a counterpart, and who is not the same agent,
+    is told on standard error.
+
+    Raises:
+        click.UsageError: It is not clear which rows belong together, or their scores cannot be compared.
+        click.ClickException: All their tasks differ.
+    """
+    if len(first.rows) == len(second.rows) == 1:
+        pairs = [(first.rows[0], second.rows[0])]
+    else:
+        pairs = _of_the_same_agents(first.rows, second.rows)
+        single = {len(first.rows): first, len(second.rows): second}.get(1)
+        if not pairs and single is not None:  # A name against the one row of the other side in its mode.
+            other = second if single is first else first
+            mode = [row for row in other.rows if _protocol(row) == _protocol(single.rows[0])]
+            if len(mode) == 1:
+                pairs = [(single.rows[0], mode[0]) if single is first else (mode[0], single.rows[0])]
+    if not pairs:
+        names = "; ".join(f"{side.name} has {', '.join(row.name for row in side.rows)}" for side in (first, second))
+        named = any(len(side.rows) > 1 and not side.where for side in (first, second))
+        remedy = "name one of them as it is called here" if named else "choose with --agent"
+        raise click.UsageError(f"it is not clear what to compare: {names}; {remedy}")
+    for side, other, place in ((first, second, 0), (second, first, 1)):
+        if alone := [row.name for row in side.rows if all(row is not pair[place] for pair in pairs)]:
+            echo(f"note: {side.name}: left out, {other.name} has none to compare with: {', '.join(alone)}", err=True)
+    for a, b in pairs:
+        if _protocol(a) != _protocol(b):
+            raise click.UsageError(f"scores of different modes cannot be compared: {a.name} and {b.name}")
+        for note in _notes(a, b):
+            echo(f"note: {note}", err=True)
+    return [_at_equal_contents(a, b) for a, b in pairs]
+
+
+def _of_the_same_agents(first: Sequence[ScoreRow], second: Sequence[ScoreRow]) -> list[tuple[ScoreRow, ScoreRow]]:
+    """Return the pairs of rows that are of one agent under the same conditions, else of one agent, else of one name."""
+    found: dict[int, ScoreRow] = {}
+    keys: tuple[Callable[[ScoreRow], object], ...] = (
+        lambda row: (row.subject, row.version, _protocol(row)),
+        lambda row: (row.subject.agent, row.version, _protocol(row)),
+        lambda row: row.name,
+    )
+    for key in keys:
+        free = [row for row in second if all(row is not each for each in found.values())]
+        by_key = {key(row): row for row in free}
+        for place, row in enumerate(first):
+            if place not in found and (match := by_key.pop(key(row), None)) is not None:
+                found[place] = match
+    return [(first[place], match) for place, match in sorted(found.items(), key=lambda each: each[0])]
+
+
+def _notes(first: ScoreRow, second: ScoreRow) -> Iterator[str]:
+    """Yield why two rows are not of the same agent although of one name, and what their contents have to do with it."""
+    one, other = first.subject, second.subject
+    if one.agent.name == other.agent.name and one != other and first.label == second.label:
+        labels = subject_labels([one, other])
+        yield f"A is {labels[one]} and B is {labels[other]}"
+    if left_out := differing_contents(first, second):
+        told = join_first([_both_contents(first, second, task) for task in left_out])
+        yield f"{first.name}: left out, because their contents differ (--any-version compares them): {told}"
+    differing = {task for task, digest in first.contents.items() if second.contents.get(task, digest) != digest}
+    if unknown := sorted(differing.difference(left_out)):
+        yield f"it is not known whether these tasks had the same contents on both sides: {join_first(unknown)}"
+
+
+def _both_contents(first: ScoreRow, second: ScoreRow, task: str) -> str:
+    return f"{task} ({short_contents(first.contents[task])}, {short_contents(second.contents[task])})"
+
+
+def _at_equal_contents(first: ScoreRow, second: ScoreRow) -> tuple[ScoreRow, ScoreRow]:
+    """Return two rows without the tasks whose contents differ."""
+    left_out = differing_contents(first, second)
+    if not left_out:
+        return first, second
+    rows = first.without_tasks(left_out), second.without_tasks(left_out)
+    if not all(row.grid.tasks for row in rows):
+        told = join_first([_both_contents(first, second, task) for task in left_out])
+        raise click.ClickException(
+            f"{first.name} and {second.name}: no task has the same contents on both sides: {told}; run both on the "
+            "same tasks, or compare all the same with --any-version"
+        )
+    return rows
+
+
+def _protocol(row: ScoreRow) -> tuple[str, str | None]:
+    return row.mode, row.from_round
+
+
+Regression = Literal["noise", "score", "round", "interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two rows that are compared."""
+
+    sides: tuple[Side, Side]
+    rows: tuple[ScoreRow, ScoreRow]
+    found: dict[Compared, Comparison]
+    """Without the metrics that were not measured for both, or cannot be compared."""
+    left_out: tuple[Metric, ...]
+    """Those that cannot, because the two have different numbers of attempts."""
+    faults: tuple[int, int]
+    """How many rounds of either infrastructure errors kept from a verdict."""
+    plan: ComparisonPlan | None
+
+    @property
+    def headline(self) -> Comparison:
+        return self.found["dataset_score"]
+
+
+@click.command("compare")
+@click.argument("first", metavar="A")
+@click.argument("others", metavar="B...", nargs=-1, required=True)
+@named_in_option
+@click.option("--agent", help="Compare only this agent.")
+@tasks_option("Compare only the tasks in DIR; those without a result count as not passed.")
+@any_version_option
+@click.option("--fail-on-regression", is_flag=True, help="Exit with status 1 if B is worse than A.")
+@click.option(
+    "--regression",
+    type=click.Choice(["noise", "score", "round", "interval"]),
+    default="noise",
+    show_default=True,
+    help=(
+        "What worse means: a Dataset Score that is lower beyond noise, by a permutation test, or any lower one where "
+        "both agents are deterministic or the tasks too few to tell; any lower one; a round that only A passes; or a "
+        "95 % interval below 0."
+    ),
+)
+@json_option
+def compare_command(
+    first: str,
+    others: tuple[str, ...],
+    directory: Path,
+    agent: str | None,
+    task_directory: Path | None,
+    any_version: bool,
+    fail_on_regression: bool,
+    regression: Regression,
+    as_json: bool,
+) -> None:
+    """Compare B with A, task by task, and name the rounds that only one of them passes.
+
+    A and B are each a results directory, the name of an agent, or a run, given by its name or its file in runs/.
+    Directories and runs are compared agent by agent. If each has only one agent, these are compared whatever their
+    names. Of several B, each is compared with A, and p-values are adjusted for their number.
+    """
+    baseline, *further = (
+        read_side(name, directory, agent, task_directory, any_version=any_version) for name in (first, *others)
+    )
+    sides = [(baseline, side) for side in further]
+    rows = [(each, matching) for each in sides for matching in matching_rows(*each)]
+    # Of m comparisons a p-value can be up to 0.05 as adjusted by Holm only if it is up to 0.05 / m for one of them.
+    pairs = [_compared(each, *matching, alpha=ALPHA / len(rows)) for each, matching in rows]
+    adjusted = _adjusted(pairs)
+    rules = [_rule(pair, regression, len(pairs)) for pair in pairs]
+    worse = _worse(pairs, rules)
+    if as_json:
+        print_json([_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)])
+    else:
+        echo("\n\n".join("\n".join(_pair_lines(*each, len(pairs) > 1)) for each in zip(pairs, adjusted, strict=True)))
+    if fail_on_regression:
+        _tell_too_few_tasks(pairs, regression)
+        for rule in dict.fromkeys(rules):
+            named = zip(pairs, rules, worse, strict=True)
+            if names := ", ".join(pair.rows[1].name for pair, of_pair, bad in named if bad and of_pair == rule):
+                echo(f"regression ({rule}): {names}", err=True)
+        if any(worse):
+            sys.exit(1)
+
+
+def _compared(sides: tuple[Side, Side], first: ScoreRow, second: ScoreRow, *, alpha: float) -> _Pair:
+    found: dict[Compared, Comparison] = {}
+    left_out: list[Metric] = []
+    lost = _faults(first), _faults(second)
+    for name in TITLES:
+        grids = first.grid, second.grid
+        metric: Metric = "dataset_score" if name == "without_faults" else name
+        if name == "without_faults":
+            if not any(lost):
+                continue
+            grids = _without_faults(first), _without_faults(second)
+        if name == "pinned_case_score" and None in map(pinned_case_score, grids):
+            continue
+        if first.mode == "single-round" and name in BEST_OF_ATTEMPTS:
+            continue
+        try:
+            comparison = compare(*grids, metric)
+        except ValueError as error:
+            if name == "dataset_score":
+                raise click.ClickException(f"{first.name} and {second.name}: {error}") from None
+            continue
+        if name in BEST_OF_ATTEMPTS and not comparison.same_attempts:
+            left_out.append(metric)
+        else:
+            found[name] = comparison
+    return _Pair(sides, (first, second), found, tuple(left_out), lost, plan(first.grid, second.grid, alpha=alpha))
+
+
+def _without_faults(row: ScoreRow) -> Grid:
+    return without_faults(row.grid, chains=row.mode != "single-round")
+
+
+def _faults(row: ScoreRow) -> int:
+    single = row.mode == "single-round"
+    found = faults(Grid(()) if single else row.grid, row.grid if single else Grid(()))
+    return found.rounds if found else 0
+
+
+def _adjusted(pairs: Sequence[_Pair]) -> list[dict[Compared, float | None]]:
+    """Return the p-values of each pair by metric, adjusted for the number of pairs."""
+    adjusted: list[dict[Compared, float | None]] = [{} for _ in pairs]
+    for metric in TITLES:
+        p_values = holm([pair.found[metric].p_value if metric in pair.found else None for pair in pairs])
+        for of_pair, p in zip(adjusted, p_values, strict=True):
+            of_pair[metric] = p
+    return adjusted
+
+
+def _rule(pair: _Pair, regression: Regression, pairs: int) -> Regression:
+    """Return the rule that one of several pairs is judged by: without noise, or the means to tell, any loss counts."""
+    is_without_noise = all(row.deterministic for row in pair.rows)
+    return "score" if regression == "noise" and (is_without_noise or _has_too_few_tasks(pair, pairs)) else regression
+
+
+def _worse(pairs: Sequence[_Pair], rules: Sequence[Regression]) -> list[bool]:
+    """Return of each pair whether B is worse."""
+    beyond_noise = regressed([pair.headline for pair in pairs])
+    found = []
+    for pair, rule, is_beyond_noise in zip(pairs, rules, beyond_noise, strict=True):
+        headline = pair.headline
+        if rule == "noise":
+            found.append(bool(is_beyond_noise))
+        elif rule == "round":
+            found.append(any(flip.lost for flip in headline.flips))
+        elif rule == "interval":
+            found.append(headline.interval is not None and headline.interval.high < 0)
+        else:
+            found.append(headline.lost > 0 and headline.difference < 0)
+    return found
+
+
+def _has_too_few_tasks(pair: _Pair, pairs: int) -> bool:
+    """Return whether no p-value of so many comparisons could be small enough, whatever happened at the tasks."""
+    tasks = pair.headline.tasks
+    return tasks < FEWEST_TASKS or smallest_p_value(tasks, two_sided=False) * pairs > ALPHA
+
+
+def _tell_too_few_tasks(pairs: Sequence[_Pair], regression: Regression) -> None:
+    """Tell which pairs have too few tasks for a regression to be told from noise."""
+    for pair in pairs:
+        tasks, name = pair.headline.tasks, pair.rows[1].name
+        count = f"{tasks} {'task' if tasks == 1 else 'tasks'}"
+        if regression == "noise" and _has_too_few_tasks(pair, len(pairs)):
+            echo(f"note: {name}: {count} cannot show a regression beyond noise; any lower score counts", err=True)
+        if regression == "interval" and tasks < FEWEST_TASKS:
+            echo(f"note: {name}: {count} cannot show a regression beyond noise, however large", err=True)
+
+
+def _pair_lines(pair: _Pair, adjusted: Mapping[Compared, float | None], several: bool) -> Iterator[str]:
+    (a, b), (first, second) = pair.sides, pair.rows
+    return comparison_lines(
+        a.title(first),
+        b.title(second),
+        pair.found,
+        plan=pair.plan,
+        adjusted=adjusted if several else None,
+        left_out=pair.left_out,
+        faults=pair.faults,
+        single_rounds=first.mode == "single-round",
+    )
+
+
+def _pair_json(pair: _Pair, adjusted: Mapping[Compared, float | None], rule: Regression, worse: bool) -> dict[str, Any]:
+    headline, (first, second) = pair.headline, pair.rows
+    metrics = {}
+    for metric, each in pair.found.items():
+        values = asdict(each)
+        for name in ("metric", "flips", "only_first", "only_second", "undecided", "attempts", "same_attempts", "test"):
+            del values[name]
+        values["interval"] = None if each.interval is None else [each.interval.low, each.interval.high]
+        values["interval_method"] = None if each.interval is None else each.interval.method
+        values |= {"p_value": each.p_value, "p_lower": each.p_lower, "p_adjusted": adjusted[metric]}
+        metrics[metric] = values
+    return {
+        "first": {"name": first.name, "in": pair.sides[0].name, **identity_json(first)},
+        "second": {"name": second.name, "in": pair.sides[1].name, **identity_json(second)},
+        "changed_tasks": [
+            {"task": task, "first": first.contents[task], "second": second.contents[task]}
+            for task in differing_contents(first, second)
+        ],
+        "regression": worse,
+        "regression_rule": rule,
+        "metrics": metrics,
+        "no_interval": NO_INTERVAL if headline.interval is None else None,
+        "attempts": {"first": headline.attempts[0], "second": headline.attempts[1]},
+        "left_out": pair.left_out,
+        "faults": {"first": pair.faults[0], "second": pair.faults[1]},
+        "flips": [{**asdict(flip), "lost": flip.lost} for flip in headline.flips],
+        "flips_p_value": headline.flips_p_value,
+        "flips_by_task_p_value": headline.flips_by_task_p_value,
+        "alpha": pair.plan and pair.plan.alpha,
+        "detectable": pair.plan and pair.plan.detectable,
+        "wanted": pair.plan and wanted(pair.plan, SMALL_DIFFERENCE),
+        "only_first": headline.only_first,
+        "only_second": headline.only_second,
+        "undecided": headline.undecided,
+    }
+
+
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command("plan")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="[B]", required=False)
+@named_in_option
+@click.option("--agent", help="Take only this agent.")
+@tasks_option("Take only the tasks in DIR; those without a result count as not passed.")
+@any_version_option
+@click.option(
+    "--difference",
+    metavar="POINTS",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="The difference of Dataset Scores that is to be seen.",
+)
+@click.option("--power", type=_SHARE, default=0.8, show_default=True, help="How often it is to be seen.")
+@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="The p-value up to which it is seen.")
+@click.option(
+    "--correlation",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Without B: how closely its values at the tasks are expected to go with those of A.",
+)
+@json_option
+def plan_command(
+    first: str,
+    second: str | None,
+    directory: Path,
+    agent: str | None,
+    task_directory: Path | None,
+    any_version: bool,
+    difference: float,
+    power: float,
+    alpha: float,
+    correlation: float,
+    as_json: bool,
+) -> None:
+    """Tell how many attempts or tasks it takes to see a difference between A and B, from how they varied so far.
+
+    A and B are named as in evocode compare. Without B, another agent is taken to vary as much as A.
+    """
+    names = [name for name in (first, second) if name is not None]
+    sides = [read_side(name, directory, agent, task_directory, any_version=any_version) for name in names]
+    rows = matching_rows(*sides) if len(sides) == 2 else [(row,) for row in sides[0].rows]
+    found = []
+    for each in rows:
+        made = plan(*(row.grid for row in each), alpha=alpha, power=power, correlation=correlation)
+        if made is not None:
+            found.append((each, made))
+            continue
+        both, common = " and ".join(row.name for row in each), " in common" if len(each) > 1 else ""
+        echo(f"note: {both}: below {FEWEST_TASKS} tasks{common} it is not known how tasks vary; run more", err=True)
+    if not found:
+        raise click.ClickException("there is nothing to plan from")
+    if as_json:
+        print_json([_plan_json(sides, *each, difference) for each in found])
+    else:
+        blocks = [
+            [
+                *_titles(sides, each, correlation),
+                *plan_lines(made, difference, single_rounds=each[0].mode == "single-round"),
+            ]
+            for each, made in found
+        ]
+        echo("\n\n".join(map("\n".join, blocks)))
+
+
+def _titles(sides: Sequence[Side], rows: Sequence[ScoreRow], correlation: float) -> list[str]:
+    titles = [f"{letter}: {side.title(row)}" for letter, side, row in zip("AB", sides, rows, strict=False)]
+    if len(rows) == 1:
+        titles.append(f"B: any agent that varies as much, with a correlation of {correlation:g} over tasks")
+    return titles
+
+
+def _plan_json(
+    sides: Sequence[Side], rows: Sequence[ScoreRow], made: ComparisonPlan, difference: float
+) -> dict[str, Any]:
+    tasks, attempts = planned_sizes(made)
+    named = {
+        place: {"name": row.name, "in": side.name}
+        for place, side, row in zip(("first", "second"), sides, rows, strict=False)
+    }
+    return {
+        **named,
+        "tasks": made.tasks,
+        "attempts": made.attempts,
+        "alpha": made.alpha,
+        "power": made.power,
+        "variance": {
+            "between_tasks": made.variance.between,
+            "within_tasks": made.variance.within,
+            "measured": made.measured,
+        },
+        "detectable": made.detectable,
+        "table": [
+            {"tasks": number, "attempts": each, "detectable": made.difference(number, each)}
+            for number in tasks
+            for each in attempts
+        ],
+        "wanted": wanted(made, difference),
+    }

@@ -1,0 +1,157 @@
+"""Commands that write results directories: ``evocode merge``, for shards and CI matrices, and ``evocode regrade``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence, Sized
+from pathlib import Path
+
+import click
+
+from pytest_evocode.cli.printing import echo, print_json
+from pytest_evocode.cli.shared_options import (
+    DIRECTORY,
+    directories_argument,
+    json_option,
+    no_results,
+    read_results,
+    tasks_option,
+)
+from pytest_evocode.metrics.grouping import Grouping, when
+from pytest_evocode.metrics.score_table import ScoreRow, score_table
+from pytest_evocode.names import TASK_FILE
+from pytest_evocode.report.notes import identity_json, identity_notes
+from pytest_evocode.report.regraded import change_lines, changes, flaky_line, score_changes, scored_together
+from pytest_evocode.report.tables import join_first
+from pytest_evocode.results.loading import load_results
+from pytest_evocode.results.merging import merge, missing_shards
+from pytest_evocode.tasks import find_tasks
+from pytest_evocode.trial.recorded import Regraded, Regrader
+
+
+@click.command("merge")
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=DIRECTORY)
+@click.option(
+    "-o", "--output", "out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="New directory."
+)
+@json_option
+def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> None:
+    """Merge several results directories into a new one, and say what is missing.
+
+    Nothing is merged if two of them have the same attempt. An attempt is missing if a session, or any of its shards,
+    was to run it and there is no record of it.
+    """
+    sources = [load_results([directory]) for directory in directories]
+    for problem in (problem for source in sources for problem in source.problems):
+        echo(f"warning: {problem}", err=True)
+    if all(source.are_empty for source in sources):
+        raise click.ClickException(no_results(directories, any(source.problems for source in sources)))
+    grouping = Grouping(
+        sorted((attempt for source in sources for attempt in source.attempts), key=when),
+        [run for source in sources for run in source.runs],
+    )
+    left_out = merge(sources, out, grouping.place)
+    merged = load_results([out])
+    table = score_table(merged)
+    rows = table.rows
+    shards = missing_shards(merged.runs)
+    missing = [(row.name, *attempt) for row in rows for attempt in row.missing]
+    unfinished = [attempt for row in rows for attempt in row.attempts if not attempt.finished]
+    for note in identity_notes(table):
+        echo(f"note: {note}", err=True)
+    if as_json:
+        print_json(
+            {
+                "output": str(out),
+                "attempts": len(merged.attempts),
+                "runs": len(merged.runs),
+                "agents": [{"name": row.name, **identity_json(row)} for row in rows],
+                "missing_shards": [f"{number}/{of}" for number, of in shards],
+                "missing": [{"agent": agent, "task": task, "attempt": number} for agent, task, number in missing],
+                "unfinished": [str(attempt.path.relative_to(out.resolve())) for attempt in unfinished],
+                "left_out": [str(path) for path in left_out],
+            }
+        )
+        return
+    echo(
+        f"merged {len(directories)} directories into {out}: {_count(merged.attempts, 'attempt')} of "
+        f"{_count(merged.runs, 'run')}"
+    )
+    for path in left_out:
+        echo(f"left out, because another directory has it whole or finished: {path}")
+    for number, of in shards:
+        echo(f"missing: shard {number} of {of}")
+    if missing:
+        echo(f"missing, counted as not passed: {_count(missing, 'attempt')}")
+        for agent, task, number in missing:
+            echo(f"  {task} {agent} attempt {number}")
+    if unfinished:
+        echo(f"not finished: {join_first([attempt.path for attempt in unfinished])}")
+    if not (shards or missing or unfinished):
+        is_known = any(run.record.selected for run in merged.runs)
+        unknown = "what is missing is not known: no run records what was to be run"
+        echo("nothing is missing" if is_known else unknown)
+
+
+def _count(things: Sized, name: str) -> str:
+    number = len(things)
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+@click.command("regrade")
+@directories_argument
+@click.option("--run", metavar="RUN", help="Verify only the attempts of this run.")
+@tasks_option("Where the tasks are now, if they have moved.")
+@json_option
+def regrade_command(directories: tuple[Path, ...], run: str | None, task_directory: Path | None, as_json: bool) -> None:
+    """Verify finished rounds again with today's tests, on the files that the agent left.
+
+    No agent is run. The attempts must come from a session with --evocode-snapshots on this machine. Earlier verdicts
+    are kept in each attempt's directory, in earlier/1, earlier/2 and so on. The exit status is 1 if a round could not
+    be verified.
+    """
+    results = read_results(directories)
+    attempts = [each for each in results.attempts if each.layout == "evocode"]
+    attempts = [each for each in attempts if run in (None, each.run)]
+    if not attempts:
+        raise click.ClickException("there are no attempts of pytest-evocode" + (f" of the run {run}" if run else ""))
+    tasks = find_tasks(task_directory) if task_directory is not None else {}
+    if task_directory is not None and not tasks:
+        raise click.ClickException(f"{task_directory} is not a task and has none in it: there is no {TASK_FILE}")
+    with Regrader(tasks) as regrader:
+        found = [regrader.regrade(attempt) for attempt in attempts]
+    _print(found, score_table(results, all_runs=True).rows, as_json)
+    sys.exit(1 if any(each.problems for each in found) else 0)
+
+
+def _print(found: Sequence[Regraded], rows: Sequence[ScoreRow], as_json: bool) -> None:
+    by_path = {each.attempt.path: list(zip(each.before, each.after, strict=True)) for each in found}
+    pairs = [pair for of_attempt in by_path.values() for pair in of_attempt]
+    scored = scored_together(rows, by_path)
+    same = [
+        (before, after)
+        for each in found
+        if each.same_task
+        for before, after in zip(each.before, each.after, strict=True)
+        if {before.outcome, after.outcome} <= {"passed", "failed"}
+    ]
+    verified = sum(each.verified for each in found)
+    problems = [(each.attempt.path, problem) for each in found for problem in each.problems]
+    if as_json:
+        values = {
+            "attempts": sum(bool(each.verified) for each in found),
+            "rounds": verified,
+            "changes": changes(pairs),
+            "flaky": changes(same),
+            "dataset_scores": score_changes(scored),
+            "problems": [{"attempt": str(path), "problem": problem} for path, problem in problems],
+        }
+        print_json(values)
+        return
+    echo(f"verified {verified} rounds again")
+    if verified:
+        echo("\n".join(change_lines(pairs, scored)))
+    if line := flaky_line(same):
+        echo(line)
+    for path, problem in problems:
+        echo(f"kept as it was: {path}: {problem}", err=True)
