@@ -10,9 +10,8 @@ import os
 import sys
 from pathlib import Path
 
-from pytest_evocode.plugin.collection import share
-
 from pytest_evocode.metrics.spending import ExpectedAmounts, cost_of, seconds_of
+from pytest_evocode.plugin.collection import share
 from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import load_results
 
