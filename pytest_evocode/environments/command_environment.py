@@ -91,7 +91,7 @@ class CommandEnvironment(Environment, ABC):
     """A base class for environments, which implements ``exec`` on :meth:`run`.
 
     With :meth:`~pytest_evocode.environments.protocol.Environment.open_program` it runs the ENTRYPOINT of the image, and
-    with :attr:`_start_failures` and :meth:`_as_built` it brings a shell where the container has none.
+    with ``_start_failures`` and ``_as_built`` it brings a shell where the container has none.
     """
 
     _start_failures: ClassVar[re.Pattern[str] | None] = None

@@ -78,7 +78,7 @@ def test_one_whose_session_is_killed_ends_with_it(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     script = (
         "import sys\n"
-        "from pytest_evocode.environments.protocol import BuildWish\n"
+        "from pytest_evocode.environments.engines import BuildWish\n"
         "from pytest_evocode.environments.docker.images import run_builder\n"
         "run_builder(['bash', '-c', sys.argv[1]], '', float('inf'), BuildWish())\n"
     )
@@ -95,7 +95,7 @@ def test_none_begins_that_would_not_end_with_its_session(tmp_path: Path) -> None
     pids = tmp_path / "pids"
     script = (
         "import os, sys\n"
-        "from pytest_evocode.environments.protocol import BuildWish\n"
+        "from pytest_evocode.environments.engines import BuildWish\n"
         "from pytest_evocode.environments.docker import images\n"
         "images._ending_with_session = lambda builder: os.kill(os.getpid(), 9)\n"
         "images.run_builder(['bash', '-c', sys.argv[1]], '', float('inf'), BuildWish())\n"

@@ -92,7 +92,7 @@ _EACH_KIND = 2.0  # seconds in which the rest of a kind is removed, where one is
 
 
 class DockerEngine:
-    """An :class:`~pytest_evocode.environments.protocol.Engine` of Docker containers.
+    """An :class:`~pytest_evocode.environments.engines.Engine` of Docker containers.
 
     Args:
         limits: The limits of a container whose task sets none.
@@ -135,7 +135,7 @@ class DockerEngine:
         snapshot: Snapshot | None = None,
         installation: Installation | None = None,
     ) -> DockerEnvironment:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         gpus = gpus_of(task, self.description, available=self._has_gpus)
         image = self._images.ensure(task, installation)
         config = image.get("Config") or {}
@@ -203,7 +203,7 @@ class DockerEngine:
             return self._proxy
 
     def find_snapshot(self, reference: str) -> Snapshot | None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         from docker.errors import ImageNotFound
 
         with faults("looking for a snapshot"):
@@ -215,7 +215,7 @@ class DockerEngine:
         return DockerSnapshot(self._client, reference, below)
 
     def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         assert isinstance(snapshot, DockerSnapshot)
         with faults("reading a snapshot"):
             image = self._client.inspect_image(snapshot.image)  # type: ignore[no-untyped-call]
@@ -229,7 +229,7 @@ class DockerEngine:
         layers: Sequence[ExportedLayer],
         keep_for: Path,
     ) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         base = self._images.ensure(task, installation)
         labels = {**self._labels(task, base), **snapshot_labels(keep_for, ())}
         import_image(self._client, base, reference, layers, labels)
@@ -251,26 +251,26 @@ class DockerEngine:
         return frozenset(tag for image in self._client.images() for tag in image.get("RepoTags") or ())
 
     def image_key(self, task: Task) -> str:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return str(self._images.ensure(task)["Id"])
 
     def build_seconds(self, task: Task) -> float | None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return self._images.build_seconds(task)
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         from pytest_evocode.environments.docker.compose.making import ensure_images
 
         made = self._images.build(task, installation, wish)
         return ensure_images(self._images, task, wish) or made
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return int(self._images.ensure(task, installation)["Size"])
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         assert isinstance(snapshot, DockerSnapshot)
         if not snapshot.reference:
             raise EnvironmentFault("the task keeps files in volumes or services, which no image can hold")
@@ -280,20 +280,20 @@ class DockerEngine:
         return sum(layer["Size"] for layer in layers if layer["Comment"] == COMMENT)
 
     def find_reference_state(self, key: str) -> Snapshot | None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return self.find_snapshot(f"{REFERENCES}:{key}")
 
     def drop_reference_state(self, key: str) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         remove_reference_state(self._client, key)
 
     @property
     def left_behind(self) -> Sequence[str]:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return sorted(self._client.removals.left)
 
     def close(self) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         with self._lock:
             running, self._running = self._running, []
         for environment in running:

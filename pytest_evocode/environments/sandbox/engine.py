@@ -55,7 +55,7 @@ logger = logging.getLogger(__name__)
 
 
 class SandboxEngine:
-    """An :class:`~pytest_evocode.environments.protocol.Engine` of sandboxes.
+    """An :class:`~pytest_evocode.environments.engines.Engine` of sandboxes.
 
     Args:
         hidden: Directories of the host that no sandbox may show; they matter where they are below ``/usr``.
@@ -133,7 +133,7 @@ class SandboxEngine:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`; of the host, what sandboxes are made of."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`; of the host, what sandboxes are made of."""
         return {
             "bubblewrap": bubblewrap_version(self._settings.bwrap),
             "kernel": os.uname().release,
@@ -189,7 +189,7 @@ class SandboxEngine:
 
     @property
     def left_behind(self) -> Sequence[str]:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return sorted(self._removals.left)
 
     def create(
@@ -201,7 +201,7 @@ class SandboxEngine:
         snapshot: Snapshot | None = None,
         installation: Installation | None = None,
     ) -> SandboxEnvironment:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         image = self._images.ensure(task, installation)
         assert snapshot is None or isinstance(snapshot, SandboxSnapshot)
         environment = SandboxEnvironment(
@@ -231,11 +231,11 @@ class SandboxEngine:
             return self._proxy
 
     def find_snapshot(self, reference: str) -> SandboxSnapshot | None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return SandboxSnapshot.find(self._launcher, self._settings.kept / reference) if reference else None
 
     def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         assert isinstance(snapshot, SandboxSnapshot)
         name = f"{snapshot.reference} {self._way}"
         path = None if name in known else target / "layer.tar"
@@ -251,7 +251,7 @@ class SandboxEngine:
         layers: Sequence[ExportedLayer],
         keep_for: Path,
     ) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         self._images.ensure(task, installation)
         (layer,) = layers
         assert layer.archive is not None
@@ -279,32 +279,32 @@ class SandboxEngine:
         return frozenset()
 
     def image_key(self, task: Task) -> str:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return self._images.ensure(task).layers[0].parent.name
 
     def build_seconds(self, task: Task) -> float | None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return self._images.ensure(task).seconds
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return self._images.build(task, installation, wish)[1]
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return self._images.size(task, installation)
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         assert isinstance(snapshot, SandboxSnapshot)
         return keep_copy(snapshot, self._references / key)
 
     def find_reference_state(self, key: str) -> SandboxSnapshot | None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         return SandboxSnapshot.find(self._launcher, self._references / key)
 
     def drop_reference_state(self, key: str) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         remove_tree(self._launcher, self._references / key)
 
     @property
@@ -312,7 +312,7 @@ class SandboxEngine:
         return leftovers.reference_states(self._settings.state.parent)
 
     def close(self) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        """See :class:`~pytest_evocode.environments.engines.Engine`."""
         with self._lock:
             running = list(self._running)
         for environment in running:

@@ -128,7 +128,7 @@ def compose_environment(
         task: The task.
         settings: What its container would have without the file.
         image: The engine's description of the image of ``main``.
-        network: As for :meth:`~pytest_evocode.environments.protocol.Engine.create`.
+        network: As for :meth:`~pytest_evocode.environments.engines.Engine.create`.
         snapshot: The same.
         memory: Bytes for each service that sets no limit.
 
