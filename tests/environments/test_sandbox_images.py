@@ -13,6 +13,7 @@ import pytest
 
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.sandbox.base_system import base_packages
+from pytest_evocode.environments.sandbox.dockerfile import CopyInstruction, RunInstruction, read_dockerfile
 from pytest_evocode.environments.sandbox.environment import PATH
 from pytest_evocode.errors import BuildError
 
@@ -315,6 +316,72 @@ def test_a_byte_order_mark_defaults_and_what_makes_builds_faster(sandbox_engine:
     environment.stop()
 
 
+def parsed(directory: Path, text: str) -> list[str | dict[str, str]]:
+    """Return the last words of what is run, and the here-documents that are copied."""
+    dockerfile = directory / "Dockerfile"
+    dockerfile.write_bytes(f"{FROM}{text}".encode())
+    steps = read_dockerfile(dockerfile).steps
+    assert all(isinstance(step, CopyInstruction | RunInstruction) for step in steps)
+    return [dict(step.documents) if isinstance(step, CopyInstruction) else step.argv[-1] for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("run <<EOF\nlow\nEOF\n", ["low\n"]),
+        ("RUN true && \\\n  # why <<x\n\n cat <<EOF\na\nEOF\n", ["true &&  cat <<EOF\na\nEOF\n"]),
+        ("RUN true && \\ \n cat 3<<EOF\r\na\r\nEOF\n", ["true &&  cat 3<<EOF\na\nEOF\n"]),
+        ("RUN last \\\n\n", ["last "]),
+        ("RUN last \\", ["last "]),
+        ("RUN printf 'a\x0cb\u2028c'\n", ["printf 'a\x0cb\u2028c'"]),
+        ("COPY <<robots.txt <<my-file /w/\na\nrobots.txt\nb\nmy-file\n", [{"robots.txt": "a\n", "my-file": "b\n"}]),
+        ("ARG A=1\nCOPY <<EOF /x\n\\$A \\\\ $A ${B:-${A}}\nEOF\n", [{"EOF": "$A \\ 1 1\n"}]),
+        ("ARG A=1\nCOPY <<\\EOF /x\n\\$A\nEOF\n", [{"EOF": "\\$A\n"}]),
+    ],
+)
+def test_here_documents_and_lines_that_go_on_are_those_of_buildkit(
+    tmp_path: Path, text: str, found: list[str | dict[str, str]]
+) -> None:
+    assert parsed(tmp_path, text) == found
+
+
+def test_another_escape_character(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(f"# escape=`\n{FROM}RUN true && `\n cat <<EOF\na\nEOF\n")
+    (step,) = read_dockerfile(tmp_path / "Dockerfile").steps
+    assert isinstance(step, RunInstruction)
+    assert step.argv[-1] == "true &&  cat <<EOF\na\nEOF\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo 'cat <<EOF' \"and <<EOF\" > file",
+        "echo 'cout <<x;' > a.cpp && echo $((1<<X)) $((1 << X)) && cat <<<EOF",
+        'cat "a"<<EOF',
+        "echo it's <<EOF",
+    ],
+)
+def test_two_signs_that_are_no_here_document(tmp_path: Path, command: str) -> None:
+    assert parsed(tmp_path, f"RUN {command}\nRUN next\n") == [command, "next"]
+    assert parsed(tmp_path, 'RUN ["bash", "-c", "cat <<EOF"]\nCMD cat <<EOF\nRUN next\n') == ["cat <<EOF", "next"]
+
+
+def test_variables_within_defaults_and_several_arguments(tmp_path: Path) -> None:
+    text = "ARG T=top\nFROM x\nARG T\nARG A=1 B='2 3'\nENV V=$T W=${A:-${B}} X=${N:-${A:-4}} Y=${N:-$B}!\n"
+    (tmp_path / "Dockerfile").write_text(text)
+    assert read_dockerfile(tmp_path / "Dockerfile").env == {"V": "top", "W": "1", "X": "1", "Y": "2 3!"}
+
+
+def test_what_is_not_utf_8_is_no_matter_in_a_comment(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_bytes(b"# \xe9\nFROM x\n")
+    assert read_dockerfile(tmp_path / "Dockerfile").base == "x"
+
+
+def test_the_directories_of_caches_are_there(tmp_path: Path) -> None:
+    text = "WORKDIR /w\nRUN --mount=type=cache,target=/c,id=1 --mount=dst=t,type=tmpfs true\n"
+    assert parsed(tmp_path, text) == ["/w", "/c", "/w/t", "true"]
+
+
 # Packages.
 
 
@@ -375,6 +442,7 @@ def test_packages_are_installed_with_their_users_also_in_place_of_the_machines_o
         ("WORKDIR /x\n\nADD https://example.org/x.tar /x\n", 4, "needs a network"),
         ("ADD git@github.com:o/r.git /x\n", 2, "needs a network"),
         ("RUN --mount=type=secret,id=token true\n", 2, "RUN --mount=type=secret,id=token"),
+        ("RUN --mount=type=bind,target=/b --mount=type=cache,target=/c true\n", 2, "RUN --mount=type=bind,target=/b"),
         ("RUN --network=none true\n", 2, "RUN --network=none"),
         ("COPY --parents a /a\n", 2, "COPY --parents"),
         ("COPY --chmod=u+x a.txt /a\n", 2, "write it in octal"),

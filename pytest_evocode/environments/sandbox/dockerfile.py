@@ -27,8 +27,11 @@ _PROMISED = {
     "openjdk": "java", "eclipse-temurin": "java", "maven": "mvn", "gradle": "gradle", "php": "php", "perl": "perl",
 }  # fmt: skip
 _WITHOUT_EFFECT = {"COMMENT", "LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD"}
-_HERE_DOCUMENT = re.compile(r"(?<![<\w])<<(-?)([\"']?)([A-Za-z_]\w*)\2(?!<)")
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::([-+])([^}]*))?\})")
+# As BuildKit has them: what stands for a here-document is a whole word, and any other is the shell's own matter.
+_WORD = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""", re.DOTALL)
+_HERE_DOCUMENT = re.compile(r"\d*<<(-?)([^<]+)")
+_ESCAPE_DIRECTIVE = re.compile(r"(?:\s*#\s*\w+\s*=.*\n)*?\s*#\s*escape\s*=\s*`\s*$", re.IGNORECASE | re.MULTILINE)
+_VARIABLE = re.compile(r"(?<!\\)\$(?:(\w+)|\{(\w+)(?::([-+])((?:\$\{[^}]*\}|[^}])*))?\})")
 _OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
 
 
@@ -47,7 +50,7 @@ class HereDocument:
     @property
     def is_literal(self) -> bool:
         """Whether its variables stay."""
-        return self.mark[-1] in "\"'"
+        return self.mark.partition("<<")[2].removeprefix("-") != self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +131,9 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
                     raise NeedsDocker(dockerfile, line, "a build of several stages is not replayed")
                 replay.base, replay.base_line = _split(value, known)[0], line
             case "ARG":
-                key, _, default = value.strip().partition("=")
-                arguments[key] = "".join(_split(default, known))
+                for word in _split(value, known):
+                    key, is_given, default = word.partition("=")
+                    arguments[key] = default if is_given else arguments.get(key, "")  # As of an ARG before FROM.
             case "ENV":
                 # Of the old form, too: `ENV A the rest`.
                 replay.env.update(extract_key_values(env_replace=True, args=known, envs={}, instruction_value=value))
@@ -148,7 +152,9 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
             case "HEALTHCHECK":
                 replay.healthcheck = _healthcheck(dockerfile, line, value)
             case "RUN":
-                argv = _run(dockerfile, line, value, shell, here)
+                for mount in _mounts(dockerfile, line, value, known):
+                    replay.steps.append(_make_directory(line, _join(replay.workdir, mount)))
+                argv = _run(value, shell, here)
                 replay.steps.append(RunInstruction(line, argv, value, known, replay.workdir, replay.user))
             case "COPY" | "ADD":
                 replay.steps.append(_copy(dockerfile, line, name, value, known, replay.workdir, here))
@@ -166,7 +172,8 @@ def _make_directory(line: int, path: str) -> RunInstruction:
 
 
 def _healthcheck(dockerfile: Path, line: int, value: str) -> Healthcheck | None:
-    options, value = _options(value)
+    given, value = _options(value)
+    options = dict(given)
     kind, _, rest = value.partition(" ")
     kind, retries = kind.upper(), options.pop("retries", "0")
     words = _json_list(rest)
@@ -187,55 +194,90 @@ def _cut_out_documents(dockerfile: Path) -> tuple[str, dict[int, list[HereDocume
 
     Lines count from 0. Raises BuildError where one does not end.
     """
-    lines = dockerfile.read_bytes().decode("utf-8-sig").splitlines()
+    text = dockerfile.read_bytes().decode("utf-8-sig", errors="replace")
+    lines = re.split(r"\r?\n", text)
+    continued = re.compile(r"`[ \t]*$" if _ESCAPE_DIRECTIVE.match(text) else r"\\[ \t]*$")
     documents: dict[int, list[HereDocument]] = {}
     at = 0
     while at < len(lines):
         first = at
-        instruction = lines[at]
-        while instruction.endswith("\\") and not instruction.lstrip().startswith("#") and at + 1 < len(lines):
-            at += 1
-            instruction = instruction[:-1] + lines[at]
-        at += 1
-        if instruction.split(maxsplit=1)[:1] not in (["RUN"], ["COPY"], ["ADD"]):
+        instruction, at = _instruction(lines, at, continued)
+        if instruction.upper().split(maxsplit=1)[:1] not in (["RUN"], ["COPY"], ["ADD"]):
             continue
-        for mark in _HERE_DOCUMENT.finditer(instruction):
+        if _WORD.sub("", instruction).strip():  # A quote that does not end.
+            continue
+        for word in _WORD.findall(instruction):
+            mark = _HERE_DOCUMENT.fullmatch(word)
+            name = re.sub(r"[\"'\\]", "", mark[2]) if mark else ""
+            if not mark or not name:
+                continue
             begin = at
-            while at < len(lines) and (lines[at].lstrip("\t") if mark[1] else lines[at]) != mark[3]:
+            while at < len(lines) and (lines[at].lstrip("\t") if mark[1] else lines[at]) != name:
                 at += 1
             if at == len(lines):
-                raise BuildError(
-                    f"{dockerfile}:{first + 1}: the here-document {mark[3]} does not end; add a line {mark[3]}"
-                )
+                raise BuildError(f"{dockerfile}:{first + 1}: the here-document {name} does not end; add a line {name}")
             raw = lines[begin:at]
             text = "".join(f"{each.lstrip(chr(9)) if mark[1] else each}\n" for each in raw)
             at += 1
             whole = "".join(f"{each}\n" for each in lines[begin:at])
-            documents.setdefault(first, []).append(HereDocument(mark[0], mark[3], text, whole))
+            documents.setdefault(first, []).append(HereDocument(word, name, text, whole))
             lines[begin:at] = [""] * (at - begin)
-    return "\n".join(lines), documents
+    return "\n".join([*lines, "", ""]), documents  # An empty line ends what goes on at the end of the file.
 
 
-def _value(found: re.Match[str], known: Mapping[str, str]) -> str:
-    return _default(found, known) if found[3] else known.get(found[1] or found[2], "")
+def _instruction(lines: list[str], at: int, continued: re.Pattern[str]) -> tuple[str, int]:
+    """Return the instruction that begins in a line, as one line, and the number of the line after it.
+
+    Empty lines in it become comments, which do not end it.
+    """
+    parts: list[str] = []
+    empty: list[int] = []
+    for number in range(at, len(lines)):
+        line = lines[number]
+        if line.lstrip().startswith("#"):
+            if not parts:
+                return "", number + 1
+        elif parts and not line.strip():
+            empty.append(number)
+        else:
+            end = continued.search(line)
+            parts.append(line[: end.start()] if end else line)
+            if not end:
+                for each in empty:
+                    lines[each] = "#"
+                return "".join(parts), number + 1
+    return "".join(parts), len(lines)
 
 
-def _default(found: re.Match[str], known: Mapping[str, str]) -> str:
-    """Return what ``${NAME:-default}`` or ``${NAME:+other}`` stands for; any other variable as it is."""
-    name, kind, other = found[2], found[3], found[4]
+def _default(found: re.Match[str], known: Mapping[str, str], *, all_others: bool = False) -> str:
+    """Return what ``${NAME:-default}`` or ``${NAME:+other}`` stands for; any other variable as it is by default."""
+    name, kind, other = found[1] or found[2], found[3], found[4]
     if kind is None:
-        return found[0]
-    is_set = bool(known.get(name))
-    return other if is_set == (kind == "+") else known.get(name, "")
+        return known.get(name, "") if all_others else found[0]
+    if bool(known.get(name)) == (kind == "+"):
+        return _VARIABLE.sub(partial(_default, known=known, all_others=all_others), other)
+    return known.get(name, "")
 
 
-def _run(
-    dockerfile: Path, line: int, value: str, shell: tuple[str, ...], documents: Sequence[HereDocument]
-) -> tuple[str, ...]:
-    options, value = _options(value)
-    for name, said in options.items():  # What a cache would have is made or fetched anew.
+def _put_in(text: str, known: Mapping[str, str]) -> str:
+    """Return a here-document with its variables put in, and what a backslash escapes as it is."""
+    replace = partial(_default, known=known, all_others=True)
+    pieces = re.split(r"\\(.|\n)", text)
+    return "".join(piece if number % 2 else _VARIABLE.sub(replace, piece) for number, piece in enumerate(pieces))
+
+
+def _mounts(dockerfile: Path, line: int, value: str, known: Mapping[str, str]) -> list[str]:
+    """Return where the mounts of a RUN are, which become directories; what a cache would have is made anew."""
+    mounts = []
+    for name, said in _options(value)[0]:
         if not (name == "mount" and re.match(r"(.*,)?type=(cache|tmpfs)(,|$)", said)):
             raise NeedsDocker(dockerfile, line, f"RUN --{name}={said} is not replayed")
+        mounts += re.findall(r"(?:^|,)(?:target|dst|destination)=([^,]+)", _put_in(said, known))
+    return mounts
+
+
+def _run(value: str, shell: tuple[str, ...], documents: Sequence[HereDocument]) -> tuple[str, ...]:
+    value = _options(value)[1]
     if documents and value.strip() == documents[0].mark:
         script = documents[0].text
         if script.startswith("#!"):
@@ -256,7 +298,8 @@ def _copy(
     workdir: str,
     documents: Sequence[HereDocument],
 ) -> CopyInstruction:
-    options, value = _options(value)
+    given, value = _options(value)
+    options = dict(given)
     if unknown := set(options) - {"chmod", "chown", "link"}:
         raise NeedsDocker(dockerfile, line, f"{name} --{min(unknown)} is not replayed")
     for each in documents:
@@ -265,10 +308,7 @@ def _copy(
     if len(words) < 2:
         raise BuildError(f"{dockerfile}:{line}: {name} needs a source and a target")
     *sources, target = words
-    texts = {
-        each.name: each.text if each.is_literal else _VARIABLE.sub(lambda found: _value(found, known), each.text)
-        for each in documents
-    }
+    texts = {each.name: each.text if each.is_literal else _put_in(each.text, known) for each in documents}
     sources = [source for source in sources if source not in {f"<<{name}" for name in texts}]
     for source in sources:
         if re.match(r"(https?|git)(://|@)", source):
@@ -282,10 +322,10 @@ def _copy(
     )
 
 
-def _options(value: str) -> tuple[dict[str, str], str]:
-    options: dict[str, str] = {}
+def _options(value: str) -> tuple[list[tuple[str, str]], str]:
+    options: list[tuple[str, str]] = []
     while match := _OPTION.match(value):
-        options[match[1]] = match[2] or ""
+        options.append((match[1], match[2] or ""))
         value = value[match.end() :]
     return options, value
 

@@ -45,7 +45,7 @@ from pytest_evocode.tasks.content_hash import hash_directory
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "7"
+_FORMAT = "8"
 _INSTALLING = 900.0  # seconds
 _OWN = ("base", "added")  # layers that one image has, in its directory
 
