@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.sandbox import base_system
 from pytest_evocode.environments.sandbox.base_system import base_packages
 from pytest_evocode.environments.sandbox.dockerfile import CopyInstruction, RunInstruction, read_dockerfile
 from pytest_evocode.environments.sandbox.environment import PATH
@@ -412,6 +415,81 @@ def test_what_depends_on_one_another_comes_along_and_nothing_else() -> None:
     packages = base_packages(status)
     assert [*packages] == ["apt", "deep", "lib", "real", "shell", "there"]
     assert packages["lib"] == "Package: lib\nStatus: install ok installed\nPre-Depends: deep"
+
+
+def test_held_packages_and_those_of_other_architectures() -> None:
+    status = "\n\n".join(
+        f"Package: {name}\nStatus: {state}\nArchitecture: {architecture}\n{more}"
+        for name, state, architecture, more in (
+            ("apt", "install ok installed", "amd64", "Depends: lib:any, data"),
+            ("data", "hold ok installed", "all", "Version: 1"),
+            ("dpkg", "install ok triggers-awaited", "amd64", "Essential: yes\nTriggers-Awaited: lib\nVersion: 1"),
+            ("lib", "install ok triggers-pending", "amd64", "Version: 1\nTriggers-Pending: ldconfig"),
+            ("lib", "install ok installed", "i386", "Depends: other"),
+            ("other", "install ok installed", "i386", "Essential: yes"),
+            ("half", "install ok half-configured", "amd64", "Essential: yes"),
+        )
+    )
+    packages = base_packages(status + "\n\nStatus: install ok installed\n\n\0\0")
+    assert [*packages] == ["apt", "data", "dpkg", "lib"]
+    assert packages["data"] == "Package: data\nStatus: install ok installed\nArchitecture: all\nVersion: 1"
+    for name in ("dpkg", "lib"):
+        assert "Triggers" not in packages[name]
+        assert "Status: install ok installed\nArchitecture: amd64\n" in packages[name]
+    assert base_packages("") == {}
+
+
+def test_a_machine_with_dpkg_and_without_apt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "var/lib/dpkg/info").mkdir(parents=True)
+    (tmp_path / "var/lib/dpkg/status").touch()
+    monkeypatch.setattr(base_system, "_DPKG", tmp_path / "var/lib/dpkg")
+    monkeypatch.setattr(base_system, "_ETC_ALLOWED", ())
+    base_system.lay_base(tmp_path / "base", promised_tool=None, rootless=True)
+    assert (tmp_path / "base/root/etc/apt/apt.conf.d/99-one-user").is_file()
+
+
+def test_what_only_some_may_read_and_credentials_stay_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    apt, layer = tmp_path / "apt", tmp_path / "layer"
+    files = {
+        "auth.conf.d/own": "machine example.org\nlogin me\npassword secret\n",
+        "apt.conf.d/proxy": 'Acquire::http::Proxy "http://me:secret@example.org";\n',
+        "client.pem": "-----BEGIN EC PRIVATE KEY-----\nsecret\n",
+        "private/file": "secret",
+        "apt.conf.d/other": "public",
+    }
+    for name, text in files.items():
+        (apt / name).parent.mkdir(parents=True, exist_ok=True)
+        (apt / name).write_text(text)
+    (apt / "private").chmod(0o700)
+    base_system._copy_public(str(apt), layer)
+    assert [path.name for path in layer.rglob("*") if path.is_file()] == ["other"]
+
+
+def test_a_cache_below_usr_is_not_walked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    layer = tmp_path / "layer"
+    (layer / str(tmp_path).lstrip("/")).parent.mkdir(parents=True)
+    monkeypatch.setattr("os.walk", lambda _, walk=os.walk: walk(tmp_path))
+    base_system.lay_directories(layer)
+    assert not (layer / str(layer).lstrip("/")).exists()
+
+
+def test_names_with_spaces_and_signs_are_taken_as_they_are(tmp_path: Path) -> None:
+    """APT hands the packages to a shell, which makes their files one's own; here it says which."""
+    names = ["a file", " *", "F\u0151tan\u00fas\u00edtv\u00e1ny.crt", "back\\slash"]
+    for name in names:
+        (tmp_path / "tree" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "tree" / name).touch()
+    (tmp_path / "dpkg-deb").write_text('#!/bin/sh\nexec tar -C "$2" -c .\n')
+    (tmp_path / "dpkg-deb").chmod(0o755)
+    commands = "test() { case $# in 2) [ $2 != / ];; esac; }; cp() { echo $2; }; mv() { :; }; "
+    ran = subprocess.run(
+        ["sh", "-c", commands + base_system._OWNING],
+        input=f"{tmp_path}/tree\n".encode(),
+        capture_output=True,
+        env={"PATH": f"{tmp_path}:{PATH}", "LC_ALL": "C"},
+    )
+    assert ran.stderr == b""
+    assert sorted(ran.stdout.decode().splitlines()) == sorted(f"/{name}" for name in names)
 
 
 DEB = """

@@ -26,7 +26,8 @@ _ETC_ALLOWED = (
     "os-release", "perl", "pki", "protocols", "python3*", "resolv.conf", "services", "ssl/certs", "ssl/openssl.cnf",
     "terminfo", "timezone",
 )  # fmt: skip
-_CREDENTIALS = re.compile(rb"://[^/\s\"]*@")
+# Of an address, of APT's auth.conf, and of a client's certificate.
+_CREDENTIALS = re.compile(rb"://[^/\s\"]*@|\bmachine\s+\S+\s+(login|password)\s|PRIVATE KEY-----")
 _PASSWD = """root:x:0:0:root:/root:/bin/bash
 daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
@@ -48,14 +49,18 @@ _DIRECTORIES = {
     "proc": 0o555, "dev": 0o755,
 }  # fmt: skip
 _DPKG = Path("/var/lib/dpkg")
-# Before dpkg replaces a file it makes a link to it, which the kernel allows to its owner alone.
+# Before dpkg replaces a file it makes a link to it, which the kernel allows to its owner alone. Names may have spaces,
+# and APT's settings no quotes within quotes: the shell is told to take what stands for a name as it is.
 _OWNING = (
-    "while read -r deb; do dpkg-deb --fsys-tarfile $deb | tar -t | sed 's|^[.]||' | while read -r file; do "
+    "set -f; IFS=; while read -r deb; do "
+    "dpkg-deb --fsys-tarfile $deb | tar -t --quoting-style=literal | sed 's|^[.]||' | while read -r file; do "
     "if test -f $file && test ! -L $file && test ! -O $file; then cp -p $file $file.own && mv $file.own $file; fi; "
     "done; done"
 )
 _ONE_USER = f'APT::Sandbox::User "root";\nDPkg::Pre-Install-Pkgs {{"{_OWNING}";}};\n'
 _FIELD = re.compile(r"^([\w-]+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
+_INSTALLED = re.compile(r"^Status: \w+ ok (?:installed|triggers-\w+)$", re.MULTILINE)
+_TRIGGERS = re.compile(r"^Triggers-\w+:.*\n?", re.MULTILINE)
 _ALONE = re.compile(r"[\s(:]")  # What may follow the name of a package that another depends on.
 
 
@@ -94,7 +99,9 @@ def lay_base(base: Path, *, promised_tool: str | None, rootless: bool) -> None:
     if (_DPKG / "status").is_file():
         _lay_packages(root, rootless=rootless)
         if rootless:  # There is no other user that downloads could be left to.
-            (root / "etc/apt/apt.conf.d/99-one-user").write_text(_ONE_USER)
+            settings = root / "etc/apt/apt.conf.d"
+            settings.mkdir(parents=True, exist_ok=True)  # There may be dpkg without APT.
+            (settings / "99-one-user").write_text(_ONE_USER)
     # Images named python have `python`; Debian's own system has only `python3`.
     if promised_tool == "python3" and not shutil.which("python", path=PATH):
         (base / "usr/local/bin/python").symlink_to(shutil.which("python3", path=PATH) or "/usr/bin/python3")
@@ -107,11 +114,13 @@ def lay_directories(layer: Path) -> None:
     """
     made: list[tuple[str, Path]] = []
     (layer / "root").mkdir()
-    for place, _, _ in os.walk("/usr"):
+    for place, names, _ in os.walk("/usr"):
+        names[:] = [name for name in names if os.path.join(place, name) != str(layer)]  # The cache may be there, too.
         made.append((place, layer / place.lstrip("/")))
         made[-1][1].mkdir()
     for place, own in reversed(made):  # From below, because what is made in a directory changes its times.
-        shutil.copystat(place, own)
+        with contextlib.suppress(FileNotFoundError):  # Somebody has just removed it.
+            shutil.copystat(place, own)
         own.chmod(own.stat().st_mode | 0o700)
 
 
@@ -155,14 +164,20 @@ def _lay_packages(root: Path, *, rootless: bool) -> None:
 
 
 def base_packages(status: str) -> dict[str, str]:
-    """Return the paragraphs of dpkg's status of the packages that a base image has, by name."""
+    """Return the paragraphs of dpkg's status of the packages that a base image has, by name.
+
+    Of a package that is there for several architectures, it is the one for dpkg's own. None is held, and none waits for
+    triggers, whatever this machine's do.
+    """
     paragraphs: dict[str, str] = {}
     fields: dict[str, dict[str, str]] = {}
     provided: dict[str, str] = {}
-    for text in status.strip().split("\n\n"):
-        found: dict[str, str] = dict(_FIELD.findall(text))
-        if found.get("Status") == "install ok installed":
-            name = found["Package"]
+    texts = [_TRIGGERS.sub("", text) for text in status.strip().split("\n\n") if _INSTALLED.search(text)]
+    every = [(_INSTALLED.sub("Status: install ok installed", text), dict(_FIELD.findall(text))) for text in texts]
+    native = {found.get("Architecture") for _, found in every if found.get("Package") == "dpkg"} | {"all"}
+    for text, found in every:
+        name = found.get("Package")
+        if name and (native == {"all"} or found.get("Architecture") in native):
             paragraphs[name], fields[name] = text, found
             provided |= dict.fromkeys(_names(found.get("Provides", ""), ","), name)
     base: dict[str, str] = {}
@@ -211,6 +226,8 @@ def _copy_public(path: str, root: Path) -> None:
     source, target = Path(path), root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir() and not source.is_symlink():
+        if source.stat().st_mode & 0o005 != 0o005:
+            return
         target.mkdir(exist_ok=True)
         for child in source.iterdir():
             _copy_public(str(child), root)

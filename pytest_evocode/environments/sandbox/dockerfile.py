@@ -131,9 +131,7 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
                     raise NeedsDocker(dockerfile, line, "a build of several stages is not replayed")
                 replay.base, replay.base_line = _split(value, known)[0], line
             case "ARG":
-                for word in _split(value, known):
-                    key, is_given, default = word.partition("=")
-                    arguments[key] = default if is_given else arguments.get(key, "")  # As of an ARG before FROM.
+                arguments |= _arguments(value, known, arguments)
             case "ENV":
                 # Of the old form, too: `ENV A the rest`.
                 replay.env.update(extract_key_values(env_replace=True, args=known, envs={}, instruction_value=value))
@@ -152,8 +150,7 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
             case "HEALTHCHECK":
                 replay.healthcheck = _healthcheck(dockerfile, line, value)
             case "RUN":
-                for mount in _mounts(dockerfile, line, value, known):
-                    replay.steps.append(_make_directory(line, _join(replay.workdir, mount)))
+                replay.steps += _mounts(dockerfile, line, value, known, replay.workdir)
                 argv = _run(value, shell, here)
                 replay.steps.append(RunInstruction(line, argv, value, known, replay.workdir, replay.user))
             case "COPY" | "ADD":
@@ -165,6 +162,12 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
     if not replay.base:
         raise BuildError(f"{dockerfile}: no FROM line; start the file with FROM and an image")
     return replay
+
+
+def _arguments(value: str, known: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """Return what an ARG declares; one without a value has that of an ARG before FROM."""
+    words = [word.partition("=") for word in _split(value, known)]
+    return {key: default if is_given else before.get(key, "") for key, is_given, default in words}
 
 
 def _make_directory(line: int, path: str) -> RunInstruction:
@@ -266,14 +269,14 @@ def _put_in(text: str, known: Mapping[str, str]) -> str:
     return "".join(piece if number % 2 else _VARIABLE.sub(replace, piece) for number, piece in enumerate(pieces))
 
 
-def _mounts(dockerfile: Path, line: int, value: str, known: Mapping[str, str]) -> list[str]:
-    """Return where the mounts of a RUN are, which become directories; what a cache would have is made anew."""
-    mounts = []
+def _mounts(dockerfile: Path, line: int, value: str, known: Mapping[str, str], workdir: str) -> list[RunInstruction]:
+    """Return what makes directories where a RUN has its mounts; what a cache would have is made or fetched anew."""
+    mounts: list[str] = []
     for name, said in _options(value)[0]:
         if not (name == "mount" and re.match(r"(.*,)?type=(cache|tmpfs)(,|$)", said)):
             raise NeedsDocker(dockerfile, line, f"RUN --{name}={said} is not replayed")
         mounts += re.findall(r"(?:^|,)(?:target|dst|destination)=([^,]+)", _put_in(said, known))
-    return mounts
+    return [_make_directory(line, _join(workdir, mount)) for mount in mounts]
 
 
 def _run(value: str, shell: tuple[str, ...], documents: Sequence[HereDocument]) -> tuple[str, ...]:
