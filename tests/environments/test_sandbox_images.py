@@ -509,6 +509,18 @@ def test_packages_are_installed_with_their_users_also_in_place_of_the_machines_o
     )
 
 
+def test_a_build_makes_fifos_and_does_without_devices(build: Build) -> None:
+    """What a build without root may not do seems to succeed, and all else does, as the FIFOs of make's servers."""
+    environment = build(
+        "RUN mkfifo /tmp/fifo && mknod /tmp/other p && mknod /tmp/null c 1 3; test -p /tmp/fifo\n"
+        "RUN chown 12:34 /tmp/fifo\n"
+        'RUN python3 -c \'import os; os.mkfifo("/tmp/third"); os.mknod("/tmp/file")\' && mkfifo /tmp/fourth\n'
+    )
+    assert output(environment, "cd /tmp && test -p fifo && test -p other && test -p third && test -f file && ls") == (
+        "fifo\nfile\nfourth\nother\nthird\n"
+    )
+
+
 # Refusals.
 
 

@@ -27,11 +27,13 @@ _CALLS = {
     0x40000028: (309, 367),
     0xC00000F3: (217, 262),
 }
-# The calls that give a file to another user, make a device, or let a process become another user, in that order.
+# The calls that give a file to another user, or let a process become another user, in that order.
 _OWNING = {
-    0xC000003E: (92, 93, 94, 260, 133, 259, 105, 106, 113, 114, 116, 117, 119, 122, 123),
-    0xC00000B7: (54, 55, 33, 143, 144, 145, 146, 147, 149, 151, 152, 159),
+    0xC000003E: (92, 93, 94, 260, 105, 106, 113, 114, 116, 117, 119, 122, 123),
+    0xC00000B7: (54, 55, 143, 144, 145, 146, 147, 149, 151, 152, 159),
 }
+# Those that make a device, or a FIFO, which anybody may: each with the number of its argument that tells.
+_MAKING = {0xC000003E: ((133, 1), (259, 2)), 0xC00000B7: ((33, 2),)}
 _IO_URING = (425, 427)  # From io_uring_setup to io_uring_register, the same everywhere.
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -116,6 +118,10 @@ def _pretending_filter() -> bytes:
     program = [(_LOAD, 0, 0, 4)]
     for architecture, numbers in _OWNING.items():
         calls = [line for number in numbers for line in ((_EQUAL, 0, 1, number), (_ANSWER, 0, 0, _REFUSE))]
+        for number, argument in _MAKING[architecture]:
+            calls += [(_EQUAL, 0, 6, number), (_LOAD, 0, 0, 16 + 8 * argument), (_MASK, 0, 0, stat.S_IFMT(0xFFFF))]
+            calls += [(_EQUAL, 1, 0, stat.S_IFCHR), (_EQUAL, 0, 1, stat.S_IFBLK)]
+            calls += [(_ANSWER, 0, 0, _REFUSE), (_ANSWER, 0, 0, _ALLOW)]
         program += [(_EQUAL, 0, len(calls) + 2, architecture), (_LOAD, 0, 0, 0), *calls, (_ANSWER, 0, 0, _ALLOW)]
     program.append((_ANSWER, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *line) for line in program)
