@@ -461,6 +461,7 @@ def test_what_only_some_may_read_and_credentials_stay_outside(monkeypatch: pytes
         (apt / name).parent.mkdir(parents=True, exist_ok=True)
         (apt / name).write_text(text)
     (apt / "private").chmod(0o700)
+    (apt / "apt.conf.d/link").symlink_to(apt / "private/file")
     base_system._copy_public(str(apt), layer)
     assert [path.name for path in layer.rglob("*") if path.is_file()] == ["other"]
 

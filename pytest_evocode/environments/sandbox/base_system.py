@@ -173,7 +173,9 @@ def base_packages(status: str) -> dict[str, str]:
     fields: dict[str, dict[str, str]] = {}
     provided: dict[str, str] = {}
     texts = [_TRIGGERS.sub("", text) for text in status.strip().split("\n\n") if _INSTALLED.search(text)]
-    every = [(_INSTALLED.sub("Status: install ok installed", text), dict(_FIELD.findall(text))) for text in texts]
+    every: list[tuple[str, dict[str, str]]] = [
+        (_INSTALLED.sub("Status: install ok installed", text), dict(_FIELD.findall(text))) for text in texts
+    ]
     native = {found.get("Architecture") for _, found in every if found.get("Package") == "dpkg"} | {"all"}
     for text, found in every:
         name = found.get("Package")
@@ -233,5 +235,11 @@ def _copy_public(path: str, root: Path) -> None:
             _copy_public(str(child), root)
     elif source.is_symlink() and str(source.readlink()).startswith(("/etc", "/usr", "..")):
         target.symlink_to(source.readlink())
-    elif source.is_file() and source.stat().st_mode & 0o004 and not _CREDENTIALS.search(source.read_bytes()):
+    elif source.is_file() and _is_public(source) and not _CREDENTIALS.search(source.read_bytes()):
         shutil.copy(source, target)
+
+
+def _is_public(file: Path) -> bool:
+    """Tell whether all may read a file; what a link leads to may be in a directory that is closed to others."""
+    above = file.resolve().parents if file.is_symlink() else ()
+    return bool(file.stat().st_mode & 0o004) and all(each.stat().st_mode & 0o001 for each in above)
