@@ -15,6 +15,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from pytest_evocode.environments.sandbox.environment import PATH
@@ -124,8 +125,12 @@ def lay_directories(layer: Path) -> None:
         own.chmod(own.stat().st_mode | 0o700)
 
 
+@cache
 def packages_digest() -> str:
-    """Return what stands for the packages of this machine; where dpkg has none, for its distribution alone."""
+    """Return what stands for the packages of this machine; where dpkg has none, for its distribution alone.
+
+    A session that runs while they change goes on with those that it began with.
+    """
     status = b""
     with contextlib.suppress(OSError):
         status = (_DPKG / "status").read_bytes()

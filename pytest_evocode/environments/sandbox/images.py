@@ -172,7 +172,7 @@ def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path
             "sandbox can only replay a Dockerfile. Start Docker and run with --evocode-env=docker."
         )
     kind = "rootless" if settings.rootless else "root"
-    digest = hash_directory(task.dockerfile.parent, _FORMAT, kind, host_system())
+    digest = hash_directory(task.dockerfile.parent, _FORMAT, kind, packages_digest())
     return cache / IMAGES / digest[:32]
 
 
