@@ -14,7 +14,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -159,12 +159,16 @@ def _lay_packages(root: Path, *, rootless: bool) -> None:
     for name in ("available", "diversions", "statoverride", "triggers/File", "triggers/Unincorp"):
         (here / name).touch()
     (here / "info/format").write_text("1\n")
+    files: dict[str, list[Path]] = {}
+    for file in (_DPKG / "info").iterdir():
+        files.setdefault(file.stem, []).append(file)
     for name, text in packages.items():
         fields = dict(_FIELD.findall(text))
         kept = dict(line.split()[:2] for line in fields.get("Conffiles", "").splitlines() if line.strip())
-        for file in (*_DPKG.glob(f"info/{name}.*"), *_DPKG.glob(f"info/{name}:*")):
+        own = [*files.get(name, ()), *files.get(f"{name}:{fields.get('Architecture')}", ())]
+        for file in own:
             shutil.copy(file, here / "info" / file.name)
-        for path in _listed(name):
+        for path in _listed(own):
             _lay_packaged(path, root, kept.get(path), rootless=rootless)
 
 
@@ -204,9 +208,9 @@ def _names(relation: str, between: str) -> list[str]:
     return [_ALONE.split(each.strip(), maxsplit=1)[0] for each in relation.split(between) if each.strip()]
 
 
-def _listed(package: str) -> Iterator[str]:
+def _listed(files: Iterable[Path]) -> Iterator[str]:
     """Yield the paths of a package in ``/etc`` and ``/var``, directories before what is in them."""
-    for file in (*_DPKG.glob(f"info/{package}.list"), *_DPKG.glob(f"info/{package}:*.list")):
+    for file in (each for each in files if each.suffix == ".list"):
         yield from (path for path in file.read_text().splitlines() if path.startswith(("/etc/", "/var/")))
 
 
