@@ -138,6 +138,20 @@ def test_every_module_can_be_imported() -> None:
         importlib.import_module(name)
 
 
+def test_every_name_of_ours_in_a_string_or_a_docstring_leads_somewhere() -> None:
+    """Such as that of a module which another process is to run."""
+    known = modules()
+    group = "pytest_evocode.providers"  # Of entry points.
+    for path in PACKAGE.rglob("*.py"):
+        for found in {*re.findall(r"\bpytest_evocode(?:\.[A-Za-z]\w*)+", path.read_text())} - {*known, group}:
+            module, name = found, ""
+            while module not in known:
+                module, _, name = module.rpartition(".")
+            place = PACKAGE.parent.joinpath(*module.split("."))
+            text = (place / "__init__.py" if place.is_dir() else place.with_suffix(".py")).read_text()
+            assert re.search(rf"\b{name}\b", text), f"{path}: {found}"
+
+
 def test_every_public_name_can_be_imported() -> None:
     import pytest_evocode
 

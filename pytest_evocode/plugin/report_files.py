@@ -265,7 +265,7 @@ _LOOK = 0.1
 #: A report takes so much of a session's time at most.
 _SHARE = 1 / 20
 #: The paths are ours, because a session may import us from where no other process does.
-_CHILD = "import sys; sys.path[:] = {paths!r}; from pytest_evocode.report.html.rewriting import main; main()"
+_CHILD = "import sys; sys.path[:] = {paths!r}; from pytest_evocode.report.html.writing import main; main()"
 
 
 class HtmlReportPlugin:

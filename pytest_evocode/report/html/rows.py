@@ -184,7 +184,7 @@ def _flaky(found: FlakyRound) -> str:
 
 
 _AGAINST = {"cost_usd": "cost", "tokens": "tokens", "agent_seconds": "time"}
-"""What a report sets scores against, by its own names, with those of :data:`~pytest_evocode.metrics.pareto.AMOUNTS`."""
+"""What a report sets scores against; the other names are of ``pytest_evocode.metrics.efficiency.AMOUNTS``."""
 
 
 def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
