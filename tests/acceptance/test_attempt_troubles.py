@@ -92,7 +92,7 @@ def test_what_fails_before_an_agents_turn_or_in_a_solution_is_an_error_that_says
     environment = write_task("environment", 2, toml=unhealthy)
     write_task("round", 3, step={2: 'healthcheck = { command = "test -e ready", interval_sec = 0, retries = 1 }'})
     variable = write_task("variable", 1, toml='[environment]\nenv = { TOKEN = "${EVOCODE_TEST_HOST}" }')
-    docker = write_task("docker", 1, dockerfile="FROM python:3.11-slim-bookworm\nRUN apt-get install -y cowsay\n")
+    docker = write_task("docker", 1, dockerfile="FROM python:3.11-slim-bookworm\nONBUILD RUN true\n")
     session = run_tasks("-v", "-rs", "tasks")
     assert session.exit_status == 1
     assert {task: listed(session, task) for task in ("solution", "missing", "setup", "round")} == {
