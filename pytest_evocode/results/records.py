@@ -593,6 +593,11 @@ class AttemptState(ResultsRecord):
     agent: Any = None
     """What the agent's ``save_state`` returned after the last turn."""
 
+    @property
+    def last_turn(self) -> int:
+        """The index of the last round whose turn has ended; 0 where none has."""
+        return max((turn.index for turn in self.turns), default=0)
+
 
 class SnapshotFile(ResultsRecord):
     """The file that says where the workspace after a round is kept on this machine: ``steps/<round>/snapshot.json``."""

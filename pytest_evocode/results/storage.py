@@ -371,10 +371,12 @@ class AttemptCopy:
         """Upload what is new of the attempt's files, and return the keys of all."""
         found: dict[str, ContentKey] = {}
         top = self.directory.path
-        for path in _regular_files(self.directory.state_directory, wholly=self._part == Path()):
+        for path in _ready_files(self.directory.state_directory, wholly=self._part == Path()):
             name = path.relative_to(top).as_posix()
             with contextlib.suppress(FileNotFoundError):  # A later turn, or the end of one, removes files.
-                status = path.stat()
+                status = path.lstat()
+                if not stat.S_ISREG(status.st_mode):
+                    continue
                 marks = status.st_ino, status.st_size, status.st_mtime_ns
                 known = self._hashed.get(name)
                 if known is None or known[0] != marks:
@@ -499,16 +501,14 @@ class AttemptCopy:
         return f"{self.place}/objects/{name}"
 
 
-def _regular_files(directory: Path, *, wholly: bool) -> Iterator[Path]:
-    """Yield the regular files of an attempt, without those that are not ready: their names begin with a dot."""
+def _ready_files(directory: Path, *, wholly: bool) -> Iterator[Path]:
+    """Yield the files of an attempt, without those that are not ready: their names begin with a dot."""
     for above, names, files in os.walk(directory):
         are_artifacts = "artifacts" in Path(above).relative_to(directory).parts
         names[:] = sorted(name for name in names if are_artifacts or not name.startswith("."))
         for name in sorted(files):
-            path = Path(above, name)
-            is_ready = are_artifacts or not (name.startswith(".") or name == WRITER_FILE)
-            if is_ready and stat.S_ISREG(path.lstat().st_mode):
-                yield path
+            if are_artifacts or not (name.startswith(".") or name == WRITER_FILE):
+                yield Path(above, name)
     if not wholly and (record := directory.parents[1] / "result.json").is_file():
         yield record
 

@@ -1,9 +1,9 @@
 """Run one attempt of one agent through one task, from the first round to the last; knows nothing of pytest.
 
 :mod:`~pytest_evocode.trial.trial` is the story: start, for each round turn, judge and record, end. Of each round
-:mod:`~pytest_evocode.trial.agent_turns` takes the agent's turn, :mod:`~pytest_evocode.trial.checkpoints` the snapshot
-after it, and :mod:`~pytest_evocode.trial.verdicts` goes from there to the record, with the suite run by
-:mod:`~pytest_evocode.trial.suites`; it says as well which rounds count, and when the next turn begins.
+:mod:`~pytest_evocode.trial.agent_turns` takes the agent's turn, and :mod:`~pytest_evocode.trial.verdicts` goes from
+there to the record, with the suite run by :mod:`~pytest_evocode.trial.suites`. What has become of each round is in
+:mod:`~pytest_evocode.trial.log` alone, which says as well which rounds count, and when the next turn begins.
 """
 
 from __future__ import annotations

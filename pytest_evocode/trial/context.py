@@ -32,7 +32,7 @@ from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
 
 if TYPE_CHECKING:
-    from pytest_evocode.trial.storage import AttemptSaver, AttemptStorage
+    from pytest_evocode.results.storage import ObjectStore
 
 Doing = Literal["starting", "preparing", "working", "verifying", "clearing up"]
 
@@ -79,7 +79,7 @@ class TrialOptions:
     """Whether suites find nothing that the agent changed outside of its workspace and the task's declared ``state``."""
     resume: bool = False
     """Whether to go on with what the trial's directory, or the storage, has of the attempt."""
-    storage: AttemptStorage | None = None
+    storage: ObjectStore | None = None
     """Where the attempt is saved beside the run, for another machine to go on with; it needs a directory."""
     hold_forks: bool = False
     """Whether the forks of failed rounds stay until :meth:`Trial.drop_fork`."""
@@ -102,8 +102,6 @@ class TrialOptions:
     """Says which secrets solutions do not get, because another agent is to begin where they lead."""
     installation: Installation | None = None
     """What is installed in the image for another agent, which is to begin where this attempt ends."""
-    hold_last: bool = False
-    """Whether the state after the last round stays until the attempt is closed."""
     cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """With wildcards, what the only cases are called that are run of a native suite, by round: no verdict on these."""
     mode: Mode = "chain"
@@ -345,16 +343,6 @@ class TrialContext:
         task_hash = content_hash(task.directory) if directory is not None else ""
         withheld = withheld_from_agent(options.environ, declared)
         return cls(task, engine, options, withheld, scrubber, directory, task_hash)
-
-    def saver(self) -> AttemptSaver | None:
-        """Return what saves the attempt; None where it has no storage or nothing is recorded."""
-        storage, directory = self.options.storage, self.directory
-        if storage is None or directory is None:
-            return None
-        from pytest_evocode.trial.storage import AttemptSaver
-
-        copy = storage.saver(directory, self.engine)
-        return AttemptSaver(copy, self.engine, self.task, self.options.installation, self.scrubber)
 
     @property
     def task_environment(self) -> TaskEnvironment:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,14 +133,10 @@ class Regrader:
         controlled = ControlledSuites(context, suites, is_oracle=is_oracle)
         environment = context.task_environment.create()  # Never started: it is what forks are made from.
 
-        for index in kept:
-            suites.state.expect(index)
+        begun: dict[int, Future[SuiteRun]] = {}
 
-        def run(round_: Round) -> SuiteRun:
-            with suites.in_turn(round_.index):
-                return verify(round_)
-
-        def verify(round_: Round) -> SuiteRun:
+        def run(round_: Round, earlier: Sequence[Future[SuiteRun]]) -> SuiteRun:
+            wait(earlier)
             context.task_environment.refuse_when_cancelled()
             snapshot = context.engine.find_snapshot(kept[round_.index].reference)
             if snapshot is None:
@@ -152,7 +148,10 @@ class Regrader:
             return suite
 
         with ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
-            begun = {index: pool.submit(run, task.rounds[index - 1]) for index in kept}
+            for index in kept:
+                # What a suite leaves for the next one is there once that of the round before has run.
+                earlier = list(begun.values()) if suites.state.paths else []
+                begun[index] = pool.submit(run, task.rounds[index - 1], earlier)
             try:
                 done = self._completed(task, begun, found)
                 suites.close()

@@ -38,8 +38,8 @@ from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
-from pytest_evocode.trial.checkpoints import Resumption
 from pytest_evocode.trial.context import TrialContext, TrialOptions
+from pytest_evocode.trial.log import Resumption
 from pytest_evocode.trial.suites.carrying import changes_of
 from pytest_evocode.trial.suites.runner import SuiteRunner
 
@@ -422,7 +422,6 @@ class StartingState:
             references=self._options.references,
             withheld_from_solutions=self._options.withheld_from_solutions,
             installation=self.installation,
-            hold_last=True,
         )
         last = self._rounds.rounds_before
         logger.info("%s: the reference solutions are played up to round %d", self._task.name, last)

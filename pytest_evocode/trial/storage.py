@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pytest_evocode.environments import Engine, Installation, Snapshot
 from pytest_evocode.environments.engines import ExportedLayer
@@ -47,7 +46,7 @@ class RestoredAttempt:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptStorage:
+class AttemptStorage(ObjectStore):
     """A directory or bucket that several machines reach, in which attempts are saved.
 
     :class:`~pytest_evocode.trial.Trial` does all of it with ``TrialOptions(storage=...)``: it saves after every turn
@@ -59,17 +58,14 @@ class AttemptStorage:
         options: What the implementation of the protocol is given; keys and endpoints are better in its variables.
     """
 
-    url: str
-    options: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-
     @property
     def store(self) -> ObjectStore:
         """The files of the storage."""
-        return ObjectStore(self.url, self.options)
+        return self
 
     def saver(self, directory: AttemptDirectory, engine: Engine | None = None) -> StoredCopy:
         """Return what one session saves an attempt by, and restores it."""
-        return StoredCopy(AttemptCopy(self.store, directory), engine)
+        return StoredCopy(AttemptCopy(self, directory), engine)
 
     def restore(
         self,
@@ -84,19 +80,19 @@ class AttemptStorage:
     def save_run(self, results: Path, run: str) -> None:
         """Save the record of a run, without which no other machine can resume it; raises StorageFault and OSError."""
         name = f"runs/{run}.json"
-        self.store.write({name: (results / name).read_bytes()})
+        self.write({name: (results / name).read_bytes()})
 
     def restore_run(self, results: Path, run: str) -> None:
         """Bring the record of a run, unless there is one here or none in the storage; raises StorageFault."""
         path = results / "runs" / f"{run}.json"
-        if not path.exists() and (contents := self.store.read(f"runs/{run}.json")) is not None:
+        if not path.exists() and (contents := self.read(f"runs/{run}.json")) is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
                 file.write(contents)
 
     def forget(self, directory: AttemptDirectory) -> None:
         """Remove all that the storage has of an attempt; raises StorageFault."""
-        AttemptCopy(self.store, directory).forget()
+        AttemptCopy(self, directory).forget()
 
 
 class StoredCopy:
@@ -128,8 +124,7 @@ class StoredCopy:
         """
         travels = self._engine is not None
         stored = {name: self._put(snapshot, image) for name, snapshot in snapshots.items()} if travels else {}
-        turns = state.turns if state is not None and travels else ()
-        last = max((turn.index for turn in turns), default=0)
+        last = state.last_turn if state is not None and travels else 0
         return self._copy.save(stored, state=contents, last_turn=last, travels=travels)
 
     def _put(self, snapshot: Snapshot, image: str) -> SnapshotKeys:
@@ -263,10 +258,6 @@ class WrittenState:
         return cls(contents, state, {index: snapshots[index] for index in indexes})
 
 
-Holding = Callable[[], AbstractContextManager[WrittenState | None]]
-"""Holds the snapshots of the state that is written as long as the context lasts."""
-
-
 class AttemptSaver:
     """Saves one attempt whenever its state has changed, and every 15 seconds what else is new.
 
@@ -275,13 +266,21 @@ class AttemptSaver:
     """
 
     def __init__(
-        self, copy: StoredCopy, engine: Engine, task: Task, installation: Installation | None, scrubber: Scrubber
+        self,
+        copy: StoredCopy,
+        engine: Engine,
+        task: Task,
+        installation: Installation | None,
+        scrubber: Scrubber,
+        holding: Callable[[], AbstractContextManager[WrittenState | None]],
     ) -> None:
+        """Save nothing yet; ``holding`` keeps the snapshots of the state that is written while it lasts."""
         self._copy = copy
         self._engine = engine
         self._task = task
         self._installation = installation
         self._scrubber = scrubber
+        self._holding = holding
         self._notes: dict[str, None] = {}
         self._wake = threading.Event()
         self._ends = threading.Event()
@@ -308,10 +307,10 @@ class AttemptSaver:
         for note in restored.notes:
             self._note(note)
 
-    def changed(self, holding: Holding) -> None:
+    def changed(self) -> None:
         """Have saved what has changed; returns at once."""
         if self._thread is None and not self._ends.is_set():
-            self._thread = threading.Thread(target=self._run, args=(holding,), name="storage", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="storage", daemon=True)
             self._thread.start()
         self._wake.set()
 
@@ -325,22 +324,19 @@ class AttemptSaver:
                 self._note(f"the storage did not take the last of {self._task.name} within {_PATIENCE:g} s")
                 self._is_over = True
 
-    def save_last(self, holding: Holding) -> None:
-        """Save how the attempt was left, once it has stopped."""
-        self._save(holding)
-
-    def _run(self, holding: Holding) -> None:
+    def _run(self) -> None:
         while not self._ends.is_set():
-            self._save(holding)
+            self.save()
             self._wake.wait(_INTERVAL)
             self._wake.clear()
 
-    def _save(self, holding: Holding) -> None:
+    def save(self) -> None:
+        """Save how the attempt is now."""
         if self._is_over:
             return
         try:
             for _ in range(_TRIES):
-                with holding() as written:
+                with self._holding() as written:
                     if written is None or self._save_written(written):
                         return
         except TakenOver as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -20,26 +21,19 @@ from pytest_evocode.agents import (
 )
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import (
-    AgentFault,
-    AttemptEnded,
-    EnvironmentFault,
-    RecordFault,
-    ResumeRefused,
-    RunLimitReached,
-)
+from pytest_evocode.errors import AgentFault, AttemptEnded, EnvironmentFault, RecordFault, RunLimitReached
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import AttemptState, RoundRecord, SnapshotFile, TurnRecord
-from pytest_evocode.tasks import Task
+from pytest_evocode.results.records import RoundRecord, TurnRecord
+from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
-from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
-from pytest_evocode.trial.context import Progress, StopEvent, TrialContext, TrialOptions, writing_results
+from pytest_evocode.trial.context import Progress, TrialContext, TrialOptions, writing_results
+from pytest_evocode.trial.log import AttemptLog, Resumption
 from pytest_evocode.trial.references import ReferenceChanges, StartingState
 from pytest_evocode.trial.suites.left_forks import HeldFork
 from pytest_evocode.trial.suites.runner import SuiteRunner
-from pytest_evocode.trial.verdicts import Chain, RoundRecords, VerdictPipeline
+from pytest_evocode.trial.verdicts import VerdictPipeline
 
 __all__ = ["RoundSelection", "Trial", "TrialOptions"]
 
@@ -81,60 +75,41 @@ class Trial:
         self.agent = agent
         self.environment: Environment | None = None
         """The container of the attempt, from its start to its end."""
-        self._selection = rounds = rounds or RoundSelection()
+        rounds = rounds or RoundSelection()
         self._rounds = task.rounds[: rounds.last]
         options = options or TrialOptions()
         self._context = context = TrialContext.of(
             task, engine, options, directory=directory, declared_secrets=declared_secrets(agent)
         )
-        state = AttemptState(
-            environment=engine.name, task_hash=context.task_hash, made_by=dict(options.agent), last=len(self._rounds)
-        )
         turns_stop = context.cancelled.part()
         spending = AttemptSpending(options.budget, run=options.run_spending)
         self._turns = AgentTurns(replace(context, cancelled=turns_stop), agent, spending=spending)
-        self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
-        self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=self._start_state.is_of_task_alone)
-        # Suites that run in place need the processes there, which no snapshot has.
-        self._keeps_states = options.keep_snapshots and directory is not None and not self._suites.in_place
-        self._saver = saver = context.saver()
-        keep_all = self._keeps_states
-        self._checkpoints = Checkpoints(directory, state, self._suites.clearing.begin, keep_all=keep_all, saver=saver)
-        if options.hold_last:
-            self._checkpoints.hold(len(self._rounds), "last")
-        self._records = RoundRecords(context, name or agent.name, attempt, rounds, self._checkpoints)
-        self._follow_verdicts(turns_stop)
-        self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
-        self._ready: Future[Environment] = Future()
-        self._first_played: Future[int] = Future()
-        self._closing = threading.Lock()
-        self._started = ""
-        self._ended = 0
-        """The index of the last round whose turn has ended."""
-        self._unwritten: Exception | None = None
-
-    def _follow_verdicts(self, turns_stop: StopEvent) -> None:
-        """Make what takes rounds from the end of their turns to their records, and the chain as far as that goes."""
-        context = self._context
-        is_oracle = self._start_state.is_oracle
-        self._chain = Chain(
+        self._start_state = state = StartingState(context, agent, rounds, self._oracle_attempt)
+        self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=state.is_of_task_alone)
+        self._log = AttemptLog(
             context,
-            self._rounds,
-            self._turns,
-            self._checkpoints,
-            self._records,
-            stop=turns_stop,
-            is_oracle=is_oracle,
+            name or agent.name,
+            attempt,
+            rounds,
+            self._suites.clearing.begin,
+            speculates=(options.speculate or state.is_oracle) and not task.in_place,
+            # Suites that run in place need the processes there, which no snapshot has.
+            keep_all=options.keep_snapshots and not task.in_place,
         )
         self._verdicts = VerdictPipeline(
             context,
             self._suites,
-            self._checkpoints,
-            self._records,
-            kept.keep if (kept := self._start_state.kept) is not None else None,
-            self._chain,
-            is_oracle=is_oracle,
+            self._log,
+            self._turns,
+            state.kept.keep if state.kept is not None else None,
+            stop=turns_stop,
+            is_oracle=state.is_oracle,
         )
+        self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
+        self._ready: Future[Environment] = Future()
+        self._closing = threading.Lock()
+        self._started = ""
+        self._unwritten: Exception | None = None
 
     def _oracle_attempt(self, rounds: RoundSelection, options: TrialOptions) -> Trial:
         return Trial(self.task, OracleAgent(), self._context.engine, rounds=rounds, options=options)
@@ -157,20 +132,20 @@ class Trial:
 
     def first_played(self) -> int:
         """Wait until it is known which round is the first that is run; those before it have no record."""
-        return self._first_played.result()
+        return self._log.first_played()
 
     def wait(self, index: int) -> RoundRecord:
         """Wait for the record of a round (from 1) that is run.
 
         One that ends the chain is there when nothing of later rounds runs in the environment any more.
         """
-        record = self._records.wait(index)
-        self._chain.wait_until_settled()
+        record = self._log.wait(index)
+        self._verdicts.wait_until_settled()
         return record
 
     def last_state(self) -> Snapshot:
-        """Return the state after the last round that is run, once its record is there; for ``options.hold_last``."""
-        return self._checkpoints.snapshot_of(len(self._rounds))
+        """Return the state after the last round that is run, once its record is there; it is there until the end."""
+        return self._log.snapshot_of(len(self._rounds))
 
     def wait_environment(self) -> Environment:
         """Wait until the environment has started; raises what kept it from starting.
@@ -182,7 +157,7 @@ class Trial:
     @property
     def progress(self) -> Progress | None:
         """How far the attempt is, None when all its records are there and nothing lags; any thread may ask."""
-        ended = self._records.all_there
+        ended = self._log.all_there
         return self._suites.clearing.progress if ended else replace(self._turns.progress, rounds=len(self._rounds))
 
     def fork_of(self, index: int) -> HeldFork | None:
@@ -194,17 +169,17 @@ class Trial:
 
     def output_of(self, index: int) -> str:
         """Return what the suite of a round printed, once its record is there; empty where a directory has it."""
-        return self._records.outputs.get(index, "")
+        return self._log.outputs.get(index, "")
 
     @property
     def storage_notes(self) -> tuple[str, ...]:
         """What is to be said of the storage: what was not found there as it was left, and what could not be saved."""
-        return self._saver.notes if self._saver is not None else ()
+        return self._log.storage_notes
 
     def drop_fork(self, index: int) -> None:
         """Stop a round's fork, if it has one."""
         self._suites.drop_fork(index)
-        self._checkpoints.release(index, "fork")
+        self._log.release(index, "fork")
 
     def close(self) -> None:
         """End the attempt now: what still runs is killed, what was recorded stays, nothing is left behind.
@@ -215,7 +190,7 @@ class Trial:
             self._close()
 
     def _close(self) -> None:
-        if not self._records.all_there and not self._chain.has_ended:
+        if not self._log.all_there and not self._log.has_ended:
             logger.info("%s: the attempt is stopped before its end", self.task.name)
             self._context.cancelled.set()
         while self._thread.is_alive():
@@ -232,8 +207,8 @@ class Trial:
                 self.environment.stop()
         finally:
             self._suites.close()
-        finished = not (self._records.undone or self._checkpoints.is_left_as_it_is)
-        self._checkpoints.close(finished=finished)
+        finished = not (self._log.undone or self._log.is_left_as_it_is)
+        self._log.close(finished=finished)
         self._suites.state.end(finished=finished)
         self._start_state.close()
         if self._unwritten is not None:
@@ -242,73 +217,54 @@ class Trial:
     # The attempt.
 
     def _run(self) -> None:
-        """Run the chain of turns and snapshots; suites run beside it and deliver the records."""
+        """Start, then for each round turn, judge and record, and end; suites run beside the turns of later rounds."""
         try:
-            self._suites.prepare()
-            with contextlib.ExitStack() as until_started:
-                before = self._look_back(until_started)
-                self._begin_at(before.first_played)
-                self._records.restore(before.records)
-                self._records.give_up(before.lost)
-                if self._records.all_there:
-                    self._ready.set_exception(AttemptEnded("the attempt had ended in an earlier session"))
-                    return
-                environment = self._start(before)
-            self._make_ready(environment, before)
-            self._play(environment, before)
-            self._unwritten = self._chain.finish(self._verdicts.drop_after)
+            environment, rounds = self._start()
+            for round_ in rounds:
+                turn = self._turns.take(environment, round_)
+                if not (self._judge(environment, round_, turn) and self._log.goes_on_after(round_)):
+                    break
+            self._unwritten = self._verdicts.finish()
+        except AttemptEnded as error:
+            self._ready.set_exception(error)
         except BaseException as error:  # An agent may call sys.exit(): nobody must wait for its records for ever.
-            self._break_off(self._ended + 1, error)
+            self._break_off(error)
         finally:
-            self._chain.settle()
-            close_agent(self.agent)
-            self._finish()
+            self._end()
 
-    def _play(self, environment: Environment, before: Resumption) -> None:
-        """Take the turns from where an earlier session ended to the last, or to where the chain ends."""
-        self._ended = before.last_turn
-        self._chain.resume(before)
+    def _start(self) -> tuple[Environment, Sequence[Round]]:
+        """Start the environment where the attempt goes on, and return it with the rounds whose turns are left.
+
+        Raises AttemptEnded where nothing is left to do, beside all that may go wrong.
+        """
+        self._suites.prepare()
+        with contextlib.ExitStack() as until_started:
+            before = self._look_back(until_started)
+            self._log.begin(before)
+            if self._log.all_there:
+                raise AttemptEnded("the attempt had ended in an earlier session")
+            environment = self._start_environment(before)
+        self._make_ready(environment, before)
         in_order = before.turns if self._suites.state.paths else before.turns[::-1]  # The longest suites first.
         for turn in in_order:
             self._verdicts.begin(environment, self._rounds[turn.index - 1], turn)
-        if self._ended in self._records and not self._chain.goes_on_after(self._rounds[self._ended - 1]):
-            return
-        if self._ended < before.first_played - 1:
+        last = before.last_turn
+        if last in self._log and not self._log.goes_on_after(self._rounds[last - 1]):
+            return environment, ()
+        if last < before.first_played - 1:
             self._start_state.play_in_place(environment, self._suites)
-            self._ended = before.first_played - 1
-        for round_ in self._rounds[self._ended :]:
-            turn = self._turns.take(environment, round_)
-            suite = self._suites.run_in_place(environment, round_) if self._suites.in_place else None
-            try:
-                turn = self._keep(environment, turn)
-            except AgentFault as error:
-                self._turns.settle()()
-                self._verdicts.give_up(round_, turn, error)
-                return
-            self._ended = round_.index
-            if suite is not None:
-                self._verdicts.conclude(round_, turn, suite)
-            else:
-                self._verdicts.begin(environment, round_, turn)
-            if not self._chain.goes_on_after(round_):
-                return
+            last = before.first_played - 1
+        return environment, self._rounds[last:]
 
     def _look_back(self, until_started: contextlib.ExitStack) -> Resumption:
         """Return where to go on: from an earlier session's end of this attempt, or from reference solutions."""
-        if self._saver is not None and self._context.options.resume:
-            self._saver.restore()
-        own = self._rounds[self._selection.rounds_before :]
-        before = self._checkpoints.load(self._context.engine, own) if self._context.options.resume else Resumption()
+        before = self._log.look_back() if self._context.options.resume else Resumption()
         if before != Resumption():
             logger.info("%s: resumed after round %d", self.task.name, before.last_turn)
             return before
-        return self._checkpoints.adopt(self._start_state.find(self._suites.in_place, until_started))
+        return self._start_state.find(self._suites.in_place, until_started)
 
-    def _begin_at(self, index: int) -> None:
-        self._records.skip_before(index)
-        self._first_played.set_result(index)
-
-    def _start(self, before: Resumption) -> Environment:
+    def _start_environment(self, before: Resumption) -> Environment:
         check_task(self.agent, self.task, self._context.engine.name)
         if not before.turns and getattr(self.agent, "pays", False) and (why := self._turns.spending.run_exhausted):
             raise RunLimitReached(why)  # Before a container is started for nothing.
@@ -330,8 +286,26 @@ class Trial:
         if self._context.directory is not None:
             with writing_results():
                 self._context.directory.reopen()
-        self._checkpoints.begin_saving()
+        self._log.begin_saving()
         self._ready.set_result(environment)
+
+    def _judge(self, environment: Environment, round_: Round, turn: TurnRecord) -> bool:
+        """Have a round's suite run on what its turn left, and return whether a later turn could go on from there.
+
+        It runs in a fork of a snapshot beside what goes on, or here and now where it runs in place.
+        """
+        suite = self._suites.run_in_place(environment, round_) if self._suites.in_place else None
+        try:
+            turn = self._keep(environment, turn)
+        except AgentFault as error:
+            self._turns.settle()()
+            self._verdicts.give_up(round_, turn, error)
+            return False
+        if suite is not None:
+            self._verdicts.conclude(round_, turn, suite)
+        else:
+            self._verdicts.begin(environment, round_, turn)
+        return True
 
     def _keep(self, environment: Environment, turn: TurnRecord) -> TurnRecord:
         """Take the snapshot that the round is verified in, and that a later session goes on from.
@@ -340,68 +314,46 @@ class Trial:
         """
         stopwatch = self._turns.stopwatch
         stopwatch.begin("bookkeeping")
-        memory = memory_of(self.agent)
+        memory = _memory_of(self.agent)
         stopwatch.begin("snapshot")
         snapshot = self._verdicts.snapshot(environment, self._rounds[turn.index - 1])
         stopwatch.begin("bookkeeping")
         ended = turn.model_copy(update={"snapshot": snapshot.reference, "phases": stopwatch.phases})
-
-        def keep() -> None:
-            if self._keeps_states and snapshot.reference:
-                self._write_snapshot(turn.index, snapshot)
-
-        spent = self._turns.spending.spent
-        self._checkpoints.turn_ended(ended, snapshot, memory, spent, before=keep, after=self._turns.settle())
+        self._log.turn_ended(ended, snapshot, memory, self._turns.spending.spent, self._turns.settle())
         stopwatch.stop()
         return turn.model_copy(update={"phases": stopwatch.phases})
 
-    def _write_snapshot(self, index: int, snapshot: Snapshot) -> None:
-        """Write down where the state after a round is kept, and what it takes to verify it again."""
-        context = self._context
-        assert context.directory is not None
-        kept = SnapshotFile(
-            environment=context.engine.name,
-            reference=snapshot.reference,
-            image=context.engine.image_key(context.task),
-            task=str(context.task.directory.resolve()),
-            strict=context.options.strict,
-            verify_times=context.options.verify_times,
-            timeout_multiplier=context.options.timeout_multiplier,
-            verify=context.task.verify,
-        )
-        with writing_results():
-            context.directory.write_snapshot(context.task.rounds[index - 1].name, kept)
-
-    # Endings.
-
-    def _break_off(self, index: int, error: BaseException) -> None:
-        """Give the error to the round in which it happened: the first from ``index`` on that has no record.
-
-        It is nobody's where the round does not count.
-        """
-        if not self._chain.counts(index):
-            self._unwritten = self._chain.finish(self._verdicts.drop_after)
+    def _break_off(self, error: BaseException) -> None:
+        """Give the error to the round in which it happened; it is nobody's where the round does not count."""
+        index = self._verdicts.first_left
+        if not self._log.counts(index):
+            self._unwritten = self._verdicts.finish()
             return
         logger.info("%s: the attempt ends with %s in round %d or later", self.task.name, type(error).__name__, index)
         if not self._ready.done():
             self._ready.set_exception(error)
-        if not self._first_played.done():
-            # A resumed attempt would report no round before the first that it has, unless it began anew.
-            first = self._checkpoints.first_recorded if isinstance(error, ResumeRefused) else 1
-            self._begin_at(max(self._selection.rounds_before + 1, first))
-        if isinstance(error, ResumeRefused):
-            self._checkpoints.leave_alone()
-            self._records.leave_alone()
-        self._records.break_off(index, error, self._turns)
+        self._log.break_off(index, error, self._turns.fault_of(error), self._turns.taken)
 
-    def _finish(self) -> None:
+    def _end(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""
+        self._verdicts.settle()
+        close_agent(self.agent)
         self._verdicts.wait()
-        if self._records.waits or self._context.cancelled.is_set() or self._checkpoints.is_left_as_it_is:
-            return
         try:
-            self._records.write_attempt(self._started, deterministic=is_deterministic(self.agent))
-            if not self._records.undone:
-                self._checkpoints.attempt_ended()
+            self._log.write_attempt(self._started, deterministic=is_deterministic(self.agent))
         except (OSError, RecordFault) as error:
             self._unwritten = error
+
+
+def _memory_of(agent: Agent) -> object:
+    """Return what an agent remembers, as a copy in JSON's types: its next turn begins before it is last written.
+
+    Raises :class:`~pytest_evocode.errors.AgentFault` when JSON has no form for it.
+    """
+    if not isinstance(agent, ResumableAgent):
+        return None
+    try:
+        copy: object = json.loads(json.dumps(agent.save_state()))
+    except (TypeError, ValueError) as error:
+        raise AgentFault(f"{agent.name}: what save_state gave has no form in JSON: {error}") from error
+    return copy

@@ -28,8 +28,7 @@ def test_the_fork_of_a_failed_round_lives_with_its_snapshot_until_it_is_dropped(
     directory = AttemptDirectory(tmp_path / "attempt")
     with Trial(make_task(FAIL, FAIL, PASS), agent, engine, directory=directory, options=HOLD) as trial:
         assert [trial.wait(index).outcome for index in (1, 2, 3)] == ["failed", "failed", "passed"]
-        turns = trial._checkpoints._snapshots
-        references = {index: turns[index].reference for index in (1, 2, 3)}
+        references = {index: trial._log.snapshot_of(index).reference for index in (1, 2, 3)}
         fork = trial.fork_of(1)
         assert fork is not None
         assert fork.environment.exec("cat work untouched /tests/note").output == "one\none\nseen by the suite\n"

@@ -64,13 +64,13 @@ def test_what_a_session_leaves_that_dies_while_an_ended_attempt_is_cleared_away_
 ) -> None:
     there = []
     trial = Trial(task, NopAgent(), engine, directory=directory)
-    real = trial._checkpoints.close
+    real = trial._log.close
 
     def close(*, finished: bool) -> None:
         there.append((directory.read_state(), directory.read_attempt() is not None))
         real(finished=finished)
 
-    monkeypatch.setattr(trial._checkpoints, "close", close)
+    monkeypatch.setattr(trial._log, "close", close)
     finish(trial)
     assert there == [(None, True)]
 

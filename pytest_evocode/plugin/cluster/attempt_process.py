@@ -308,16 +308,15 @@ class AttemptRun:
         if not order.resume:
             shutil.rmtree(directory.path, ignore_errors=True)
             return
-        here = _last_turn(directory)
-        if order.files and (here <= 0 or not _has_states(directory, engine)):
+        last, why = _found(directory, engine)
+        if order.files and (why or not last):
             write_tree(directory.path, order.files)
         if (storage := order.options.get("storage")) is not None:
             restored = storage.restore(directory, engine, task, installation_of(self._agent()))
             self._line.send(*((NOTE, note) for note in restored.notes))
-        if not _has_states(directory, engine):
-            last = _last_turn(directory)
+        _, why = _found(directory, engine)
+        if why:
             shutil.rmtree(directory.path, ignore_errors=True)
-            why = f"the state after its round {last} is not on this node" if last > 0 else "its state cannot be read"
             self._line.send((NOTE, f"{why}, so it begins anew"))
 
     def _watch(self, trial: Trial, ended: threading.Event) -> None:
@@ -338,22 +337,17 @@ class AttemptRun:
                 self._line.send((PROGRESS, None if progress is None else asdict(progress)))
 
 
-def _last_turn(directory: AttemptDirectory) -> int:
-    """Return the index of the last turn that a directory tells of; 0 without one, -1 where nothing can be read."""
+def _found(directory: AttemptDirectory, engine: Engine) -> tuple[int, str]:
+    """Return the last turn that a directory tells of, 0 without one, and why it cannot be gone on from, if so."""
     try:
         state = directory.read_state()
     except RecordFault:
-        return -1
-    return max((turn.index for turn in state.turns), default=0) if state is not None else 0
-
-
-def _has_states(directory: AttemptDirectory, engine: Engine) -> bool:
-    """Return whether this machine has all states that an attempt needs to go on."""
-    try:
-        state = directory.read_state()
-    except RecordFault:
-        return False
-    return state is None or all(engine.find_snapshot(turn.snapshot) is not None for turn in state.turns)
+        return 0, "its state cannot be read"
+    if state is None:
+        return 0, ""
+    if any(engine.find_snapshot(turn.snapshot) is None for turn in state.turns):
+        return state.last_turn, f"the state after its round {state.last_turn} is not on this node"
+    return state.last_turn, ""
 
 
 if __name__ == "__main__":

@@ -325,10 +325,6 @@ class SuiteRunner:
         self.clearing.finish()
         self.state.close()
 
-    def in_turn(self, index: int) -> AbstractContextManager[None]:
-        """Return a context that waits for the suites of earlier rounds where those leave something for later ones."""
-        return self.state.in_turn(index, self._running.stopped(index))
-
     def stop(self) -> None:
         """Kill every suite that runs in a fork, or for one."""
         self.reference.stop()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import shutil
 import tempfile
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.artifact_archives import BoundedFile
 from pytest_evocode.environments.tree_archives import CHUNK
-from pytest_evocode.errors import Cancelled, EnvironmentFault, UnreadableFile
+from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.atomic_write import replacing
 from pytest_evocode.trial.context import TrialContext, writing_results
@@ -24,14 +21,13 @@ logger = logging.getLogger(__name__)
 #: Beside the state of an unfinished attempt: what the suite of each round has left, for its owner alone.
 DIRECTORY = "verifier-state"
 _LIMIT = 256 * 2**20  # bytes of what a suite leaves for the next one
-_INTERVAL = 0.05  # seconds between two looks at whether a suite is stopped
 _NOT_CARRIED = (
     "verifier_state is empty: no suite of an earlier round has run in this attempt, which begins at a later one"
 )
 
 
 class VerifierState:
-    """Carries the directories of ``verifier_state`` from suite to suite, which run in the order of their rounds.
+    """Carries the directories of ``verifier_state`` from suite to suite, which are to run in the order of their rounds.
 
     Without such directories nothing is carried, and suites run in any order. Methods raise EnvironmentFault.
     """
@@ -41,28 +37,6 @@ class VerifierState:
         """The directories, of which each suite has those that the one before has left."""
         self._context = context
         self._kept: dict[int, IO[bytes]] = {}
-        self._changed = threading.Condition()
-        self._expected: set[int] = set()
-
-    def expect(self, index: int) -> None:
-        """Note that the suite of a round is to run; what follows waits for it."""
-        with self._changed:
-            self._expected.add(index)
-
-    @contextlib.contextmanager
-    def in_turn(self, index: int, stopped: threading.Event) -> Iterator[None]:
-        """Wait until the expected suites of all earlier rounds have run; raises Cancelled once ``stopped`` is set."""
-        try:
-            with self._changed:
-                while self.paths and any(each < index for each in self._expected):
-                    if stopped.is_set():
-                        raise Cancelled("stopped while waiting for the suite of an earlier round")
-                    self._changed.wait(_INTERVAL)
-            yield
-        finally:
-            with self._changed:
-                self._expected.discard(index)
-                self._changed.notify_all()
 
     def give(self, place: Environment, round_: Round, *, empty: bool) -> tuple[str, ...]:
         """Put the directories where a suite is about to run, and return what is to be said of them.
