@@ -16,7 +16,7 @@ from pytest_evocode.agents.protocol import declared_hosts
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG
 from pytest_evocode.environments.task_environment import record_services
-from pytest_evocode.errors import AgentFault, EvocodeError, ModelFault, TaskError
+from pytest_evocode.errors import AgentFault, EvocodeError, ModelFault
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.waiting import Waiting, counted_in
 from pytest_evocode.results.directory import AttemptDirectory
@@ -25,6 +25,7 @@ from pytest_evocode.results.records import Fault, TurnRecord
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically
+from pytest_evocode.tasks.text_files import read_instruction
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
@@ -157,7 +158,7 @@ class AgentTurns:
         return RoundContext(
             task=task,
             round=round_,
-            instruction=_read_instruction(round_),
+            instruction=read_instruction(round_.instruction),
             environment=environment,
             solution_env=resolve_solution_env(task, round_, options.environ, options.withheld_from_solutions),
             timeout=min((limit for limit in limits if limit is not None), default=None),
@@ -242,10 +243,3 @@ class AgentTurns:
             return
         with writing_results():
             self._directory.write_trajectory(round_.name, trajectory)
-
-
-def _read_instruction(round_: Round) -> str:
-    try:
-        return round_.instruction.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"the instruction cannot be read: {error}; save it as UTF-8", round_.instruction) from None
