@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
+from pytest_evocode.agents import Agent, ResumableAgent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.mcp.servers import servers_of_task
 from pytest_evocode.agents.protocol import declared_hosts
@@ -29,6 +30,7 @@ from pytest_evocode.tasks.text_files import read_instruction
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
+from pytest_evocode.trial.checkpoints import memory_of
 from pytest_evocode.trial.context import Progress, TrialContext, writing_results
 
 logger = logging.getLogger(__name__)
@@ -53,6 +55,8 @@ class AgentTurns:
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
+        self._beginning: Any = None
+        """What the agent remembers before its first turn, where a round begins a new conversation."""
         self._stage = Progress()
         self.stopwatch = Stopwatch()
         """Measures the phases of the turn that is taken, or was last."""
@@ -69,6 +73,11 @@ class AgentTurns:
         of_agent = isinstance(error, AgentFault) and not isinstance(error, ModelFault)
         return "agent" if broke_down or of_agent else "infrastructure"
 
+    def note_beginning(self) -> None:
+        """Note what the agent remembers before its first turn; raises AgentFault where that has no form in JSON."""
+        if any(round_.begins_conversation for round_ in self._context.task.rounds):
+            self._beginning = memory_of(self._agent)
+
     def take(self, environment: Environment, round_: Round) -> TurnRecord:
         """Prepare a round, let the agent work and record its turn.
 
@@ -79,6 +88,8 @@ class AgentTurns:
         self.stopwatch.begin("setup")
         self.taking = True
         try:
+            if round_.begins_conversation and isinstance(self._agent, ResumableAgent):
+                self._agent.load_state(copy.deepcopy(self._beginning))
             with environment.mendable():
                 self._context.task_environment.prepare_round(environment, round_)
                 turn = self.work(environment, round_)

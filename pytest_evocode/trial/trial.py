@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import logging
 import threading
 from collections.abc import Iterator
@@ -109,8 +108,6 @@ class Trial:
         self._ready: Future[Environment] = Future()
         self._first_played: Future[int] = Future()
         self._closing = threading.Lock()
-        self._fresh_memory: object = None
-        """What the agent remembers before its first turn."""
         self._started = ""
         self._ended = 0
         """The index of the last round whose turn has ended."""
@@ -280,8 +277,6 @@ class Trial:
             self._start_state.play_in_place(environment, self._suites)
             self._ended = before.first_played - 1
         for round_ in self._rounds[self._ended :]:
-            if round_.begins_conversation and isinstance(self.agent, ResumableAgent):
-                self.agent.load_state(copy.deepcopy(self._fresh_memory))
             turn = self._turns.take(environment, round_)
             suite = self._suites.run_in_place(environment, round_) if self._suites.in_place else None
             try:
@@ -330,8 +325,7 @@ class Trial:
         if isinstance(self.agent, PreparedAgent):
             self.agent.warm_up()
         self._turns.spending.resume(before.spent)
-        if any(round_.begins_conversation for round_ in self._rounds):
-            self._fresh_memory = memory_of(self.agent)
+        self._turns.note_beginning()
         if before.last_turn >= before.first_played and isinstance(self.agent, ResumableAgent):
             self.agent.load_state(before.agent)
         if self._context.directory is not None:
