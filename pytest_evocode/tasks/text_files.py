@@ -27,6 +27,15 @@ def read_instruction(path: Path) -> str:
     return decoded(content, path).replace("\r\n", "\n")
 
 
+def crlf_shown(output: str) -> str:
+    r"""Return what to say of a script that failed and printed this, where a script that it ran was saved with CRLF.
+
+    >>> crlf_shown("lib.sh: line 3: $'\\r': command not found"), crlf_shown("No such file")
+    ('; a script that it ran was saved with CRLF, save it with LF', '')
+    """
+    return "; a script that it ran was saved with CRLF, save it with LF" if "\\r'" in output else ""
+
+
 def is_crlf(script: bytes) -> bool:
     r"""Tell whether a script was saved with CRLF, which no bash can run; some such lines may be data that it writes.
 
