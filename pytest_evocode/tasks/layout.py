@@ -189,9 +189,10 @@ class _Finder:
 
     def _has_script(self, path: str) -> bool:
         """Return whether there is a script, and take note of one that bash cannot run."""
-        if not _is_file(path):
+        found = _stat(path)
+        if found is None or not stat.S_ISREG(found.st_mode):
             return False
-        if is_crlf(_read(path)):
+        if is_crlf(_read(path, found.st_size)):
             self.problems.append(Problem(CRLF, path=Path(path), line=1))
         return True
 
@@ -219,7 +220,7 @@ class _Finder:
             self.problems.append(Problem(f"{path} must be a file", keys))
         else:
             try:
-                text = decoded(_read(path), Path(path))
+                text = decoded(_read(path, found.st_size), path)
             except TaskError as error:
                 self.problems.append(Problem(error.message, path=error.path, line=error.line))
             else:
@@ -277,10 +278,13 @@ def is_test_module(name: str) -> bool:
     return name.startswith("test_") and name.endswith(".py")
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, size: int) -> bytes:
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read()
+        file = os.open(path, os.O_RDONLY)  # Without what io does for it: there may be thousands of rounds.
+        try:
+            return os.read(file, size)
+        finally:
+            os.close(file)
     except OSError as error:
         raise _unreadable(path, error) from error
 

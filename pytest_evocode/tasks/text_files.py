@@ -9,13 +9,14 @@ from pytest_evocode.errors import TaskError
 CRLF = "ends its lines in CRLF, and bash takes the CR for a part of each command; save it with LF"
 
 
-def decoded(content: bytes, path: Path) -> str:
+def decoded(content: bytes, path: str | Path) -> str:
     """Return the text of a file without its byte order mark; raises TaskError with the line where it is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise TaskError(f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8", path, line) from None
+        wrong = f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
+        raise TaskError(wrong, Path(path), line) from None
 
 
 def read_instruction(path: Path) -> str:
@@ -42,5 +43,4 @@ def is_crlf(script: bytes) -> bool:
     >>> is_crlf(b"#!/bin/bash\r\ntrue\r\n"), is_crlf(b"cat <<E > dos.txt\na\r\nE\n"), is_crlf(b"true\n")
     (True, False, False)
     """
-    lines = script.count(b"\n")
-    return lines > 0 and script.count(b"\r\n") == lines
+    return b"\r\n" in script and script.count(b"\r\n") == script.count(b"\n")
