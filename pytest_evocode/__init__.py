@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         Snapshot,
         choose_engine,
     )
-    from pytest_evocode.errors import EvocodeError
+    from pytest_evocode.errors import EvocodeError, TaskWarning
     from pytest_evocode.metrics.scores import Scores, scores
     from pytest_evocode.results.loading import Results, load_results
     from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
@@ -44,6 +44,7 @@ __all__ = [
     "Scores",
     "Snapshot",
     "Task",
+    "TaskWarning",
     "Trial",
     "TrialOptions",
     "Verdict",
@@ -57,7 +58,7 @@ __all__ = [
 _MODULES = {
     "pytest_evocode.agents": ("Agent", "RoundContext", "RoundTranscript", "make_agent"),
     "pytest_evocode.environments": ("Engine", "Environment", "ExecResult", "Snapshot", "choose_engine"),
-    "pytest_evocode.errors": ("EvocodeError",),
+    "pytest_evocode.errors": ("EvocodeError", "TaskWarning"),
     "pytest_evocode.metrics.scores": ("Scores", "scores"),
     "pytest_evocode.results.loading": ("Results", "load_results"),
     "pytest_evocode.results.records": ("AttemptRecord", "Case", "RoundRecord", "RunRecord", "Verdict"),

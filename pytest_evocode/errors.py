@@ -85,6 +85,13 @@ class TaskError(EvocodeError):
         super().__init__(f"{where}: {message}")
 
 
+class TaskWarning(UserWarning):
+    """A task.toml has something that nothing here reads; the task runs without it.
+
+    Pytest's ``filterwarnings`` and Python's ``-W`` know it as ``pytest_evocode.TaskWarning``.
+    """
+
+
 class NoPython(TaskError):
     """The task's image has no Python that can run a native suite."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.errors import AgentFault
+from pytest_evocode.tasks.text_files import crlf_shown
 
 _SOLUTION = "/solution"
 
@@ -38,8 +39,8 @@ class OracleAgent:
             environment.remove([_SOLUTION])
         if not result.ok and not result.timed_out:
             raise AgentFault(
-                f"{round_.solution / 'solve.sh'}: the reference solution ended with exit code {result.exit_code}; "
-                f"correct it. Its last lines:\n{result.tail() or '(no output)'}"
+                f"{round_.solution / 'solve.sh'}: the reference solution ended with exit code {result.exit_code}"
+                f"{crlf_shown(result.output)}; correct it. Its last lines:\n{result.tail() or '(no output)'}"
             )
         return RoundTranscript(timed_out=result.timed_out, output=result.output)
 

@@ -120,13 +120,19 @@ class Agent(Protocol):
 
 @runtime_checkable
 class ResumableAgent(Agent, Protocol):
-    """An agent whose memory ``--evocode-resume`` restores; without both methods it is taken to have none."""
+    """An agent whose memory ``--evocode-resume`` restores, and a round clears that begins a new conversation.
+
+    Without both methods it is taken to have none.
+    """
 
     def save_state(self) -> Any:
         """Return what it remembers after a round, as JSON values."""
 
     def load_state(self, state: Any) -> None:
-        """Restore what :meth:`save_state` returned in an earlier session; called before the first ``run_round``."""
+        """Restore what :meth:`save_state` returned in an earlier session; called before the first ``run_round``.
+
+        Before the turn of a round that begins a new conversation it gets what :meth:`save_state` returned at the start.
+        """
 
 
 @runtime_checkable

@@ -235,13 +235,14 @@ def starter_clean(task: Task, played_rounds: Sequence[PlayedRound], visible: Vis
     for played in played_rounds:
         round_ = played.round
         own = "" if round_.directory == task.directory else f"steps/{round_.name}/"
+        solved_by = round_.solution.relative_to(task.directory).as_posix() if round_.solution is not None else ""
         tests = round_.directory / "tests" if round_.has_tests else None
         rounds.append(
             SolvedRound(
                 name=round_.name,
                 before=played.files_before,
                 after=played.files_after,
-                solution={f"{own}solution/{path}": contents for path, contents in read_tree(round_.solution).items()},
+                solution={f"{solved_by}/{path}": contents for path, contents in read_tree(round_.solution).items()},
                 tests={f"{own}tests/{path}": contents for path, contents in read_tree(tests).items()},
                 workdir=read_tree(round_.workdir),
             )

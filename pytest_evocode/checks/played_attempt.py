@@ -146,7 +146,7 @@ class PlayedAttempt:
             raise TaskError(
                 f"the reference solution did not end within the agent's limit of {limit:g} s; "
                 "make it quicker, or raise timeout_sec of [agent]",
-                round_.directory / "solution/solve.sh",
+                (round_.solution or round_.directory) / "solve.sh",
             )
         after, files_after = self._snapshot(), self._files()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
 
-from pytest_evocode.errors import EvocodeError
+from pytest_evocode.errors import EvocodeError, TaskWarning
 from pytest_evocode.report.printable import printable
 
 #: The module of each command, and what ``evocode --help`` says of it: known here, so that it loads no command.
@@ -40,6 +42,23 @@ COMMANDS = {
 }
 
 
+class _TaskWarnings:
+    """Prints warnings of tasks as a line each, and only once however often a command loads a task."""
+
+    def __init__(self, others: Callable[..., None]) -> None:
+        self._others = others
+        self._told: set[str] = set()
+
+    def __call__(
+        self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any, **more: Any
+    ) -> None:
+        if not issubclass(category, TaskWarning):
+            self._others(message, category, filename, lineno, *rest, **more)
+        elif (line := f"warning: {filename}:{lineno}: {message}") not in self._told:
+            self._told.add(line)
+            click.echo(printable(line), err=True)
+
+
 class _Commands(click.Group):
     """A group that imports the module of a command when the command is asked for."""
 
@@ -66,10 +85,12 @@ class _Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except EvocodeError as error:
-            raise click.ClickException(printable(str(error))) from None
+        with warnings.catch_warnings():
+            warnings.showwarning = _TaskWarnings(warnings.showwarning)
+            try:
+                return super().invoke(ctx)
+            except EvocodeError as error:
+                raise click.ClickException(printable(str(error))) from None
 
 
 @click.group(cls=_Commands)

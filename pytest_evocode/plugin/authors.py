@@ -230,7 +230,7 @@ class PinPlugin:
 
     def _pin(self, directory: Path, played: _Played) -> str:
         """Write a task's lock, and return what to say of it; raises PinRefused, TaskError and OSError."""
-        task = load_task(directory)
+        task = load_task(directory, unknown_keys="ignore")
         rounds: dict[str, dict[str, str]] = {}
         for round_ in task.rounds:
             record = played.rounds.get(round_.name)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Engine
-from pytest_evocode.errors import TaskError
+from pytest_evocode.errors import TaskError, TaskWarning
 from pytest_evocode.metrics.spending import ExpectedAmounts
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
@@ -27,6 +27,7 @@ from pytest_evocode.results.records import task_facts
 from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.tasks import Round as TaskRound
 from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.loading import warn_of_unread
 
 
 class TaskDirectory(pytest.Directory):
@@ -62,8 +63,12 @@ class TaskFile(pytest.File):
             return
         try:
             task = session.settings.load(self.path.parent)
+            if session.worker_input is None or session.worker_input["workerid"] == "gw0":  # All workers collect all.
+                warn_of_unread(task, session.scrubber.text)
         except TaskError as error:
             raise self.CollectError(session.scrubber.text(str(error))) from None
+        except TaskWarning:
+            raise self.CollectError(session.scrubber.text("\n".join(map(str, task.unread)))) from None
         if session.settings.warm:
             from pytest_evocode.plugin.warming import WARM, WarmCollector
 

@@ -29,9 +29,9 @@ def add_options(parser: pytest.Parser) -> None:
     def flag(name: str, help: str) -> None:
         group.addoption(f"{_PREFIX}{name}", action="store_true", help=help)
 
-    def setting(name: str, help: str, default: str | list[str] = "") -> None:
-        kind: Literal["string", "linelist"] = "string" if isinstance(default, str) else "linelist"
-        parser.addini(f"evocode_{name}", type=kind, default=default, help=help)
+    def setting(name: str, help: str, default: str | bool | list[str] = "") -> None:
+        kinds: dict[type, Literal["string", "bool", "linelist"]] = {str: "string", bool: "bool", list: "linelist"}
+        parser.addini(f"evocode_{name}", type=kinds[type(default)], default=default, help=help)
 
     for add in (_add_attempt_options, _add_suite_options, _add_run_options, _add_flags_for_authors):
         add(option, flag)
@@ -177,6 +177,7 @@ def _add_ini_settings(setting: _Add) -> None:
         "minutes that a turn may wait for rate limits and failures of its model's provider (default: 60)",
         default="60",
     )
+    setting("strict_keys", "refuse tasks with keys that the format does not know (default: false, warn)", default=False)
     setting(
         "verifiers", "how many slots for suites this machine has, over all workers and sessions (default: one per core)"
     )

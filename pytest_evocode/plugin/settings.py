@@ -52,6 +52,8 @@ class Settings:
     """How often each suite is run."""
     strict: bool
     """Whether suites find nothing of the agent's system that the task does not declare."""
+    strict_keys: bool
+    """Whether a key of a task.toml that the format does not know is an error, and no warning."""
     verify: Verify | None
     """How suites are judged by the session's choice; None for the tasks' own."""
     reward_key: str
@@ -102,14 +104,17 @@ class Settings:
         return protocol(self.mode, self.from_round)
 
     def load(self, directory: Path) -> Task:
-        """Load a task, to be verified as this session was asked to.
+        """Load a task, to be verified as this session was asked to; who collects it warns of unknown keys.
 
         Raises:
             TaskError: Something is wrong with it.
         """
         from pytest_evocode.tasks import load_task
 
-        return load_task(directory).with_reward_key(self.reward_key).judged(self.verify)
+        # The check lint names them, beside what else there is to say of the task.
+        is_refused = self.strict_keys and not self.check
+        task = load_task(directory, unknown_keys="error" if is_refused else "ignore")
+        return task.with_reward_key(self.reward_key).judged(self.verify)
 
     @property
     def holds_forks(self) -> bool:
@@ -142,6 +147,7 @@ def read_settings(config: pytest.Config) -> Settings:
         cases=_read_cases(config),
         case=case,
         reward_key=config.getoption("evocode_reward_key") or config.getini("evocode_reward_key").strip(),
+        strict_keys=config.getini("evocode_strict_keys"),
         reuse=_read_reuse(config),
         agent_options=tuple(config.getoption("evocode_agent_option")),
         budget=_read_budget(config),

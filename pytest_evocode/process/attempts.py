@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from pytest_evocode.errors import RecordFault, TaskError, UsageError, describe_validation
+from pytest_evocode.errors import RecordFault, UsageError, describe_validation
 from pytest_evocode.names import natural_key
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.pillars.abstention import abstention, false_abstention
@@ -30,6 +30,7 @@ from pytest_evocode.process.trajectory.shell.purposes import purposes_of, recogn
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import PASS_REWARD, Case, RoundRecord
 from pytest_evocode.tasks import Abstention, DeclaredRequirement, ProcessConfig, Task, find_tasks, load_task
+from pytest_evocode.tasks.text_files import read_instruction
 from pytest_evocode.trajectories.atif import Trajectory
 
 _NO_EDIT = "neither the product nor a test that can fail was changed"
@@ -227,7 +228,7 @@ class TaskFinder:
         """
         if name not in self._loaded:
             place = self._places.get(name)
-            self._loaded[name] = load_task(place) if place is not None else None
+            self._loaded[name] = load_task(place, unknown_keys="ignore") if place is not None else None
         return self._loaded[name]
 
 
@@ -288,7 +289,7 @@ def _recorded_rounds(
             name=name,
             index=index,
             trajectory=read_trajectory(path),
-            instruction=_read_instruction(round_.instruction) if round_ is not None else "",
+            instruction=read_instruction(round_.instruction) if round_ is not None else "",
             brought=files.brought_by(round_) if files is not None and round_ is not None else {},
         )
         yield recorded, _declaration(declared, names, name, found)
@@ -313,13 +314,6 @@ def _passed(directory: Path, name: str) -> bool | None:
         return float((directory / "steps" / name / "verifier" / "reward.txt").read_text()) >= PASS_REWARD
     except (OSError, ValueError):
         return None
-
-
-def _read_instruction(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"the instruction cannot be read: {error}; save it as UTF-8", path) from None
 
 
 def read_trajectory(path: Path) -> Trajectory:

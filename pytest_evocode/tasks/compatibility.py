@@ -75,7 +75,7 @@ _HOSTS = Support(
 FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     TaskConfig: {
         "schema_version": Support(
-            "1.0 to 1.4 only; Harbor takes any text. The old name `version` is read as well, but not both"
+            "nothing depends on it; of any other than 1.0 to 1.4 there is a warning. The old name is `version`"
         ),
         "source": SAME,
         "multi_step_reward_strategy": Support(
@@ -96,8 +96,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "timeout_sec": Support("a step that says nothing has the task's"),
         "user": Support("a step that says nothing has the task's"),
         "network_mode": Support(
-            "all rounds share one environment: a step may have another mode than the task only where one of the two is "
-            '`"allowlist"`, and `"public"` goes through the proxy there, too'
+            'all rounds share one environment: where their modes differ, `"public"` goes through the proxy'
         ),
         "allowed_hosts": _HOSTS,
     },
@@ -178,6 +177,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "min_reward": Support("a number is for the reward that decides, which need not be called `reward`"),
         "healthcheck": SAME,
         "artifacts": SAME,
+        "inherit_prior_session": Support("Harbor has no such key; false begins a new conversation of the agent"),
     },
     Artifact: {
         "source": _NO_DRIVES._replace(how="an absolute path; Harbor takes relative ones, too"),
@@ -206,10 +206,11 @@ FILES: Mapping[str, Support] = {
         "of a task or a step: the shell agent's conversation goes on from it, without its system messages; oracle, nop "
         "and replay need none, and other agents refuse the task"
     ),
-    "solution/solve.sh": SAME,
+    "solution/solve.sh": Support("the task's serves each step that has none"),
     "workdir/setup.sh": SAME,
     "tests/test.sh": Support(
-        "runs in the image as built, with the workspace carried over and no process of the agent; for comparisons "
+        "runs in the image as built, with the workspace carried over and no process of the agent: what an earlier "
+        "suite left in `/tmp` and the like is there only if `verifier_state` names it; for comparisons "
         "[`verify_in`](task-format.md#the-verifier) puts it where the agent works"
     ),
     "tests/Dockerfile": Support(

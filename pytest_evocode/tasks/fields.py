@@ -27,6 +27,13 @@ _NEVER_STATE = ("/tests", "/logs", "/solution", "/proc", "/sys", "/dev")
 MEGABYTES = {"K": 1 / 1024, "M": 1, "G": 1024}
 
 
+class Unread:
+    """Marks a field that nothing here reads: a task loads with any value there."""
+
+
+UNREAD = Unread()
+
+
 def wanted(what: str) -> PydanticCustomError:
     """Return the error for a value that is not ``what``; the message gets the value where it is shown."""
     return PydanticCustomError("wanted", "{what}", {"what": what})

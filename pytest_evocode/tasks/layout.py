@@ -12,6 +12,7 @@ from pytest_evocode.tasks.compose_file import COMPOSE_FILES, ComposeFile
 from pytest_evocode.tasks.config_text import Keys
 from pytest_evocode.tasks.model import EnvironmentConfig, StepConfig, TaskConfig, VerifierConfig
 from pytest_evocode.tasks.problems import Problem
+from pytest_evocode.tasks.text_files import CRLF, decoded, is_crlf
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,6 @@ def suite_environment(directory: Path, config: TaskConfig, step: StepConfig | No
 
 
 SINGLE_ROUND = "round-1"
-# A larger instruction, in bytes, is not blank by accident, and is not opened.
-BLANK_LIMIT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +81,27 @@ class RoundFiles:
 
     name: str
     directory: Path
-    has_solution: bool
+    has_own_solution: bool
     has_workdir: bool
     has_tests: bool
     """Whether the round has tests of its own."""
     has_script: bool
     """Whether a ``test.sh`` verifies the round, and not a native suite."""
     shared_tests: Path | None
+    shared_solution: Path | None = None
+    """The task's solution, for a round that has no directory for one; None where there is none."""
     suite_environment: SuiteEnvironment | None = None
     """The environment that the suite has for itself; None where it runs beside what the agent left."""
+
+    @property
+    def solution(self) -> Path | None:
+        """The directory that has ``solve.sh``, the round's own before the task's; None without a solution."""
+        return self.directory / "solution" if self.has_own_solution else self.shared_solution
+
+    @property
+    def has_solution(self) -> bool:
+        """Whether there is a solution, be it the task's."""
+        return self.has_own_solution or self.shared_solution is not None
 
 
 def find_files(
@@ -109,6 +120,12 @@ def find_files(
     return steps or [finder.single()], finder.problems
 
 
+def no_environment(directory: Path) -> str:
+    """Return what is wrong with a task that can be looked at, but not run."""
+    path = directory / "environment" / "Dockerfile"
+    return f"no environment to run in; create {path} or set docker_image in [environment]"
+
+
 class _Finder:
     def __init__(self, directory: Path, config: TaskConfig) -> None:
         self.directory = directory
@@ -117,12 +134,15 @@ class _Finder:
         self.steps_directory = directory / "steps"
         self.problems: list[Problem] = []
         self.steps: set[str] = set()
-        self.shared_suite = _is_file(f"{self.root}/tests/test.sh")
+        self.shared_suite = self._has_script(f"{self.root}/tests/test.sh")
         self.native_tests = False
         """Whether there is a native test in the rounds so far."""
         self.shared_tests: Path | None = None
         if self.shared_suite or _is_directory(f"{self.root}/tests"):
             self.shared_tests = directory / "tests"
+        self.shared_solution: Path | None = None
+        if config.steps and self._has_script(f"{self.root}/solution/solve.sh"):
+            self.shared_solution = directory / "solution"
 
     def check_environment(self, has_image: bool) -> None:
         compose = [name for name in COMPOSE_FILES if _stat(f"{self.root}/environment/{name}", follow=False)]
@@ -130,9 +150,7 @@ class _Finder:
             message = f"{' and '.join(compose)} are both compose files; keep one of them"
             self.problems.append(Problem(message, path=self.directory / "environment" / compose[0]))
         if not has_image and not _is_file(f"{self.root}/environment/Dockerfile"):
-            path = self.directory / "environment" / "Dockerfile"
-            message = f"no environment to run in; create {path} or set docker_image in [environment]"
-            self.problems.append(Problem(message))
+            self.problems.append(Problem(no_environment(self.directory), unread=()))
 
     def check_steps(self, listed: set[str]) -> None:
         path = f"{self.root}/steps"
@@ -149,24 +167,34 @@ class _Finder:
         if name not in self.steps:
             self.problems.append(Problem(f"there is no directory for this step; create {directory}", keys))
             return RoundFiles(name, directory, False, False, False, False, None)
-        has_suite = _is_file(f"{root}/tests/test.sh")
+        has_suite = self._has_script(f"{root}/tests/test.sh")
         has_tests = has_suite or _is_directory(f"{root}/tests")
         has_workdir = self._has_workdir(f"{root}/workdir", keys)
         has_script, apart = self._find_suite(has_suite, root, keys, step)
         has_solution = self._check_round(root, keys)
-        return RoundFiles(name, directory, has_solution, has_workdir, has_tests, has_script, self.shared_tests, apart)
+        shared = self.shared_tests, None if _is_directory(f"{root}/solution") else self.shared_solution
+        return RoundFiles(name, directory, has_solution, has_workdir, has_tests, has_script, *shared, apart)
 
     def single(self) -> RoundFiles:
         has_script, apart = self._find_suite(False, self.root, (), None)
         has_solution = self._check_round(self.root, ())
         return RoundFiles(
-            SINGLE_ROUND, self.directory, has_solution, False, False, has_script, self.shared_tests, apart
+            SINGLE_ROUND, self.directory, has_solution, False, False, has_script, self.shared_tests, None, apart
         )
 
     def _check_round(self, root: str, keys: Keys) -> bool:
         """Check the instruction and return whether there is a solution; without one, only the oracle cannot play."""
         self._check_instruction(f"{root}/instruction.md", keys)
-        return _is_file(f"{root}/solution/solve.sh")
+        return self._has_script(f"{root}/solution/solve.sh")
+
+    def _has_script(self, path: str) -> bool:
+        """Return whether there is a script, and take note of one that bash cannot run."""
+        found = _stat(path)
+        if found is None or not stat.S_ISREG(found.st_mode):
+            return False
+        if is_crlf(_read(path, found.st_size)):
+            self.problems.append(Problem(CRLF, path=Path(path), line=1))
+        return True
 
     def _find_suite(
         self, has_suite: bool, root: str, keys: Keys, step: StepConfig | None
@@ -190,13 +218,21 @@ class _Finder:
             self.problems.append(Problem(f"the round has no instruction; create {path}", keys))
         elif not stat.S_ISREG(found.st_mode):
             self.problems.append(Problem(f"{path} must be a file", keys))
-        elif found.st_size < BLANK_LIMIT and not _read(path).strip():
-            self.problems.append(Problem(f"{path} is empty; write the request to the agent", keys))
+        else:
+            try:
+                text = decoded(_read(path, found.st_size), path)
+            except TaskError as error:
+                self.problems.append(Problem(error.message, path=error.path, line=error.line))
+            else:
+                if not text.strip():
+                    self.problems.append(Problem(f"{path} is empty; write the request to the agent", keys))
 
     def _has_workdir(self, path: str, keys: Keys) -> bool:
         found = _stat(path)
         if found is not None and not stat.S_ISDIR(found.st_mode):
             self.problems.append(Problem(f"{path} must be a directory", keys))
+        elif found is not None:
+            self._has_script(f"{path}/setup.sh")
         return found is not None
 
 
@@ -242,10 +278,13 @@ def is_test_module(name: str) -> bool:
     return name.startswith("test_") and name.endswith(".py")
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, size: int) -> bytes:
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(BLANK_LIMIT)
+        file = os.open(path, os.O_RDONLY)  # Without what io does for it: there may be thousands of rounds.
+        try:
+            return os.read(file, size)
+        finally:
+            os.close(file)
     except OSError as error:
         raise _unreadable(path, error) from error
 

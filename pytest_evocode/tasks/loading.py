@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import tomli
 from pydantic import BaseModel, ValidationError
 
-from pytest_evocode.errors import TaskError
+from pytest_evocode.errors import TaskError, TaskWarning
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.compatibility import FILES, SUITE_COMPOSE, refusals
@@ -31,8 +32,9 @@ from pytest_evocode.tasks.model import (
     VerifyIn,
 )
 from pytest_evocode.tasks.native import read_native_tests
-from pytest_evocode.tasks.problems import Problem, explain, task_error
+from pytest_evocode.tasks.problems import Problem, explain, placed, task_error
 from pytest_evocode.tasks.task import Network, Round, Task
+from pytest_evocode.tasks.text_files import decoded
 
 
 def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfig | None) -> Network | None:
@@ -100,6 +102,7 @@ def _resolve(
         healthcheck=step.healthcheck if step else None,
         artifacts=(*config.artifacts, *step.artifacts) if step else config.artifacts,
         change_types=changes,
+        begins_conversation=step is not None and not step.inherit_prior_session,
     )
 
 
@@ -119,13 +122,15 @@ _NO_PLACE_FOR_FILES = ("/proc", "/sys", "/dev")
 
 def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
     """Return every problem between the fields of ``config``; ``round_names`` are the names that references may use."""
+    refused = [*refusals(config)]
+    if of_other_system := [problem for problem in refused if problem.keys == ("environment", "os")]:
+        return of_other_system  # What else is refused of such a task is so for no other reason.
     return [
         *_duplicates([step.name for step in config.steps], ("steps",), "name", "step"),
         *_requirement_chain(config, round_names),
         *_process(config, round_names),
         *_users(config, round_names),
-        *refusals(config),
-        *_phases(config),
+        *refused,
         *_state(config),
     ]
 
@@ -290,33 +295,24 @@ def _overlap(path: str, other: str) -> bool:
     return PurePosixPath(path).is_relative_to(other) or PurePosixPath(other).is_relative_to(path)
 
 
-def _phases(config: TaskConfig) -> Iterator[Problem]:
-    steps = (step.agent if "agent" in step.model_fields_set else None for step in config.steps)
-    agents = {network(config.environment, agent, config.agent) for agent in steps}
-    # A network that is an allowlist in one round can be anything in the others.
-    changes = any(isinstance(each, Allowlist) for each in agents)
-    whole = network(config.environment, config.agent)
-    for index, step in enumerate(config.steps):
-        # Most steps leave this out, and there may be thousands of them.
-        if "agent" in step.model_fields_set:
-            keys: Keys = ("steps", index, "agent")
-            mode = step.agent.network_mode
-            if mode not in (None, whole) and not changes:
-                message = (
-                    f"all rounds share one environment, and [agent] or [environment] makes its network"
-                    f' "{whole or "not set"}"; set network_mode there'
-                )
-                yield Problem(message, (*keys, "network_mode"), unsupported=True)
+UnknownKeys = Literal["warn", "error", "ignore"]
 
 
-def load_task(directory: Path) -> Task:
+def load_task(directory: Path, *, unknown_keys: UnknownKeys = "warn") -> Task:
     """Read and check the task in ``directory``; nothing is started, and nothing in it is imported.
+
+    Args:
+        directory: The task's directory.
+        unknown_keys: What becomes of keys that the format does not know, and of what else a task can be loaded with: a
+            :class:`~pytest_evocode.errors.TaskWarning` for each, an error, or nothing.
 
     Raises:
         TaskError: Something is wrong with the task. The message has a line per problem: the file, its line, the key and
             what to do. No other error is raised.
     """
-    path, text, data, config = read_task_file(directory)
+    path, text, data, config, passed_over = read_task_file(directory)
+    if passed_over and unknown_keys == "error":
+        raise task_error(passed_over, path, text, data)
     names = tuple(step.name for step in config.steps) or (SINGLE_ROUND,)
     problems = check_config(config, names)
     compose = None
@@ -331,14 +327,28 @@ def load_task(directory: Path) -> Task:
             config = config.model_copy(update={"environment": checked})
         files, problems = find_files(directory, config, compose)
         problems += [*check_suites(config, files), *check_services(config, compose)]
-    if problems:
+    if any(problem.unread is None or unknown_keys == "error" for problem in problems):
         raise task_error(problems, path, text, data)
+    passed_over += tuple(problems)
     build = compose.main_build() if compose is not None and "build" in compose.main else None
     name = directory.name
     if name in ("", ".."):
         name = directory.resolve().name
     rounds, tests = resolve_rounds(config, files), read_native_tests(files)
-    return Task(directory, name, config, rounds, tests, compose=compose, main_build=build)
+    unread = tuple(placed(passed_over, path, text, data))
+    task = Task(directory, name, config, rounds, tests, compose=compose, main_build=build, unread=unread)
+    if unknown_keys == "warn":
+        warn_of_unread(task)
+    return task
+
+
+def warn_of_unread(task: Task, clean: Callable[[str], str] = str) -> None:
+    """Warn of all that a task was loaded without, as Python does of a line of the task.toml.
+
+    Raises :class:`~pytest_evocode.errors.TaskWarning` where a filter makes it an error. ``clean`` is for the messages.
+    """
+    for each in task.unread:
+        warnings.warn_explicit(clean(each.message), TaskWarning, str(each.path), each.line or 1)
 
 
 class TaskSettings(NamedTuple):
@@ -348,17 +358,37 @@ class TaskSettings(NamedTuple):
     text: str
     data: dict[str, Any]
     config: TaskConfig
+    passed_over: tuple[Problem, ...]
+    """Keys that the format does not know, and wrong values of keys that nothing here reads."""
 
 
 def read_task_file(directory: Path) -> TaskSettings:
     """Read the task.toml in ``directory`` and check it by itself; raises TaskError as :func:`load_task` does."""
     path = directory / TASK_FILE
     text = _read(path)
-    data = _parse(text, path)
-    try:
-        return TaskSettings(path, text, data, TaskConfig.model_validate(data))
-    except ValidationError as error:
-        raise task_error(explain(error), path, text, data) from None
+    data = read = _parse(text, path)
+    passed_over: list[Problem] = []
+    while True:
+        try:
+            return TaskSettings(path, text, data, TaskConfig.model_validate(read), tuple(passed_over))
+        except ValidationError as error:
+            passed_over += (problems := explain(error))
+        parts = {problem.unread for problem in problems if problem.unread is not None}
+        if any(problem.unread is None for problem in problems):
+            raise task_error(passed_over, path, text, data)
+        for keys in sorted(parts, key=len, reverse=True):  # A table is left out after what is in it.
+            read = _without(read, keys)
+
+
+def _without(value: Any, keys: Keys) -> Any:
+    """Return a copy of a table, or of an array, without what is at ``keys``."""
+    key, *below = keys
+    copied = value.copy()
+    if below:
+        copied[key] = _without(copied[key], tuple(below))
+    else:
+        del copied[key]
+    return copied
 
 
 def find_tasks(directory: Path) -> dict[str, Path]:
@@ -379,11 +409,7 @@ def _read(path: Path) -> str:
         raise TaskError("there is no such file; create it, every task directory needs one", path) from None
     except OSError as error:
         raise TaskError(f"cannot be read ({error.strerror}); check the path and its permissions", path) from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise TaskError(f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8", path, line) from None
+    return decoded(content, path)
 
 
 def _parse(text: str, path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from pytest_evocode.tasks.fields import (
+    UNREAD,
     AllowedHost,
     AnySystemDirectory,
     AnySystemPath,
@@ -38,7 +39,7 @@ from pytest_evocode.tasks.fields import (
 
 
 class Section(BaseModel):
-    """A table in which only known keys are allowed."""
+    """A table in which only known keys have a meaning; the loader passes over others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -437,6 +438,10 @@ class StepConfig(Section):
     """What tells that the environment is ready before this round."""
     artifacts: Artifacts = ()
     """What is collected after this round, besides the artifacts of the task: paths, or tables."""
+    inherit_prior_session: Flag = True
+    """Whether the agent goes on with the conversation of the round before; false begins a new one, in the same
+    environment.
+    """
 
 
 class Author(Section):
@@ -453,13 +458,13 @@ class TaskInfo(Section):
 
     name: PackageName
     """The name of the package, organisation/task; the second part is the name of the directory."""
-    version: Text | None = None
+    version: Annotated[Text | None, UNREAD] = None
     """The task's version, a text."""
-    description: Text = ""
+    description: Annotated[Text, UNREAD] = ""
     """What the task is about, in a sentence."""
-    authors: tuple[Author, ...] = ()
+    authors: Annotated[tuple[Author, ...], UNREAD] = ()
     """Who wrote the task."""
-    keywords: tuple[Text, ...] = ()
+    keywords: Annotated[tuple[Text, ...], UNREAD] = ()
     """Words to find the task by."""
 
 
@@ -476,11 +481,11 @@ class EvocodeMetadata(Section):
     """Paths outside the working directory that are part of what the agent is to leave behind."""
     verifier_state: tuple[StatePath, ...] = ()
     """Directories in which suites keep what later suites find: carried from round to round, where no agent is."""
-    caches: tuple[ContainerPath, ...] = ()
+    caches: Annotated[tuple[ContainerPath, ...], UNREAD] = ()
     """Of no effect any more: no suite finds what another one has downloaded."""
-    warm_caches: Literal["always", "unless-strict", "never"] = "always"
+    warm_caches: Annotated[Literal["always", "unless-strict", "never"], UNREAD] = "always"
     """Of no effect any more, as ``caches``."""
-    keep_processes: bool = True
+    keep_processes: Annotated[bool, UNREAD] = True
     """Of no effect any more: with verify_in = "in-place" processes of the agent live on while the suite runs."""
     case_reports: tuple[ContainerPath, ...] = ()
     """Files in which a test.sh lists its cases, in place of those that are found by themselves: CTRF,
@@ -515,15 +520,17 @@ class Metadata(FreeSection):
 class TaskConfig(Section):
     """The contents of task.toml as they are written, without the values that steps take from the task."""
 
-    schema_version: SchemaVersion = Field(default="1.4", validation_alias=AliasChoices("schema_version", "version"))
+    schema_version: Annotated[SchemaVersion, UNREAD] = Field(
+        default="1.4", validation_alias=AliasChoices("schema_version", "version")
+    )
     """The version of Harbor's format."""
-    source: Text | None = None
+    source: Annotated[Text | None, UNREAD] = None
     """Where the task comes from; not used."""
     multi_step_reward_strategy: Literal["mean", "final"] = "mean"
     """The reward of an attempt: the mean of its rounds, or the reward of the final round."""
     artifacts: Artifacts = ()
     """What is collected from the container after every round: paths, or tables."""
-    task: TaskInfo | None = None
+    task: Annotated[TaskInfo | None, UNREAD] = None
     """What the task is called as a package."""
     agent: AgentConfig = Field(default_factory=lambda: NO_AGENT)
     """The agent's turns."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.config_text import Keys, find_line
+from pytest_evocode.tasks.fields import UNREAD
 from pytest_evocode.tasks.model import TaskConfig
 
 WANTED = {
@@ -46,10 +49,14 @@ class Problem:
     """Whether what is not supported never will be; the message starts with "not supported"."""
     path: Path | None = None
     """The file at fault, where that is not task.toml."""
+    line: int | None = None
+    """The line there."""
+    unread: Keys | None = None
+    """The keys of the part of task.toml that a task can be loaded without; None where it cannot be loaded."""
 
 
-def task_error(problems: Sequence[Problem], path: Path, text: str, data: Mapping[str, Any]) -> TaskError:
-    """Return one error for all of at least one problem, in the order of their lines.
+def placed(problems: Sequence[Problem], path: Path, text: str, data: Mapping[str, Any]) -> list[TaskError]:
+    """Return an error for each problem, with its file and line, in the order of the lines.
 
     Args:
         problems: What is wrong.
@@ -57,17 +64,20 @@ def task_error(problems: Sequence[Problem], path: Path, text: str, data: Mapping
         text: Its text.
         data: Its parsed contents.
     """
-    placed: list[tuple[int, str, Path, int | None]] = []
+    errors = []
     for problem in problems:
-        line = find_line(text, problem.keys) if problem.keys else None
+        line = find_line(text, problem.keys) if problem.keys else problem.line
         key = dotted(problem.keys, data)
         parts = ["not supported" if problem.for_good else "not supported yet"] if problem.unsupported else []
         message = ": ".join([*parts, *([key] if key else []), problem.message])
-        placed.append((line or 0, message, problem.path or path, line))
-    placed.sort(key=lambda place: place[0])
-    _, first, first_path, first_line = placed[0]
-    others = [str(TaskError(message, where, line)) for _, message, where, line in placed[1:]]
-    return TaskError("\n".join([first, *others]), first_path, first_line)
+        errors.append(TaskError(message, problem.path or path, line))
+    return sorted(errors, key=lambda error: error.line or 0)
+
+
+def task_error(problems: Sequence[Problem], path: Path, text: str, data: Mapping[str, Any]) -> TaskError:
+    """Return one error for all of at least one problem; the arguments are those of :func:`placed`."""
+    first, *others = placed(problems, path, text, data)
+    return TaskError("\n".join([first.message, *map(str, others)]), first.path, first.line)
 
 
 def dotted(keys: Keys, data: Mapping[str, Any]) -> str:
@@ -94,44 +104,69 @@ def _problem(details: ErrorDetails) -> Problem:
     keys: Keys = tuple(key for key in details["loc"] if key != "[key]")
     kind, context = details["type"], details.get("ctx", {})
     if kind == "extra_forbidden":
-        return Problem(_unknown_key(keys), keys)
+        return Problem(_unknown_key(keys), keys, unread=keys)
+    if kind == "rule" and context["key"]:
+        keys = (*keys, context["key"])
+    return Problem(_wrong_value(details, keys), keys, unread=_unread_part(keys))
+
+
+def _wrong_value(details: ErrorDetails, keys: Keys) -> str:
+    kind, context = details["type"], details.get("ctx", {})
     if kind == "missing":
-        return Problem("is missing; add it", keys)
+        return "is missing; add it"
     if kind == "rule":
-        key = context["key"]
-        return Problem(context["message"], (*keys, key) if key else keys)
+        return str(context["message"])
     if kind == "string_pattern_mismatch":
         wrong = "a variable's name cannot be empty, nor contain '=' or NUL"
-        return Problem(wrong if details["loc"][-1] == "[key]" else "cannot contain NUL", keys)
+        return wrong if details["loc"][-1] == "[key]" else "cannot contain NUL"
     wanted = WANTED.get(kind)
     if wanted is None:
-        return Problem(details["msg"], keys)
+        return details["msg"]
     wanted = wanted.format(**context).replace("'", '"') if kind == "literal_error" else wanted.format(**context)
     if kind == "float_type" and str(keys[-1]).endswith("_sec"):
         wanted = "a number of seconds"
-    return Problem(f"must be {wanted}, not {_describe(details['input'])}", keys)
+    return f"must be {wanted}, not {_describe(details['input'])}"
+
+
+_CLOSE = 0.76
+"""How alike two keys are of which one may be meant by the other: "timeout" and "timeout_sec", not "tags" and "task"."""
 
 
 def _unknown_key(keys: Keys) -> str:
     key = str(keys[-1])
-    known = sorted(_known_keys(keys[:-1]))
+    *_, (model, _) = _fields_at(keys)
     if key == "version" and len(keys) == 1:
         return "is the old name of schema_version, which is given too; remove version"
-    near = get_close_matches(key, known, n=1, cutoff=0.5)
-    if near:
+    known = sorted(model.model_fields)
+    if near := get_close_matches(key, known, n=1, cutoff=_CLOSE):
         return f'unknown key; did you mean "{near[0]}"?'
     return f"unknown key; known here: {', '.join(known)}"
 
 
-def _known_keys(section: Keys) -> Iterable[str]:
+def _unread_part(keys: Keys) -> Keys | None:
+    """Return the keys of the smallest part around a value that nothing here reads; None where it is read."""
+    lengths = [length for length, (_, field) in enumerate(_fields_at(keys), 1) if field and UNREAD in field.metadata]
+    return keys[: lengths[-1]] if lengths else None
+
+
+def _fields_at(keys: Keys) -> Iterator[tuple[type[BaseModel], FieldInfo | None]]:
+    """Yield for each key the table that it stands in and its field, None for one that is an index or names an entry."""
     model: type[BaseModel] = TaskConfig
-    for key in section:
-        if isinstance(key, str):
-            found = _model_in(model.model_fields[key].annotation)
-            if found is None:
-                return ()
-            model = found
-    return model.model_fields
+    for key in keys:
+        field = _fields(model).get(key) if isinstance(key, str) else None
+        yield model, field
+        if field is not None:
+            model = _model_in(field.annotation) or BaseModel
+
+
+@cache
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a table by all their names."""
+    found = dict(model.model_fields)
+    for field in model.model_fields.values():
+        if isinstance(field.validation_alias, AliasChoices):
+            found |= {str(name): field for name in field.validation_alias.choices}
+    return found
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

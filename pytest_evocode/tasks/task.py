@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pytest_evocode.errors import TaskError
+from pytest_evocode.errors import BuildError, TaskError
 from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
 from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.compose_file import ComposeFile, MainBuild
-from pytest_evocode.tasks.layout import RoundFiles, SuiteEnvironment
+from pytest_evocode.tasks.layout import RoundFiles, SuiteEnvironment, no_environment
 from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, ProcessConfig, TaskConfig, Verify, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 
@@ -54,6 +54,8 @@ class Round(RoundFiles):
     """The step's own healthcheck; the environment's is in ``Task.config``."""
     artifacts: tuple[Artifact, ...]
     change_types: tuple[str, ...]
+    begins_conversation: bool = False
+    """Whether the agent does not go on with the conversation of the rounds before, but with what they left behind."""
     collect: tuple[CollectHook, ...] = ()
     """What runs in the agent's environment after its turn: the task's commands, then the step's."""
 
@@ -73,11 +75,6 @@ class Round(RoundFiles):
         """The file with the conversation that the agent is to begin the round from; None without one."""
         path = self.directory / TRAJECTORY_FILE
         return path if path.is_file() else None
-
-    @property
-    def solution(self) -> Path | None:
-        """The directory that has ``solve.sh``; None without a solution."""
-        return self.directory / "solution" if self.has_solution else None
 
     @property
     def workdir(self) -> Path | None:
@@ -111,6 +108,8 @@ class Task:
     """The compose file, whose services are beside every environment of the task; None without one."""
     main_build: MainBuild | None = None
     """How the image is built, where the compose file says so."""
+    unread: tuple[TaskError, ...] = ()
+    """What it was loaded without, in the order of the lines: keys that the format does not know, and the like."""
 
     @property
     def requirements(self) -> tuple[Requirement, ...]:
@@ -145,6 +144,12 @@ class Task:
         if self.main_build is not None:
             path = self.main_build.dockerfile
         return path if path.is_file() else None
+
+    def dockerfile_to_build(self) -> Path:
+        """Return the Dockerfile of a task that names no finished image; raises BuildError without one."""
+        if self.dockerfile is None:
+            raise BuildError(f"{self.file}: {no_environment(self.directory)}")
+        return self.dockerfile
 
     @property
     def process(self) -> ProcessConfig:
@@ -192,11 +197,15 @@ class Task:
     def environment_network(self) -> Network | None:
         """The network that the attempt's environment starts with, before the first phase.
 
-        It is an allowlist where any phase there has one, because no other network can be changed later.
+        It is an allowlist where any phase there has one, and where agents' turns differ, because no other network can
+        be changed later.
         """
+        agents = [round_.agent_network for round_ in self.rounds]
         suites = [round_.verifier_network for round_ in self.rounds if round_.verify_in == "in-place"]
-        networks = [*(round_.agent_network for round_ in self.rounds), *suites]
-        return next((each for each in networks if isinstance(each, Allowlist)), self.rounds[0].agent_network)
+        found = next((each for each in (*agents, *suites) if isinstance(each, Allowlist)), None)
+        if found is not None or len(set(agents)) == 1:
+            return found or agents[0]
+        return Allowlist()
 
     @property
     def in_place(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,14 +10,14 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
+from pytest_evocode.agents import Agent, ResumableAgent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.mcp.servers import servers_of_task
 from pytest_evocode.agents.protocol import declared_hosts
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG
 from pytest_evocode.environments.task_environment import record_services
-from pytest_evocode.errors import AgentFault, EvocodeError, ModelFault, TaskError
+from pytest_evocode.errors import AgentFault, EvocodeError, ModelFault
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.waiting import Waiting, counted_in
 from pytest_evocode.results.directory import AttemptDirectory
@@ -25,9 +26,11 @@ from pytest_evocode.results.records import Fault, TurnRecord
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically
+from pytest_evocode.tasks.text_files import read_instruction
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
+from pytest_evocode.trial.checkpoints import memory_of
 from pytest_evocode.trial.context import Progress, TrialContext, writing_results
 
 logger = logging.getLogger(__name__)
@@ -52,6 +55,8 @@ class AgentTurns:
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
+        self._beginning: Any = None
+        """What the agent remembers before its first turn, where a round begins a new conversation."""
         self._stage = Progress()
         self.stopwatch = Stopwatch()
         """Measures the phases of the turn that is taken, or was last."""
@@ -68,6 +73,11 @@ class AgentTurns:
         of_agent = isinstance(error, AgentFault) and not isinstance(error, ModelFault)
         return "agent" if broke_down or of_agent else "infrastructure"
 
+    def note_beginning(self) -> None:
+        """Note what the agent remembers before its first turn; raises AgentFault where that has no form in JSON."""
+        if any(round_.begins_conversation for round_ in self._context.task.rounds):
+            self._beginning = memory_of(self._agent)
+
     def take(self, environment: Environment, round_: Round) -> TurnRecord:
         """Prepare a round, let the agent work and record its turn.
 
@@ -78,6 +88,8 @@ class AgentTurns:
         self.stopwatch.begin("setup")
         self.taking = True
         try:
+            if round_.begins_conversation and isinstance(self._agent, ResumableAgent):
+                self._agent.load_state(copy.deepcopy(self._beginning))
             with environment.mendable():
                 self._context.task_environment.prepare_round(environment, round_)
                 turn = self.work(environment, round_)
@@ -157,7 +169,7 @@ class AgentTurns:
         return RoundContext(
             task=task,
             round=round_,
-            instruction=_read_instruction(round_),
+            instruction=read_instruction(round_.instruction),
             environment=environment,
             solution_env=resolve_solution_env(task, round_, options.environ, options.withheld_from_solutions),
             timeout=min((limit for limit in limits if limit is not None), default=None),
@@ -242,10 +254,3 @@ class AgentTurns:
             return
         with writing_results():
             self._directory.write_trajectory(round_.name, trajectory)
-
-
-def _read_instruction(round_: Round) -> str:
-    try:
-        return round_.instruction.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"the instruction cannot be read: {error}; save it as UTF-8", round_.instruction) from None

@@ -281,6 +281,7 @@ class Trial:
         if isinstance(self.agent, PreparedAgent):
             self.agent.warm_up()
         self._turns.spending.resume(before.spent)
+        self._turns.note_beginning()
         if before.last_turn >= before.first_played and isinstance(self.agent, ResumableAgent):
             self.agent.load_state(before.agent)
         if self._context.directory is not None:

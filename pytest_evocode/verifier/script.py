@@ -19,6 +19,7 @@ from pytest_evocode.results.cases import (
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.rewards import REWARD_FILES, contradiction, deciding_reward
 from pytest_evocode.tasks import Round, Task
+from pytest_evocode.tasks.text_files import crlf_shown
 from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 
 _Logs = Mapping[str, bytes | UnreadableFile | None]
@@ -71,7 +72,8 @@ def _read(
     try:
         return SuiteRun(result.output, _read_verdict(fork, task, round_, names, result.output, settings.pinned))
     except VerifierFault as error:
-        fault = f"{error}\ntest.sh ended with exit code {result.exit_code}; its last lines:\n{tail(result.output)}"
+        ended = f"test.sh ended with exit code {result.exit_code}{crlf_shown(result.output)}"
+        fault = f"{error}\n{ended}; its last lines:\n{tail(result.output)}"
         return SuiteRun(result.output, None, fault)
 
 

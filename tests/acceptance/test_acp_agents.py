@@ -124,6 +124,20 @@ def test_a_turn_that_is_out_of_time_loses_the_session_and_the_next_says_so(
     assert calls(session, "round-2", NAMES[STAYS])[-1][2] == "forgotten\n"
 
 
+@pytest.mark.parametrize("spec", [STAYS, LOADS])
+@pytest.mark.nightly
+def test_a_round_may_begin_a_new_session(write_task: WriteTask, run_tasks: RunTasks, spec: str) -> None:
+    requests = [f"run: echo line-{index} >> log.txt\n" for index in (1, 2, 3)]
+    requests[0] += "remember: heliotrope\n"
+    look = "recall: word.txt\nrun: cat word.txt\n"
+    files = written(requests[0], requests[1] + look, requests[2] + look)
+    write_task("a", 3, dockerfile=IMAGE, files=files, step={3: "inherit_prior_session = false"})
+    session = run_tasks("tasks", agent=spec, replay=False)
+    assert session.outcomes == {"passed": 3}
+    recalled = [calls(session, f"round-{index}", NAMES[spec])[-1][2] for index in (2, 3)]
+    assert recalled == ["heliotrope\n", "forgotten\n"]
+
+
 def test_a_program_that_does_not_speak_the_protocol_is_an_error(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     session = run_tasks("tasks", agent="acp:echo Hello; echo What? >&2; exit 5", replay=False)

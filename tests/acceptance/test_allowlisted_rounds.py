@@ -85,7 +85,32 @@ def test_each_phase_reaches_its_own_hosts_and_the_record_has_what_it_was_denied(
     assert denied == {"open": None, "place": [("agent", LISTED)], "separate": [("verifier", "evil.test")]}
 
 
+@pytest.mark.parametrize("env", ["sandbox"])
+@pytest.mark.nightly
+def test_rounds_may_open_and_close_the_network_of_their_agents(
+    write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    # A gate that is open cannot resolve this name, and one that is closed does not try.
+    asks = f"{GET}get http://nowhere.invalid/ > status"
+    write_task(
+        "a",
+        3,
+        toml='[environment]\nnetwork_mode = "no-network"\n',
+        step={2: 'agent.network_mode = "public"\n'},
+        solve=dict.fromkeys((1, 2, 3), asks),
+        test={index: f"grep -qx {status} status && {PASS}" for index, status in ((1, 403), (2, 502), (3, 403))},
+    )
+    session = run_tasks("tasks", env=env)
+    assert session.outcomes == {"passed": 3}, session.text
+
+
 @pytest.mark.docker
 @pytest.mark.nightly
 def test_each_phase_reaches_its_own_hosts_in_docker(write_task: WriteTask, run_tasks: RunTasks) -> None:
     test_each_phase_reaches_its_own_hosts_and_the_record_has_what_it_was_denied(write_task, run_tasks, env="docker")
+
+
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_rounds_may_open_and_close_the_network_in_docker(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    test_rounds_may_open_and_close_the_network_of_their_agents(write_task, run_tasks, env="docker")

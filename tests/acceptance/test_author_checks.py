@@ -299,7 +299,7 @@ def test_tasks_that_cannot_be_played_are_told_apart_and_lint_shows_what_their_fi
     write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:
     rooted = write_task("rooted", 1, dockerfile="FROM python:3.11-slim-bookworm\n")
-    unreadable = write_task("unreadable", 2, toml="timeout = 3")
+    unreadable = write_task("unreadable", 2, toml="timeout = 3\nagent = 3")
     write_task("unbuildable", 1, dockerfile=f"{DOCKERFILE}RUN echo broken && false\n")
     checked = check_tasks(*ids(rooted="lint starter-clean", unbuildable="oracle nop time"), "tasks/unreadable")
     assert checked.session.exit_status == 1

@@ -180,16 +180,54 @@ def test_a_broken_task_is_one_error_that_is_not_the_agents_and_the_others_run(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("a", 1)
-    write_task("broken", 2, toml="[agent]\ntimeout_secs = 5")
+    write_task("broken", 2, toml="[agent]\ntimeout_sec = 0")
     write_task("c", 1)
     session = run_tasks("tasks")
     assert session.outcomes == {"passed": 2, "errors": 1}
     assert session.exit_status == 1
     session.has(
         "*ERROR collecting tasks/broken/task.toml*",
-        '*tasks/broken/task.toml:2: agent.timeout_secs: unknown key; did you mean "timeout_sec"*',
+        "*tasks/broken/task.toml:2: agent.timeout_sec: must be more than 0, not 0*",
         "oracle * 100.0 * 2/2 *",
     )
+
+
+UNKNOWN = "[agent]\ntimeout_secs = 5\n[environment]\ntype = 'docker'"
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.matrix
+def test_keys_that_nothing_reads_are_a_warning_each_and_the_task_runs(
+    write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
+) -> None:
+    for name in "ab":
+        write_task(name, 1, toml=UNKNOWN)
+    session = run_tasks("tasks", "-W", "default::pytest_evocode.TaskWarning", *workers)
+    assert session.outcomes == {"passed": 2, "warnings": 4}
+    for name in "ab":
+        hint = 'TaskWarning: agent.timeout_secs: unknown key; did you mean "timeout_sec"?'
+        assert session.text.count(f"tasks/{name}/task.toml:2: {hint}") == 1
+        assert session.text.count(f"tasks/{name}/task.toml:4: TaskWarning: environment.type: unknown key; known") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outcomes"),
+    [
+        (("-o", "evocode_strict_keys=true"), {"errors": 1}),
+        (("-W", "error::pytest_evocode.TaskWarning"), {"errors": 1}),
+        (("-W", "ignore::pytest_evocode.TaskWarning"), {"passed": 1}),
+    ],
+)
+@pytest.mark.matrix
+def test_they_are_an_error_or_nothing_where_a_setting_or_a_filter_says_so(
+    write_task: WriteTask, run_tasks: RunTasks, arguments: tuple[str, ...], outcomes: dict[str, int]
+) -> None:
+    task = write_task("a", 1, toml=UNKNOWN)
+    session = run_tasks("tasks", *arguments)
+    assert session.outcomes == outcomes
+    if "errors" in outcomes:
+        session.has(f"{task}/task.toml:2: agent.timeout_secs: unk*", f"{task}/task.toml:4: environment.type: unk*")
+        session.lacks("*Traceback*")
 
 
 def test_only_broken_tasks_are_an_error_too(write_task: WriteTask, run_tasks: RunTasks) -> None:

@@ -111,6 +111,21 @@ def test_the_conversation_goes_on_over_all_rounds_and_the_summary_has_what_it_to
     summary_has_what_it_took(session, "a", spec)
 
 
+@pytest.mark.nightly
+def test_a_round_may_begin_a_new_conversation(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3, step={3: "inherit_prior_session = false"})
+
+    def works(asked: Asked) -> Step:
+        """Appends the line of the request that came last."""
+        return Say("Done.") if asked.replies % 2 else Run(f"echo {asked.said[-1].split()[1]} >> log.txt")
+
+    with ModelServer(works) as server:
+        session = run_tasks(*at(server, GPT), "tasks", agent=None)
+        heard = [[text.split()[1] for text in asked.said] for asked in server.asked if not asked.replies % 2]
+    assert session.outcomes == {"passed": 3}
+    assert heard == [["line-1"], ["line-1", "line-2"], ["line-3"]]
+
+
 # The session is killed when the last round's second command has run: the model was paid for two replies there.
 KILLS = """
     import os, signal

@@ -60,6 +60,9 @@ def lint_task(tmp_path: Path) -> LintTask:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(text.encode())
                 file.chmod(0o755 if text.startswith("#!") and path not in plain else 0o644)
-        return [type(problem)(problem.replace(f"{directory}/", "")) for problem in lint(load_task(directory))]
+        return [
+            type(problem)(problem.replace(f"{directory}/", ""))
+            for problem in lint(load_task(directory, unknown_keys="ignore"))
+        ]
 
     return write_and_lint

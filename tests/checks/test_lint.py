@@ -27,11 +27,19 @@ def test_a_single_step_task_is_without_fault(lint_task: LintTask) -> None:
 
 def test_problems_come_in_the_order_of_their_places(lint_task: LintTask) -> None:
     problems = lint_task(
-        {"steps/round-1/tests/test.sh": "true\r\n", "environment/.#run.sh": "", "environment/run.sh": SCRIPT},
+        {"steps/round-1/tests/test.sh": "true\r\ntrue\n", "environment/.#run.sh": "", "environment/run.sh": SCRIPT},
         plain=["environment/run.sh"],
     )
     places = [problem.partition(": ")[0] for problem in problems]
     assert places == ["environment/.#run.sh", "environment/run.sh:1"] + 2 * ["steps/round-1/tests/test.sh:1"]
+
+
+def test_what_nothing_reads_of_the_configuration_is_a_mistake(lint_task: LintTask) -> None:
+    problems = lint_task(toml='version = "2.0"\n[agent]\ntimeout_secs = 5\n')
+    assert [problem.partition("; ")[0] for problem in problems] == [
+        'task.toml:1: version: must be "1.0", "1.1", "1.2", "1.3" or "1.4", not "2.0"',
+        "task.toml:3: agent.timeout_secs: unknown key",
+    ]
 
 
 def test_what_is_no_file_is_passed_over(tmp_path: Path, lint_task: LintTask) -> None:

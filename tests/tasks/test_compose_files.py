@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.errors import TaskError
+from pytest_evocode.errors import BuildError, TaskError
 from pytest_evocode.tasks import load_task
 
 WriteTask = Callable[..., Path]
@@ -31,8 +31,9 @@ def test_a_compose_file_says_what_main_is_made_from(write_task: WriteTask, name:
     task = load_task(write_task(files={f"environment/{name}": image}, without=without))
     assert task.config.environment.docker_image == "python"
     files = {f"environment/{name}": TWO}
-    with pytest.raises(TaskError, match="no environment to run in"):
-        load_task(write_task(files=files, without=without))
+    task = load_task(write_task(files=files, without=without), unknown_keys="ignore")
+    with pytest.raises(BuildError, match="no environment to run in"):
+        task.dockerfile_to_build()
 
 
 def test_main_is_built_as_the_compose_file_says(write_task: WriteTask) -> None:

@@ -85,6 +85,7 @@ agent = { timeout_sec = 1 }
 verifier = { timeout_sec = 1 }
 healthcheck = { command = "true" }
 artifacts = ["/x"]
+inherit_prior_session = false
 [metadata]
 anything = { goes = "here" }
 [metadata.requirement_chain]

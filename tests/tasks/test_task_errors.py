@@ -15,8 +15,9 @@ WriteTask = Callable[..., Path]
 
 
 def refusal(directory: Path) -> TaskError:
+    """What is wrong with a task, where keys that nothing reads are errors, too."""
     with pytest.raises(TaskError) as caught:
-        load_task(directory)
+        load_task(directory, unknown_keys="error")
     return caught.value
 
 
@@ -26,7 +27,7 @@ def refusal(directory: Path) -> TaskError:
         ('\nschema_verson = "1.4"', 2, "schema_verson", "schema_version"),
         ("[verifier]\ntimeout_secs = 5", 2, "verifier.timeout_secs", "timeout_sec"),
         ("[environment]\n\nmemory_bm = 5", 3, "environment.memory_bm", "memory_mb"),
-        ('[environment.healthcheck]\ncommand = "x"\nretry = 1', 3, "environment.healthcheck.retry", "retries"),
+        ('[environment.healthcheck]\ncommand = "x"\nretrys = 1', 3, "environment.healthcheck.retrys", "retries"),
         ('[[steps]]\nname = "a"\n[steps.agent]\nusr = "x"', 4, "steps[a].agent.usr", "user"),
         ('[[steps]]\nname = "a"\nminreward = 1', 3, "steps[a].minreward", "min_reward"),
         ('[task]\nname = "o/t"\nauthors = [{ name = "A", mail = "x" }]', 3, "task.authors[#1].mail", "email"),
@@ -35,7 +36,7 @@ def refusal(directory: Path) -> TaskError:
         ("[environmnt]\ncpus = 1", 1, "environmnt", "environment"),
     ],
 )
-def test_an_unknown_key_is_shown_with_the_nearest_known_one(
+def test_an_unknown_key_is_shown_with_a_known_one_that_is_close(
     write_task: WriteTask, toml: str, line: int, key: str, near: str
 ) -> None:
     directory = write_task(toml, steps=())

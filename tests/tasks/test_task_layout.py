@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pytest_evocode.errors import TaskError
+from pytest_evocode.errors import BuildError, TaskError
 from pytest_evocode.tasks import load_task
 
 WriteTask = Callable[..., Path]
@@ -74,9 +75,17 @@ def test_a_suite_that_is_a_directory_is_no_suite(write_task: WriteTask) -> None:
 def test_a_task_needs_something_to_run_in(write_task: WriteTask) -> None:
     directory = write_task(without=["environment/Dockerfile"])
     message = f"create {directory}/environment/Dockerfile or set docker_image in [environment]"
-    assert message in str(refusal(directory))
+
+    def is_refused() -> None:
+        """When it is run; it is loaded with a warning."""
+        task = load_task(directory, unknown_keys="ignore")
+        assert message in str(*task.unread)
+        with pytest.raises(BuildError, match=re.escape(message)):
+            task.dockerfile_to_build()
+
+    is_refused()
     (directory / "environment" / "Dockerfile").mkdir(parents=True)
-    assert message in str(refusal(directory))
+    is_refused()
 
 
 @pytest.mark.parametrize("toml", ['[[steps]]\nname = "round-1"\n', ""])
@@ -105,6 +114,24 @@ def test_a_step_directory_may_be_a_link(write_task: WriteTask) -> None:
     directory = write_task(steps=("round-1",))
     (directory / "steps" / "round-2").symlink_to("round-1")
     assert len(load_task(directory).rounds) == 2
+
+
+def test_the_task_s_solution_is_that_of_steps_without_their_own(write_task: WriteTask) -> None:
+    directory = write_task(without=["steps/round-2/solution/solve.sh"], files={"solution/solve.sh": "true\n"})
+    own, shared = load_task(directory).rounds
+    assert (own.solution, shared.solution) == (directory / "steps/round-1/solution", directory / "solution")
+    assert own.has_solution
+    assert shared.has_solution
+
+
+@pytest.mark.parametrize(
+    "files",
+    [{"solution/notes.md": "x"}, {"solution/solve.sh": "true\n", "steps/round-2/solution/notes.md": "x"}],
+    ids=["of the task", "of the step"],
+)
+def test_a_solution_without_its_script_serves_no_step(write_task: WriteTask, files: dict[str, str]) -> None:
+    directory = write_task(without=["steps/round-2/solution/solve.sh"], files=files)
+    assert [round_.solution is not None for round_ in load_task(directory).rounds] == [True, False]
 
 
 @pytest.mark.parametrize("extra", ["steps/round-1/solution/notes.md", "steps/round-1/solution"])

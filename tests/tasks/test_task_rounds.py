@@ -93,6 +93,17 @@ def test_the_environment_has_an_allowlist_as_soon_as_one_phase_there_has(write_t
     assert network(f'{suite}[metadata.evocode]\nverify_in = "in-place"\n{steps}') == Allowlist()
 
 
+@pytest.mark.parametrize("of_task", ["", "environment.allow_internet = false\n", 'agent.network_mode = "public"\n'])
+@pytest.mark.parametrize("mode", ["public", "no-network"])
+def test_agents_of_rounds_may_have_different_networks(write_task: WriteTask, of_task: str, mode: str) -> None:
+    toml = f'{of_task}[[steps]]\nname = "round-1"\nagent.network_mode = "{mode}"\n[[steps]]\nname = "round-2"\n'
+    task = load_task(write_task(toml))
+    first, second = (round_.agent_network for round_ in task.rounds)
+    assert first == mode
+    # A gate, which can be opened and closed for each turn.
+    assert task.environment_network == (first if first == second else Allowlist())
+
+
 def test_a_step_may_close_the_network_for_its_verifier(write_task: WriteTask) -> None:
     task = '[environment]\nnetwork_mode = "public"'
     step = '[steps.agent]\nnetwork_mode = "public"\n[steps.verifier]\nnetwork_mode = "no-network"'

@@ -11,26 +11,15 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import load_task
 
 WriteTask = Callable[..., Path]
-STEP = '[[steps]]\nname = "round-1"\n'
 
 
-@pytest.mark.parametrize(
-    ("toml", "key", "line"),
-    [
-        (f'{STEP}[steps.agent]\nnetwork_mode = "public"', "steps[round-1].agent.network_mode", 4),
-        (
-            f'environment.allow_internet = false\n{STEP}[steps.agent]\nnetwork_mode = "public"',
-            "steps[round-1].agent.network_mode",
-            5,
-        ),
-    ],
-)
-def test_a_key_we_cannot_act_on_is_refused(write_task: WriteTask, toml: str, key: str, line: int) -> None:
-    directory = write_task(toml, steps=("round-1",) if "steps" in toml else ())
+def test_a_key_we_cannot_act_on_is_refused(write_task: WriteTask) -> None:
+    toml = "[verifier.environment]\ncpus = 1\n"
+    directory = write_task(toml, steps=(), files={"tests/test_it.py": ""}, without=["tests/test.sh"])
     with pytest.raises(TaskError) as caught:
         load_task(directory)
-    assert str(caught.value).startswith(f"{directory}/task.toml:{line}: not supported yet: {key}: ")
-    assert caught.value.line == line
+    assert str(caught.value).startswith(f"{directory}/task.toml:1: not supported yet: verifier.environment: ")
+    assert caught.value.line == 1
 
 
 @pytest.mark.parametrize(
@@ -51,10 +40,12 @@ def test_windows_and_tpus_are_refused_for_good(write_task: WriteTask, toml: str,
 
 
 def test_all_unsupported_keys_are_named_at_once(write_task: WriteTask) -> None:
-    directory = write_task('[environment]\nworkdir = "C:/app"\nos = "windows"\n', steps=())
+    tpu = 'tpu = { type = "v6e", topology = "2x4" }'
+    directory = write_task(f'[environment]\nworkdir = "C:/app"\n{tpu}\n', steps=())
     with pytest.raises(TaskError) as caught:
         load_task(directory)
-    assert [line.split(": ")[2] for line in str(caught.value).splitlines()] == ["environment.workdir", "environment.os"]
+    named = [line.split(": ")[2] for line in str(caught.value).splitlines()]
+    assert named == ["environment.workdir", "environment.tpu"]
 
 
 def test_settings_that_ask_for_nothing_are_fine(write_task: WriteTask) -> None:

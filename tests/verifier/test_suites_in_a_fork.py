@@ -130,6 +130,17 @@ def test_a_suite_without_a_usable_reward_gives_no_verdict_and_says_why(suite: Ru
     assert run.fault.endswith("test.sh ended with exit code 7; its last lines:\nfirst\nlast words")
 
 
+def test_a_script_beside_the_suite_that_was_saved_with_crlf_is_said_to_be(suite: RunSuite) -> None:
+    run = suite(
+        "bash /tests/write.sh", tests={"write.sh": "\necho 1 > /logs/verifier/reward.txt\n".replace("\n", "\r\n")}
+    )
+    assert run.verdict is None
+    ended = (
+        "test.sh ended with exit code 0; a script that it ran was saved with CRLF, save it with LF; its last lines:\n"
+    )
+    assert ended in run.fault
+
+
 def test_a_suite_that_says_nothing_at_all_is_described_as_such(suite: RunSuite) -> None:
     assert suite("exit 1").fault.endswith("ended with exit code 1; its last lines:\n(no output)")
 

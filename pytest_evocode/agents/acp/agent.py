@@ -216,6 +216,7 @@ class AcpAgent:
 
     def load_state(self, state: Any) -> None:
         """See :meth:`save_state`."""
+        self.close()  # The program may still have the session of the turn before.
         self._session, self._placed, self._cost = state["session"], state["placed"], state["cost"]
 
     def close(self) -> None:

@@ -166,11 +166,11 @@ class InstalledAgent(ABC):
                 "its conversation in the home directory of one; run the task with an agent that works on the host, "
                 "such as anthropic/MODEL"
             )
-        network = task.rounds[0].agent_network
-        if network == "no-network" or (network is None and not has_network(engine)):
+        networks = {round_.agent_network for round_ in task.rounds}
+        if "no-network" in networks or (None in networks and not has_network(engine)):
             why = (
                 "this task gives it no network"
-                if network == "no-network"
+                if "no-network" in networks
                 else 'a sandbox has a network only for a task with network_mode = "public"'
             )
             raise UsageError(

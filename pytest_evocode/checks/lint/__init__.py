@@ -9,6 +9,7 @@ from pytest_evocode.checks.lint.files import (
     find_lost_cheats,
     find_round_mistakes,
     find_script_mistakes,
+    find_unknown_keys,
     find_unmade_paths,
 )
 from pytest_evocode.checks.lint.requirements import find_tests_without_requirement
@@ -17,6 +18,7 @@ from pytest_evocode.checks.lint.suites import find_lost_state, find_lost_tests, 
 from pytest_evocode.tasks import Task
 
 RULES = (
+    find_unknown_keys,
     find_script_mistakes,
     find_shadowing,
     find_round_mistakes,

@@ -10,6 +10,12 @@ from pytest_evocode.checks.catalogue import CHEATS
 from pytest_evocode.checks.lint.sources import SourceFile, TaskSources, parse_python
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.config_text import Keys, find_line
+from pytest_evocode.tasks.text_files import CRLF
+
+
+def find_unknown_keys(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield keys of task.toml that the format does not know, and wrong values of those that nothing reads."""
+    yield from sources.task.unread
 
 
 def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
@@ -25,8 +31,7 @@ def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
             yield TaskError(f"does not name its interpreter; {advice}", file.path, 1)
         if file.path.suffix == ".sh" and b"\r\n" in (content := file.content):
             line = content.count(b"\n", 0, content.index(b"\r\n")) + 1
-            message = "ends its lines in CRLF, and bash takes the CR for a part of the command; save it with LF"
-            yield TaskError(message, file.path, line)
+            yield TaskError(CRLF, file.path, line)
 
 
 def _entry_points(sources: TaskSources) -> Iterator[SourceFile]:

@@ -102,7 +102,7 @@ class TaskSources:
         return RoundSources(
             round_,
             SourceFile(round_.instruction, "instruction.md"),
-            _files(round_.directory / "solution"),
+            _files(round_.solution or round_.directory / "solution"),
             _files(round_.directory / "workdir") if is_step else (),
             _files(round_.directory / "tests") if is_step else (),
         )
@@ -130,7 +130,8 @@ class TaskSources:
     @property
     def hidden(self) -> tuple[SourceFile, ...]:
         """The files that no agent gets to see: tests and solutions."""
-        return (*self.tests, *(file for each in self.rounds for file in each.solution))
+        solutions = dict.fromkeys(file for each in self.rounds for file in each.solution)  # Rounds may share one.
+        return (*self.tests, *solutions)
 
     @property
     def given(self) -> tuple[SourceFile, ...]:

@@ -149,9 +149,9 @@ def _write_after(directory: Path, rounds: Sequence[RoundFiles]) -> None:
         shutil.rmtree(directory / "tests")
         if before.has_tests:
             shutil.copytree(before.directory / "tests", directory / "tests", symlinks=True)
-    if before.has_solution:
+    if before.has_own_solution:
         _continue_solution(before.directory / "solution", directory / "solution", before.name, directory.name)
-    elif not any(each.has_solution for each in rounds):
+    elif before.has_solution or not any(each.has_solution for each in rounds):
         shutil.rmtree(directory / "solution")
 
 

@@ -116,11 +116,11 @@ class DockerImages:
             digest = hashlib.sha256(named.encode()).hexdigest()[:32]
             find, make = partial(_inspect, self._client, named), partial(self._pull, named, task, wish)
         else:
-            assert task.dockerfile is not None  # The loader requires one of the two.
+            dockerfile = task.dockerfile_to_build()
             digest = _hash(task)
             tag = f"{_TASKS}:{digest}"
             find = partial(_inspect, self._client, tag)
-            make = partial(self._build_task, task, task.dockerfile, tag, wish)
+            make = partial(self._build_task, task, dockerfile, tag, wish)
             # What a failure says depends on where the task is and how long it gives the build.
             name = f"{digest} {task.file} {task.config.environment.build_timeout_sec}"
         return self._builds.once(name, _builds() / f"{digest}.lock", find, make, wish)

@@ -166,13 +166,13 @@ def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path
             f"{task.file}: this task needs Docker: environment.gpus = {gpus}, and the sandbox has no GPUs. Start "
             "Docker and run with --evocode-env=docker."
         )
-    if task.dockerfile is None:
+    if task.dockerfile is None and task.config.environment.docker_image is not None:
         raise BuildError(
             f"{task.file}: this task needs Docker: docker_image names a finished image, and the "
             "sandbox can only replay a Dockerfile. Start Docker and run with --evocode-env=docker."
         )
     kind = "rootless" if settings.rootless else "root"
-    digest = hash_directory(task.dockerfile.parent, _FORMAT, kind, packages_digest())
+    digest = hash_directory(task.dockerfile_to_build().parent, _FORMAT, kind, packages_digest())
     return cache / IMAGES / digest[:32]
 
 

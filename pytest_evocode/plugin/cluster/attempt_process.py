@@ -242,7 +242,7 @@ class AttemptRun:
 
     def _make(self, engine: Engine, home: Path) -> Message:
         order = self._order
-        task = load_task(self._task)
+        task = load_task(self._task, unknown_keys="ignore")
         task = task.judged(order.verify)
         directory = AttemptDirectory.of(
             home, order.task, order.agent.id, order.run, order.number, only_round=order.only_round

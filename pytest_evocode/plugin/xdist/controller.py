@@ -157,7 +157,7 @@ class ControllerPlugin:
     def _task(self, nodeid: str) -> Task:
         path = task_directory(nodeid, self._config.rootpath)
         if path not in self._tasks:
-            self._tasks[path] = load_task(path)
+            self._tasks[path] = load_task(path, unknown_keys="ignore")
         return self._tasks[path]
 
     def _unit_of(self, nodeid: str) -> str:

@@ -181,7 +181,7 @@ class TaskOfReport:
         if self.directory is None:
             return None, ""
         try:
-            task = load_task(self.directory)
+            task = load_task(self.directory, unknown_keys="ignore")
         except (TaskError, OSError) as error:
             return None, str(self.redaction.values(f"The task cannot be read: {error}"))
         hashes = {attempt.record.task_hash for _, attempt in self.attempts} - {""}

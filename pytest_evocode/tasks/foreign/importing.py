@@ -82,7 +82,7 @@ def import_foreign(format_: str, sources: Sequence[Path], target: Path) -> tuple
         format_of_it.write(sources, draft)
         draft.write(REPORT, _report(format_of_it.title, draft, sources))
         try:
-            load_task(draft.directory)
+            load_task(draft.directory, unknown_keys="ignore")
         except TaskError as error:
             # What is wrong came with the sources; there is no such file yet.
             message = str(error).replace(f"{draft.directory}{os.sep}", "")

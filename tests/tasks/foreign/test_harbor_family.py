@@ -87,7 +87,7 @@ def test_what_differs_is_reported_with_its_place(
     ("place", "text", "message"),
     [
         ("task.toml", TOML + '[[steps]]\nname = "a"\n', "family/leave"),
-        ("task.toml", TOML.replace("cpus", "cpu"), "family/leave/task.toml:13: environment.cpu: unknown key; did you"),
+        ("task.toml", TOML.replace("cpus = 1", "cpus = 0"), "family/leave/task.toml:13: environment.cpus: must be mo"),
         ("task.toml", "version =\n", "family/leave/task.toml:1: not valid TOML"),
         ("instruction.md", None, "family/leave/instruction.md"),
         ("tests/test.sh", None, "family/leave"),
