@@ -38,7 +38,7 @@ _COMMENT = (
 )
 _LINK = "120000"
 _NAMED = re.compile(r"(?<=steps)\[[^]]*\](?=\.)")
-_PLACE = re.compile(r"^/\S+?(:\d+)?: |/\S+(?=/)")
+_PLACE = re.compile(r"^/\S+?(:\d+)?: |/\S+/")
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,11 @@ from pytest_evocode.tasks.foreign.source import Source, YamlTable, read_yaml
 
 CONFIG = "task.yaml"
 _CLIENT = "client"
-_OF_ITS_RUNNER = "T_BENCH_"
-"""How variables begin that its runner fills in."""
+_VARIABLE = re.compile(r"\$\{?T_BENCH_\w+")
+"""What its runner fills in."""
+_LEFT_OUT = re.compile(rf"{_VARIABLE.pattern}|^\./(tests|run-tests\.sh|solution\.(sh|yaml))\b")
 _GIVEN = ("container_name", "image", "command", "environment", "volumes")
-"""What a compose file says for the runner's sake; of these, what has none of its variables is carried over."""
+"""What a compose file says for the runner's sake, with its variables, or with files that no agent may see."""
 _NOT_FOR_THE_IMAGE = (CONFIG, "solution.sh", "solution.yaml", "run-tests.sh", "tests", *COMPOSE_FILES)
 _TAKES_TESTS = re.compile(
     r"^[ \t]*(?:COPY|ADD)\b.*[ /](tests|run-tests\.sh|solution\.(?:sh|yaml))\b", re.IGNORECASE | re.M
@@ -82,14 +83,12 @@ def _write_environment(source: Source, draft: Draft) -> None:
         if entry not in _NOT_FOR_THE_IMAGE and not is_dropping(entry):
             draft.copy(source.path(entry), f"environment/{entry}")
     compose = next((name for name in COMPOSE_FILES if source.path(name).is_file()), None)
-    services = _services(read_yaml(source, compose, "")) if compose is not None else {}
-    main = services.pop(_CLIENT, {})
+    main, services = _services(read_yaml(source, compose, "")) if compose is not None else ({}, {})
     if main or services:
-        _rename_client(services)
         draft.write("environment/docker-compose.yaml", yaml.safe_dump({"services": {MAIN: main, **services}}))
         draft.note(
             source.root / str(compose),
-            f"the service {_CLIENT} is called {MAIN} here, and what Terminal-Bench's runner fills in was left out",
+            f"the agent's service is called {MAIN} here, and what Terminal-Bench's runner fills in was left out",
             "look whether services find each other",
         )
     if "build" not in main and "image" not in main:
@@ -103,41 +102,46 @@ def _write_environment(source: Source, draft: Draft) -> None:
             )
 
 
-def _services(compose: YamlTable) -> dict[str, dict[str, Any]]:
-    """Return the services without what only Terminal-Bench's runner can fill in, or gives in its own way."""
+def _services(compose: YamlTable) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return what is said of the agent's service, and the others by their names.
+
+    What only Terminal-Bench's runner can fill in, or gives in its own way, is left out.
+    """
     table = compose.table("services")
-    if _CLIENT not in table.values:
+    client = _CLIENT if _CLIENT in table.values or len(table.values) != 1 else next(iter(table.values))
+    if client not in table.values:
         raise table.error(f"has no {_CLIENT}, in which Terminal-Bench's agents work; add it")
-    found = {}
-    for name in table.values:
-        service = table.table(name)
-        left = {key: _without_variables(value) if key in _GIVEN else value for key, value in service.values.items()}
-        left.pop("container_name", None)
-        if name == _CLIENT:
-            left.pop("command", None)  # It keeps the container alive, as is done here anyway.
-            if left.get("build") in (".", {"dockerfile": "Dockerfile"}, {"context": ".", "dockerfile": "Dockerfile"}):
-                del left["build"]
-        found[name] = {key: value for key, value in left.items() if value not in (None, [], {})}
-        if rest := re.search(rf"\$\{{?{_OF_ITS_RUNNER}\w+", str(found[name])):
-            raise service.error(f"{rest[0]} is filled in by Terminal-Bench's runner only; write the value out")
-    return found
-
-
-def _without_variables(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: each for key, each in value.items() if _OF_ITS_RUNNER not in str(each)}
-    if isinstance(value, list):
-        return [each for each in value if _OF_ITS_RUNNER not in str(each)]
-    return None if _OF_ITS_RUNNER in str(value) else value
-
-
-def _rename_client(services: dict[str, dict[str, Any]]) -> None:
-    for service in services.values():
+    found = {name: _without_variables(table.table(name)) for name in table.values}
+    main = found.pop(client)
+    main.pop("command", None)  # It keeps the container alive, as is done here anyway.
+    if "build" in main:
+        main.pop("image", None)  # What the built one is called.
+    if main.get("build") in (".", {"dockerfile": "Dockerfile"}, {"context": ".", "dockerfile": "Dockerfile"}):
+        del main["build"]
+    for service in found.values():
         needed = service.get("depends_on")
         if isinstance(needed, list):
-            service["depends_on"] = [MAIN if each == _CLIENT else each for each in needed]
+            service["depends_on"] = [MAIN if each == client else each for each in needed]
         elif isinstance(needed, dict):
-            service["depends_on"] = {MAIN if name == _CLIENT else name: each for name, each in needed.items()}
+            service["depends_on"] = {MAIN if name == client else name: each for name, each in needed.items()}
+    return main, found
+
+
+def _without_variables(service: YamlTable) -> dict[str, Any]:
+    values = {}
+    for key, value in service.values.items():
+        if key not in _GIVEN:
+            values[key] = value
+        elif isinstance(value, dict):
+            values[key] = {name: each for name, each in value.items() if not _LEFT_OUT.search(str(each))}
+        elif isinstance(value, list):
+            values[key] = [each for each in value if not _LEFT_OUT.search(str(each))]
+        elif not _LEFT_OUT.search(str(value)):
+            values[key] = value
+    values.pop("container_name", None)
+    if rest := _VARIABLE.search(str(values)):
+        raise service.error(f"{rest[0]} is filled in by Terminal-Bench's runner only; write the value out")
+    return {key: value for key, value in values.items() if value not in (None, [], {})}
 
 
 def _write_solution(source: Source, draft: Draft, round_: str) -> None:

@@ -45,7 +45,17 @@ def test_services_beside_the_client_are_carried_over_without_what_the_runner_fil
     assert "db:\n    depends_on:\n    - main\n    image: postgres:16\n" in compose
     assert "T_BENCH" not in compose
     assert any(
-        note.startswith("done/docker-compose.yaml: the service client is called main") for note in imported.notes
+        note.startswith("done/docker-compose.yaml: the agent's service is called main") for note in imported.notes
+    )
+
+
+def test_the_only_service_is_the_agents_whatever_it_is_called_and_gets_no_tests(task: WriteTask) -> None:
+    compose = (
+        "services:\n  app:\n    build: .\n    image: x\n    volumes:\n      - ./tests:/tests\n      - ./data.txt:/d\n"
+    )
+    imported = Imported("terminal-bench", task({"docker-compose.yaml": compose}))
+    assert imported.text("environment/docker-compose.yaml") == (
+        "services:\n  main:\n    volumes:\n    - ./data.txt:/d\n"
     )
 
 
@@ -80,7 +90,7 @@ def test_what_has_no_place_is_reported(task: WriteTask) -> None:
         ({"run-tests.sh": None}, "done/run-tests.sh: there is no such file; it runs the tests"),
         ({"Dockerfile": None}, "done/Dockerfile: there is no such file; the agent's environment is built from it"),
         (
-            {"docker-compose.yaml": COMPOSE.replace("client:", "agent:")},
+            {"docker-compose.yaml": COMPOSE.replace("client:", "agent:") + "  db: {}\n"},
             "done/docker-compose.yaml:1: services: has no client, in which Terminal-Bench's agents work; add it",
         ),
         (
