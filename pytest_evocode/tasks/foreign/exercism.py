@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -35,7 +36,7 @@ class _Language:
 
     image: str
     test: str
-    """The command, in the exercise's directory."""
+    """The command, in the exercise's directory; ``{tests}`` are the modules."""
     prepare: str = ""
     """Lines of the Dockerfile, with what the tests need; ``workspace/`` is the build context's."""
     skipping: tuple[str, str] = ("", "")
@@ -45,7 +46,8 @@ class _Language:
 _LANGUAGES = {
     ".py": _Language(
         "python:3.12-slim",
-        "python3 -m pytest -q --junit-xml=/logs/verifier/junit.xml",
+        # Nothing that the agent may have put beside the tests counts.
+        "python3 -P -m pytest -q -c /dev/null --noconftest --junit-xml=/logs/verifier/junit.xml {tests}",
         "RUN pip install --no-cache-dir pytest\n",
     ),
     ".go": _Language("golang:1.24", "go test ./..."),
@@ -68,7 +70,7 @@ _LANGUAGES = {
 """By how the names of test modules end."""
 _SUITE = """\
 #!/bin/bash
-# Written by evocode import: the exercise's own tests, in place of what is there.
+# Written by evocode import: the exercise's own tests, and all else that is no solution, in place of what is there.
 cp -R /tests/files/. .
 if {test}; then echo 1; else echo 0; fi > /tmp/reward
 cp /tmp/reward /logs/verifier/reward.txt
@@ -114,7 +116,8 @@ class _Exercise:
         self._write_solution()
         for place in self.test:
             self._write_test(place)
-        suite = _SUITE.format(test=self.language.test)
+        test = self.language.test.format(tests=" ".join(map(shlex.quote, self.test)))
+        suite = _SUITE.format(test=test)
         self.draft.write(f"steps/{self.round}/tests/test.sh", suite, executable=True)
         self._write_configuration()
 
@@ -124,6 +127,8 @@ class _Exercise:
             place = path.relative_to(self.source.root).as_posix()
             if path.is_file() and place not in hidden and not place.startswith((".meta/", ".docs/")):
                 self.draft.copy(path, f"environment/workspace/{place}")
+                if place not in self.solution:
+                    self.draft.copy(path, f"steps/{self.round}/tests/files/{place}")
         # CMake's lists of files go by the name of the directory.
         workdir = f"/exercise/{self.source.root.resolve().name}"
         lines = f"FROM {self.language.image}\n{self.language.prepare}WORKDIR {workdir}\nCOPY workspace/ ./\n"

@@ -30,7 +30,7 @@ _SUITE = """\
 #!/bin/bash
 # Written by evocode import: the tests as test_patch has them, of which all that are listed have to pass.
 {restore}git apply -v /tests/test.patch
-python -m pytest -rA -p no:cacheprovider {modules} > /tmp/output 2>&1
+python -P -m pytest -rA -p no:cacheprovider {modules} > /tmp/output 2>&1
 cat /tmp/output
 python /tests/listed.py /tests/listed.json /tmp/output
 """
@@ -129,6 +129,7 @@ class _Instance:
             "says nothing of how the project is installed: environment/Dockerfile takes today's versions",
             f"correct it, or have it begin with FROM {image}; the check oracle tells",
         )
+        self._note("the suite runs with the project's conftest.py files and settings, which agents can change", "")
         if self.values.get("hints_text"):
             self._note("hints_text: agents do not see it in SWE-bench either", "")
 
