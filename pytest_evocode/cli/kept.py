@@ -35,9 +35,9 @@ def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
     """Remove what killed sessions left behind, and what is kept to save time.
 
     Killed sessions leave containers, networks, snapshots, sandboxes and scratch files in TMPDIR, which the next session
-    removes by itself, too. Kept are the states that reference solutions lead to, what they change, and the tasks that a
-    node of a cluster got. Sessions that need them make them anew. Built images stay, except for those of agents with
-    --agents, and nothing that belongs to a running session is touched.
+    removes by itself, too. Kept are the states that reference solutions lead to, what they change, datasets, and the
+    tasks that a node of a cluster got. Sessions that need them make them anew. Built images stay, except for those of
+    agents with --agents, and nothing that belongs to a running session is touched.
     In sandboxes, what agents have installed counts as used as long as any session with sandboxes is running.
     """
     failed = False

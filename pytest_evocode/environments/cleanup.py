@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_evocode.environments import kept_tasks, scratch
+from pytest_evocode.environments import datasets, kept_tasks, scratch
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.environments.reference_index import ReferenceIndex
@@ -33,7 +33,7 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
         kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
             files of such attempts on a node of a cluster.
         references: Include the states of reference solutions and what they change, which are shared by all sessions,
-            and the tasks that a node of a cluster keeps.
+            datasets, and the tasks that a node of a cluster keeps.
     """
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
@@ -129,6 +129,8 @@ def _of_no_engine(kept: bool, references: bool) -> Iterator[Leftover]:
     directory = cache_directory() / "reference-changes"
     if directory.is_dir():
         yield Leftover(f"notes of what reference solutions change, {directory}", partial(shutil.rmtree, directory))
+    for clone in datasets.unused_clones():
+        yield Leftover(f"dataset {clone}", partial(datasets.remove_clone, clone))
     tasks = KeptTasks()
     for task in tasks.unused():
         name = next((path.name for path in task.home.glob("*")), task.home.name)

@@ -34,16 +34,18 @@ def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None]:
     """Keep pytest from importing the conftest.py files of tasks, which belong into containers."""
-    namespace = early_config.known_args_namespace
     in_use = options.in_use(early_config)
     if in_use:
+        from pytest_evocode.plugin.foreign_projects import keep_to_own
         from pytest_evocode.plugin.pytest_private import import_as_written
 
         import_as_written(early_config, __name__.partition(".")[0])
-        options.spell_out_bare(args, namespace)
-        options.require_terminal(namespace)
+        options.spell_out_bare(args, early_config.known_args_namespace)
+        options.require_terminal(early_config.known_args_namespace)
+        keep_to_own(early_config, args)
+    namespace = early_config.known_args_namespace
     named, starts = namespace.file_or_dir, options.starts_of(early_config)
-    if _may_be_near_task(early_config, starts):
+    if in_use or _may_be_near_task(early_config, starts):
         from pytest_evocode.plugin.task_directories import is_meant_as_task, is_task, outside_tasks
 
         namespace.file_or_dir = outside_tasks(early_config, starts, is_meant_as_task if in_use else is_task)
@@ -59,9 +61,13 @@ def pytest_load_initial_conftests(
 def pytest_configure(config: pytest.Config) -> None:
     """Register all other hooks, in sessions that run or check tasks; refuse to run what lies in a task in others."""
     if options.in_use(config):
+        from pytest_evocode.plugin.datasets import add_datasets
         from pytest_evocode.plugin.session_hooks import register_session_plugins
 
+        add_datasets(config)
         register_session_plugins(config)
+    elif config.getoption("evocode_dataset"):
+        raise pytest.UsageError("--evocode-dataset names tasks, which an agent runs; add --evocode-agent=oracle")
     elif _may_be_near_task(config, config.args):
         from pytest_evocode.plugin.task_directories import refuse_paths_inside
 

@@ -213,7 +213,7 @@ class PinPlugin:
         """Gather the rounds of each task."""
         record = self._session.record_of(report.nodeid)
         if report.when == "setup" and record is not None:
-            directory = task_directory(report.nodeid, self._session.config.rootpath)
+            directory = task_directory(report.nodeid, self._session.config)
             if directory not in self._played:
                 self._played[directory] = _Played(content_hash(directory))
             self._played[directory].rounds[record.round] = record

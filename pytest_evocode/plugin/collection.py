@@ -16,6 +16,8 @@ from pytest_evocode.errors import TaskError, TaskWarning
 from pytest_evocode.metrics.spending import ExpectedAmounts
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
+from pytest_evocode.plugin.datasets import dataset_node_id
+from pytest_evocode.plugin.foreign_projects import foreign_projects
 from pytest_evocode.plugin.live import clock
 from pytest_evocode.plugin.pytest_private import keep_out_conftest
 from pytest_evocode.plugin.session import EvocodeSession, Selected, session_of
@@ -35,7 +37,8 @@ class TaskDirectory(pytest.Directory):
 
     def collect(self) -> Iterable[pytest.Collector]:
         """Yield the task file only."""
-        yield TaskFile.from_parent(self, path=self.path / TASK_FILE)
+        path = self.path / TASK_FILE
+        yield TaskFile.from_parent(self, path=path, nodeid=dataset_node_id(self.config, path))
 
 
 class InsideTask(pytest.Directory):
@@ -109,14 +112,26 @@ class CollectionHooks:
         self._resuming = ""
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Return the collector of a directory that is a task or lies in one, None for any other."""
+        """Return the collector of a directory that is a task or lies in one, or is foreign; None for any other."""
         task = _innermost_task(path)
-        if task is None:
+        if task is None and not self._is_foreign(path):
             return None
         keep_out_conftest(parent.config, path)
+        if task is None:
+            return pytest.Dir.from_parent(parent, path=path)  # Not the package that it may be, which is imported.
         kind = TaskDirectory if task == path else InsideTask
         collector: pytest.Collector = kind.from_parent(parent, path=path)
         return collector
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Ignore the files of a foreign project, so that only its tasks are left."""
+        if self._is_foreign(collection_path.parent) and not collection_path.is_dir():
+            return True
+        return None
+
+    def _is_foreign(self, directory: Path) -> bool:
+        projects = foreign_projects(self._session.config)
+        return projects is not None and projects.hold(directory)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:

@@ -61,7 +61,7 @@ def _add_attempt_options(option: _Add, flag: _Add) -> None:
         choices=("chain", "fail-stop", "single-round"),
         default="chain",
     )
-    option("from", "ROUND", "start at ROUND, with the reference solutions of the rounds before it applied")
+    option("from", "ROUND", "start at ROUND, where reference solutions lead to")
     flag(
         "speculate",
         "let agents begin their next turn ahead of a verdict that may end the attempt, and drop it if it does",
@@ -69,7 +69,7 @@ def _add_attempt_options(option: _Add, flag: _Add) -> None:
     option(
         "env",
         "ENV",
-        "run attempts in ENV: docker, sandbox, or auto, which takes docker if a daemon answers (default)",
+        "docker, sandbox, or auto: docker if it answers (default)",
         default="auto",
     )
     option(
@@ -103,7 +103,14 @@ def _add_suite_options(option: _Add, flag: _Add) -> None:
 
 
 def _add_run_options(option: _Add, flag: _Add) -> None:
-    """Declare what a run writes, scores and exits with."""
+    """Declare what a run is of, and what it writes, scores and exits with."""
+    option(
+        "dataset",
+        "GIT",
+        "run the tasks of git+URL@COMMIT#PATH; repeatable",
+        action="append",
+        default=[],
+    )
     option("results", "DIR", "write results to DIR (default: %(default)s)", default="evocode-results")
     option("resume", "RUN", "continue a run's unfinished attempts (default: newest)", nargs="?", const=LATEST)
     option(
@@ -132,7 +139,7 @@ def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
     option(
         "shell",
         "WHEN",
-        "open a shell in the environment where a suite failed, with =always after every round",
+        "open a shell where a suite failed (=always: wherever)",
         nargs="?",
         const=_BARE["--evocode-shell"],
     )

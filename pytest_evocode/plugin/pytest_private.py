@@ -5,6 +5,7 @@ All were seen to work with pytest 9.1 and 9.2; the tox environment ``pytestmain`
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -12,6 +13,7 @@ from typing import Any, TextIO, cast
 import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 from _pytest._io import TerminalWriter as TerminalWriter
+from _pytest.config.findpaths import ConfigValue, determine_setup, parse_override_ini
 from _pytest.terminal import _get_node_id_with_markup
 
 
@@ -55,6 +57,50 @@ def import_as_written(config: pytest.Config, package: str) -> None:
     if marked := getattr(hook, "_must_rewrite", None):
         marked.discard(package)
         hook._marked_for_rewrite_cache.clear()  # type: ignore[attr-defined]
+
+
+def replace_settings(config: pytest.Config, args: list[str], root: Path | None) -> None:
+    """Have a configuration be as if the ini file that pytest found were not there; to be called before conftest files.
+
+    ``determine_setup`` and what ``Config.parse`` does with its result: pytest reads its ini file before any plugin is
+    loaded. What its ``-p`` loaded stays.
+
+    Args:
+        config: The configuration.
+        args: The command line, in which ``addopts`` are replaced.
+        root: The root directory of a session without an ini file; None for what there is where pytest was started.
+    """
+    parser = config._parser
+    config._unconfigure_python_path()
+    added = config.getini("addopts")
+    del args[: len(added)]
+    given = parser.parse_known_args(args, namespace=copy.copy(config.option))
+    config._rootpath, config._inipath, config._inicfg, config._ignored_config_files = determine_setup(
+        inifile=None,
+        override_ini=given.override_ini,
+        args=[],
+        rootdir_cmd_arg=given.rootdir or (str(root) if root is not None else None),
+        invocation_dir=config.invocation_params.dir,
+    )
+    if root is not None:
+        config._inipath, config._inicfg = None, parse_override_ini(given.override_ini)
+    config._inicache.clear()
+    parser.extra_info.update(rootdir=str(config.rootpath), inifile=str(config.inipath))
+    args[:0] = added = config.getini("addopts")
+    config.known_args_namespace = namespace = parser.parse_known_args(args, namespace=copy.copy(config.option))
+    if namespace.confcutdir is None:
+        namespace.confcutdir = str(config.inipath.parent if config.inipath is not None else config.rootpath)
+    config._configure_python_path()
+    config.pluginmanager.consider_preparse(added)
+
+
+def allow_unknown_settings(config: pytest.Config) -> None:
+    """Have pytest warn of settings that no plugin declares, also where the ini file makes them an error.
+
+    ``_inicfg``, ``_inicache``: nothing public changes ``strict_config`` once the command line is read.
+    """
+    config._inicfg["strict_config"] = ConfigValue("false", origin="override", mode="ini")
+    config._inicache.pop("strict_config", None)
 
 
 def names_of_settings(config: pytest.Config) -> tuple[set[str], set[str]]:

@@ -19,6 +19,7 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.plugin.datasets import path_of
 from pytest_evocode.plugin.pytest_private import change_junit_reports
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.plugin.task_directories import is_in_task
@@ -169,7 +170,7 @@ class GitHubActions:
     def _annotate(self, nodeid: str, text: str, *, title: str, level: str, index: int | None) -> None:
         text = printable(_WORKER.sub("", text))
         place = _PLACE.match(text)
-        file, line = self._session.config.rootpath / nodeid.partition("::")[0], 1
+        file, line = path_of(self._session.config, nodeid), 1
         if place is not None and Path(place["file"]).is_file():
             file, line, text = Path(place["file"]), int(place["line"]), text[place.end() :]
         elif index is not None:

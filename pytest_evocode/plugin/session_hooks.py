@@ -17,6 +17,7 @@ import pytest
 
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.names import agent_id
+from pytest_evocode.plugin.foreign_projects import foreign_projects
 from pytest_evocode.plugin.run import SessionRun
 from pytest_evocode.plugin.session import EvocodeSession, start_session
 from pytest_evocode.report.printable import printable
@@ -135,6 +136,10 @@ class SessionHooks:
             yield f"warming tasks{f' for agent {names}' if names else ''}: no agent works, and no results are written"
         else:
             yield "checking tasks" if settings.check else f"agent {names}"
+        foreign = foreign_projects(session.config)
+        if foreign is not None and foreign.roots:
+            shown = ", ".join(map(session.shown, foreign.roots))
+            yield f"only the tasks of {shown}: settings, conftest.py files and tests there are not yours, and not used"
         if settings.protocol:
             from pytest_evocode.report.benchmark import describe_mode
 

@@ -236,6 +236,8 @@ def _read_agents(config: pytest.Config) -> tuple[str, ...]:
     agents = tuple(config.getoption("evocode_agent") or (["oracle"] if pin else []))
     if pin and agents != ("oracle",):
         raise pytest.UsageError("--evocode-pin writes down what the oracle passes; leave out --evocode-agent")
+    if pin and config.getoption("evocode_dataset"):
+        raise pytest.UsageError("--evocode-pin writes into tasks, and a dataset stays as it is; leave one of them out")
     if pin and (config.getoption("evocode_mode") != "chain" or config.getoption("evocode_from") is not None):
         raise pytest.UsageError("--evocode-pin plays whole chains; leave out --evocode-mode and --evocode-from")
     for position, agent in enumerate(agents):

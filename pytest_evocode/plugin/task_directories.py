@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.plugin.datasets import path_of
+from pytest_evocode.plugin.foreign_projects import foreign_projects
 from pytest_evocode.plugin.options import directories_of_tests
 from pytest_evocode.plugin.pytest_private import keep_out_conftest
 
@@ -45,14 +47,21 @@ def outside_tasks(config: pytest.Config, paths: Sequence[str], holds_task: Calla
     """Return paths as on the command line, with those inside a task replaced by the directory that holds the task.
 
     From the paths it is called with pytest loads the conftest files there and in ``test*`` below, before it collects;
-    in a task those are the verifier's own and belong into a container.
+    in a task those are the verifier's own and belong into a container, and in a foreign project they are not the
+    user's.
     """
+    foreign = foreign_projects(config)
     moved = []
     for path in paths:
         task = next(_tasks_around(config, path, holds_task), None)
-        moved.append(str(task.parent) if task is not None else path)
+        start = _absolute(config, path) if task is None else task.parent
+        if foreign is not None and foreign.hold(start):
+            keep_out_conftest(config, start)
+            moved.append(str(foreign.stand_in(start)))
+        else:
+            moved.append(path if task is None else str(start))
         for directory in map(Path, directories_of_tests(str(_absolute(config, moved[-1])))):
-            if holds_task(directory):
+            if holds_task(directory) or (foreign is not None and foreign.hold(directory)):
                 keep_out_conftest(config, directory)
     return moved
 
@@ -151,6 +160,6 @@ def is_in_task(nodeid: str) -> bool:
     return f"{TASK_FILE}::" in nodeid
 
 
-def task_directory(nodeid: str, root: Path) -> Path:
-    """Return the directory of the task that a test belongs to; ``root`` is what node ids are relative to."""
-    return (root / nodeid.partition(f"{TASK_FILE}::")[0]).resolve()
+def task_directory(nodeid: str, config: pytest.Config) -> Path:
+    """Return the directory of the task that a test of a session with tasks belongs to."""
+    return path_of(config, nodeid).parent.resolve()

@@ -12,11 +12,19 @@ from pytest_evocode.checks.catalogue import CheckWarning
 from pytest_evocode.checks.lint import lint
 from pytest_evocode.tasks import load_task
 from pytest_evocode.tasks.foreign.importing import import_foreign
-from tests.tasks.foreign import harbor_tasks, rigorbench_task
+from tests.tasks.foreign import harbor_tasks, other_tasks, rigorbench_task
 from tests.tasks.foreign.slopcodebench_problem import PROBLEM
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
+
+FILES = {
+    "slopcodebench": PROBLEM,
+    "rigorbench": rigorbench_task.FILES,
+    "terminal-bench": other_tasks.TERMINAL_BENCH,
+    "exercism": other_tasks.EXERCISM,
+    "swe-bench": other_tasks.SWE_BENCH,
+}
 
 
 def write(directory: Path, files: Mapping[str, str]) -> Path:
@@ -32,10 +40,11 @@ def sources(format_: str, directory: Path) -> list[Path]:
     if format_ == "harbor":
         second = {**harbor_tasks.FILES, **harbor_tasks.SECOND}
         return [write(directory / "greet", harbor_tasks.FILES), write(directory / "leave", second)]
-    return [write(directory / "one", PROBLEM if format_ == "slopcodebench" else rigorbench_task.FILES)]
+    one = write(directory / "one", FILES[format_])
+    return [one / "instance.jsonl" if format_ == "swe-bench" else one]
 
 
-@pytest.mark.parametrize("format_", ["slopcodebench", "harbor", "rigorbench"])
+@pytest.mark.parametrize("format_", ["harbor", *FILES])
 def test_lint_finds_no_mistake(tmp_path: Path, format_: str) -> None:
     import_foreign(format_, sources(format_, tmp_path), tmp_path / "made")
     found = lint(load_task(tmp_path / "made"))
@@ -47,10 +56,10 @@ def test_lint_finds_no_mistake(tmp_path: Path, format_: str) -> None:
 def test_reference_solutions_pass_the_suites_that_came_with_them(
     pytester: pytest.Pytester, run_tasks: RunTasks
 ) -> None:
-    for name, format_ in (("a", "slopcodebench"), ("b", "harbor")):
+    for name, format_ in (("a", "slopcodebench"), ("b", "harbor"), ("c", "terminal-bench")):
         import_foreign(format_, sources(format_, pytester.path / format_), pytester.path / "tasks" / name)
     session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 4}
+    assert session.outcomes == {"passed": 5}
     first, second = session.record("a").rounds
     assert first.verdict is not None
     assert second.verdict is not None

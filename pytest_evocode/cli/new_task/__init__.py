@@ -120,7 +120,9 @@ def import_command(format_: str, sources: tuple[Path, ...], target: Path) -> Non
     """Make a task from tasks of other benchmarks, and report what could not be carried over.
 
     "slopcodebench PROBLEM" takes the directory of a problem and makes a round of each checkpoint. "harbor TASK TASK..."
-    takes single-step tasks and makes a round of each, in this order. "rigorbench FILE" makes one round of a task.yaml.
+    takes single-step tasks and makes a round of each, in this order. The others make one round: "rigorbench FILE" of a
+    task.yaml, "terminal-bench TASK" of a task of version 1, "exercism EXERCISE" of an exercise, also of Aider's
+    polyglot benchmark, and "swe-bench FILE" of a JSON line.
 
     Nothing of what is imported is run. The report is printed, and written beside task.toml as IMPORT.md.
     """

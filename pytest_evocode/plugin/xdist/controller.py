@@ -155,7 +155,7 @@ class ControllerPlugin:
     # Attempts by their node ids.
 
     def _task(self, nodeid: str) -> Task:
-        path = task_directory(nodeid, self._config.rootpath)
+        path = task_directory(nodeid, self._config)
         if path not in self._tasks:
             self._tasks[path] = load_task(path, unknown_keys="ignore")
         return self._tasks[path]
@@ -183,7 +183,7 @@ class ControllerPlugin:
         ahead = self._config.pluginmanager.getplugin(AHEAD)
         if ahead is not None and all("popen" in spec for spec in self._config.getoption("tx", ())):
             ahead.begin(
-                (self._agent(unit)[0], str(task_directory(unit, self._config.rootpath)), partial(self._task, unit))
+                (self._agent(unit)[0], str(task_directory(unit, self._config)), partial(self._task, unit))
                 for unit in units
             )
 

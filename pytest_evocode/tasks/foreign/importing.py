@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evocode.errors import TaskError, UsageError
+from pytest_evocode.tasks.foreign import exercism, swe_bench, terminal_bench
 from pytest_evocode.tasks.foreign.draft import Draft, Note
 from pytest_evocode.tasks.foreign.harbor import import_tasks
 from pytest_evocode.tasks.foreign.rigorbench import import_task
 from pytest_evocode.tasks.foreign.slopcodebench import import_problem
+from pytest_evocode.tasks.foreign.source import Source
 from pytest_evocode.tasks.loading import load_task
 
 REPORT = "IMPORT.md"
@@ -54,6 +56,24 @@ FORMATS = {
             len(paths) == 1 and _yaml_of(paths[0]).suffix in (".yaml", ".yml") and _yaml_of(paths[0]).is_file()
         ),
         lambda paths, draft: import_task(_yaml_of(paths[0]), draft),
+    ),
+    "terminal-bench": Format(
+        "Terminal-Bench 1",
+        "one task's directory, which has a task.yaml",
+        lambda paths: len(paths) == 1 and (paths[0] / terminal_bench.CONFIG).is_file(),
+        lambda paths, draft: terminal_bench.import_task(Source(paths[0]), draft),
+    ),
+    "exercism": Format(
+        "Exercism",
+        "one exercise's directory, which has a .meta/config.json; those of Aider's polyglot benchmark are such",
+        lambda paths: len(paths) == 1 and (paths[0] / exercism.CONFIG).is_file(),
+        lambda paths, draft: exercism.import_exercise(Source(paths[0]), draft),
+    ),
+    "swe-bench": Format(
+        "SWE-bench",
+        "one file of JSON lines, .jsonl or .json, with one instance",
+        lambda paths: len(paths) == 1 and paths[0].suffix in (".jsonl", ".json") and paths[0].is_file(),
+        lambda paths, draft: swe_bench.import_instance(paths[0], draft),
     ),
 }
 

@@ -1,0 +1,116 @@
+"""Projects that are not the user's own, such as a clone of a benchmark: a session with tasks sees their tasks only.
+
+Their ``addopts``, ``asyncio_mode`` or conftest.py are made for their own tests and the plugins that these need. pytest
+would still take them, since it looks for settings from its arguments upwards. The user's own is what pytest is started
+in and all above, and any project that speaks of this plugin in its settings or its conftest.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.names import TASK_FILE
+from pytest_evocode.plugin.pytest_private import allow_unknown_settings, replace_settings
+
+_REPOSITORY = ".git"
+_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""The files by which pytest knows a project."""
+_CONFTEST = "conftest.py"
+_STRICT = ("--strict", "--strict-config")
+_OURS = b"evocode"
+
+
+class ForeignProjects:
+    """Which directories belong to projects that are not the user's own.
+
+    Args:
+        here: The directory that pytest is started in.
+        arguments: The paths that it is called with, absolute.
+    """
+
+    def __init__(self, here: Path, arguments: Sequence[Path]) -> None:
+        # A test module that is named is to be run, with all that its project has for it.
+        named = [path for path in arguments if os.path.isfile(path) and path.name != TASK_FILE]
+        self._own = frozenset(each for path in (here / TASK_FILE, *named) for each in path.parents)
+        self._known: dict[Path, bool] = {}
+        found = (self._outermost(path) for path in arguments)
+        self.roots = tuple(dict.fromkeys(root for root in found if root is not None))
+        """The projects that arguments are, or lie in."""
+
+    def hold(self, directory: Path) -> bool:
+        """Tell whether a directory is such a project, or lies in one."""
+        if directory in self._own:
+            return False
+        if directory not in self._known:
+            # Not by its settings: a part of the user's own project may have some, too.
+            is_clone = _is_repository(directory) and not _speaks_of_us(directory)
+            self._known[directory] = is_clone or directory in self.roots or self.hold(directory.parent)
+        return self._known[directory]
+
+    def add(self, clone: Path) -> None:
+        """Take a directory for such a project, whatever it speaks of."""
+        self._known[clone] = True
+
+    def stand_in(self, directory: Path) -> Path:
+        """Return where pytest is to look for conftest files in place of a directory that :meth:`hold` is true of."""
+        above = (each / _CONFTEST for each in directory.parents if not self.hold(each))
+        return next((path for path in above if path.is_file()), directory)
+
+    def _outermost(self, path: Path) -> Path | None:
+        around = (each for each in (*reversed(path.parents), path) if each not in self._own)
+        return next((each for each in around if _is_project(each) and not _speaks_of_us(each)), None)
+
+
+_PROJECTS = pytest.StashKey[ForeignProjects]()
+
+
+def foreign_projects(config: pytest.Config) -> ForeignProjects | None:
+    """Return which projects are foreign to a session; None where it runs and checks no tasks."""
+    return config.stash.get(_PROJECTS, None)
+
+
+def keep_to_own(config: pytest.Config, args: list[str]) -> None:
+    """Find the foreign projects of a session with tasks, and have it be as if pytest had not found their settings.
+
+    Args:
+        config: The configuration, before conftest files are loaded.
+        args: The command line, from which options that such settings add are taken.
+    """
+    namespace, here = config.known_args_namespace, config.invocation_params.dir
+    places = (os.path.abspath(here / argument.split("::")[0]) for argument in namespace.file_or_dir)
+    paths = [Path(place) for place in places if os.path.exists(place)]
+    config.stash[_PROJECTS] = projects = ForeignProjects(here, paths)
+    found = config.inipath
+    if found is not None and not namespace.inifilename and projects.hold(found.parent):
+        around = Path(os.path.commonpath(paths))
+        # pytest takes no settings from here for what lies elsewhere, and names tests by what is around them.
+        is_elsewhere = not around.is_relative_to(here) and around != Path(around.root)
+        replace_settings(config, args, root=_directory(around) if is_elsewhere else None)
+    if not any(argument in _STRICT for argument in config.invocation_params.args):
+        allow_unknown_settings(config)
+
+
+def _directory(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _is_repository(directory: Path) -> bool:
+    return os.path.exists(directory / _REPOSITORY)
+
+
+def _is_project(directory: Path) -> bool:
+    return _is_repository(directory) or any(os.path.isfile(directory / name) for name in _SETTINGS)
+
+
+def _speaks_of_us(directory: Path) -> bool:
+    for name in (*_SETTINGS, _CONFTEST):
+        try:
+            if _OURS in (directory / name).read_bytes():
+                return True
+        except OSError:
+            continue
+    return False
