@@ -16,7 +16,7 @@ from pytest_evocode.checks.catalogue import CheckWarning, first_of
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound
 from pytest_evocode.errors import CannotBeChecked
 from pytest_evocode.results.records import Case
-from pytest_evocode.results.rewards import contradiction, why_undecided
+from pytest_evocode.results.rewards import contradiction
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.native import NativeTest
 from pytest_evocode.verifier import SuiteRun
@@ -95,15 +95,13 @@ def why_not(run: SuiteRun, told: Sequence[Case] | None = None) -> str:
         return run.fault
     if run.verdict.passed:
         return ""
-    if run.verdict.reward is None:
-        return why_undecided(run.verdict.rewards)
     if run.verdict.timed_out:
         return f"the suite did not end within its limit: {run.hang}"
     failing = [case for case in run.verdict.cases if case.failing]
     head = (
         f"{len(failing)} of {len(run.verdict.cases)} cases failed"
         if failing
-        else f"the reward is {run.verdict.reward:g}"
+        else f"the reward is {run.verdict.shown_reward}"
     )
     return "\n".join([head, *first_of(_told(failing if told is None else told)), *run.verdict.flags])
 

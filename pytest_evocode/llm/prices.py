@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -270,14 +271,16 @@ def _is_own(base_url: str) -> bool:
 
 def priced_usage(
     facts: ModelFacts | None,
-    prompt: int | None,
-    completion: int | None,
-    cached: int | None = None,
-    written: int | None = None,
-    reasoning: int | None = None,
+    prompt: object,
+    completion: object,
+    cached: object = None,
+    written: object = None,
+    reasoning: object = None,
     charged: float | None = None,
 ) -> Usage:
     """Return the usage of one reply, with its cost where the price and the tokens are known.
+
+    Where parts come to more than the whole, the provider has counted them apart.
 
     Args:
         facts: The model's prices; None where unknown.
@@ -288,18 +291,36 @@ def priced_usage(
         reasoning: Of the completion, those of the model's reasoning.
         charged: US dollars that the provider says it charged, which count rather than the table's prices.
     """
+    sent, wrote, from_cache, to_cache, thought = map(_tokens, (prompt, completion, cached, written, reasoning))
+    if sent is not None and sent < (of_cache := (from_cache or 0) + (to_cache or 0)):
+        sent += of_cache
+    if wrote is not None and wrote < (thought or 0):
+        wrote += thought or 0
     cost = charged
-    if cost is None and facts is not None and prompt is not None and completion is not None:
-        cost = facts.cost(prompt, completion, cached or 0, written or 0)
+    if cost is None and facts is not None and sent is not None and wrote is not None:
+        cost = facts.cost(sent, wrote, from_cache or 0, to_cache or 0)
     return Usage(
-        prompt_tokens=prompt,
-        cached_tokens=cached,
-        completion_tokens=completion,
-        cache_write_tokens=written,
-        reasoning_tokens=reasoning,
+        prompt_tokens=sent,
+        cached_tokens=from_cache,
+        completion_tokens=wrote,
+        cache_write_tokens=to_cache,
+        reasoning_tokens=thought,
         cost_usd=cost,
         requests=1,
     )
+
+
+def _tokens(told: object) -> int | None:
+    """Return a number of tokens, or None for what is none.
+
+    >>> [_tokens(told) for told in (10, 10.0, "5", -10, True, "many", None, float("nan"))]
+    [10, 10, 5, None, None, None, None, None]
+    """
+    if isinstance(told, str) and told.isdecimal() and len(told) < 16:
+        return int(told)
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 0 <= told < math.inf:
+        return None
+    return int(told)
 
 
 @cache

@@ -13,6 +13,7 @@ from pytest_evocode.names import attempt_name
 from pytest_evocode.report.scores import (
     SPENT,
     case_lines,
+    deciding_lines,
     fault_lines,
     flaky_lines,
     mark_lines,
@@ -95,6 +96,7 @@ def benchmark_lines(
     yield from unpriced_lines(agents)
     yield from case_lines(found)
     yield from undecided_lines(found, {name: mode.grid(of_agent) for name, of_agent in agents.items()})
+    yield from deciding_lines(records)
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
     for agent, rate in refusal_rates(records).items():

@@ -16,6 +16,7 @@ from pytest_evocode.report.benchmark import grid_rows
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.scores import (
     case_lines,
+    deciding_lines,
     fault_lines,
     flaky_lines,
     interval_lines,
@@ -67,6 +68,7 @@ def session_summary(
                     *interval_lines(intervals),
                     *case_lines(scores),
                     *undecided_lines(scores, by_agent(records)),
+                    *deciding_lines(records),
                     *mark_lines(scores, records),
                     *fault_lines(faults),
                 ],

@@ -17,6 +17,7 @@ from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.scores import (
     attempts_lines,
     case_lines,
+    deciding_lines,
     fault_lines,
     flaky_lines,
     format_interval,
@@ -132,6 +133,7 @@ def results_lines(table: ScoreTable, *, with_intervals: bool) -> Iterator[str]:
     yield from attempts_lines(scores)
     yield from case_lines(scores)
     yield from undecided_lines(scores, {row.name: row.grid for row in table.rows})
+    yield from deciding_lines(record for row in table.rows for record in row.records)
     yield from mark_lines(scores)
     yield from fault_lines(faults)
     if several := {row.name: each for row in table.rows if (each := table.over_attempts(row))}:

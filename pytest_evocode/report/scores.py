@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from pytest_evocode.metrics.scores import Scores, mean_rewards
 from pytest_evocode.metrics.spending import Amount, Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
-from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.records import DecidingRule, RoundRecord
 
 LEFT_OUT: dict[str, Callable[[Faults], float | None]] = {
     "Dataset Score": lambda found: found.dataset_score,
@@ -254,6 +255,33 @@ def undecided_lines(scores: Mapping[str, Scores], rounds: Mapping[str, Rounds]) 
             )
             means = mean_rewards(rounds.get(name, ())).items()
             yield f"mean rewards of {name}: {', '.join(f'{key} {format_number(mean)}' for key, mean in means)}"
+
+
+_RULES: dict[DecidingRule, str] = {
+    "named": "the task or the session names it",
+    "min_reward": "it is the smallest of those that min_reward names",
+    "smallest": "it is the smallest; another one can be named with --evocode-reward-key",
+}
+
+
+def deciding_lines(records: Iterable[RoundRecord]) -> Iterator[str]:
+    """Yield which of several rewards decided in which tasks, and why, in a line for all tasks where that is the same.
+
+    >>> from pytest_evocode.results.records import Verdict
+    >>> rewards, task = {"tests": 1.0, "style": 0.5}, {"task": "t", "agent": "a", "attempt": 1, "declared_rounds": 1}
+    >>> verdict = Verdict(reward=0.5, rewards=rewards, deciding_key="style", deciding_rule="smallest")
+    >>> list(deciding_lines([RoundRecord(**task, round="r", index=1, outcome="failed", verdict=verdict)]))
+    ['several rewards in t: style decides, it is the smallest; another one can be named with --evocode-reward-key']
+    """
+    keys: dict[tuple[str, DecidingRule], set[str]] = defaultdict(set)
+    for record in records:
+        if record.verdict is not None and record.verdict.deciding_rule is not None:
+            keys[record.task, record.verdict.deciding_rule].add(record.verdict.deciding_key)
+    tasks: dict[tuple[tuple[str, ...], DecidingRule], list[str]] = defaultdict(list)
+    for (task, rule), found in keys.items():
+        tasks[tuple(sorted(found)), rule].append(task)
+    for (found_keys, rule), names in tasks.items():
+        yield f"several rewards in {join_first(names)}: {' or '.join(found_keys)} decides, {_RULES[rule]}"
 
 
 def _counted_as(row: Scores) -> str:

@@ -1,4 +1,4 @@
-"""Parsing of the reports in which a suite lists its cases: CTRF, pytest-json-report, JUnit, TAP, lines on stdout."""
+"""Cases as suites tell them: what their statuses are called, how many there may be, and lines about them on stdout."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
-from xml.etree import ElementTree
+from typing import Any
 
-from pytest_evocode.errors import UnreadableCases, VerifierFault
+from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.records import Case, CaseStatus
 
-#: Reports in /logs/verifier, of which the first that exists counts.
-CASE_FILES = ("ctrf.json", "report.json", "junit.xml")
 #: Cases that one suite may report. A program under test may get to write where they are read.
 MOST_CASES = 10_000
 #: Characters that the texts of all cases of a suite may take as JSON, which escapes some characters by six.
@@ -24,7 +21,7 @@ LONGEST_TEXT = 4 * 2**10
 _WORDS: dict[CaseStatus, tuple[str, ...]] = {
     "passed": ("success", "pass", "passed", "ok", "succeeded", "successful", "xpassed"),
     "failed": ("fail", "failed", "failure", "failing", "nok"),
-    "skipped": ("skipped", "skip", "ignored", "disabled", "pending", "todo", "xfailed"),
+    "skipped": ("skipped", "skip", "ignored", "disabled", "pending", "todo", "xfailed", "notrun", "suppressed"),
     "error": ("error", "errored", "other"),
 }
 _STATUSES = {word: status for status, words in _WORDS.items() for word in words}
@@ -35,40 +32,16 @@ _DESCRIPTIONS = {
     "scenario": "scenario", "input": "input", "expected": "expected", "actual": "actual",
 }  # fmt: skip
 _RESULT_LINE = re.compile(r"^CASE_RESULT (?P<fields>.*)$", re.MULTILINE)
-_SHOWN_LINE = 200  # characters
+_SHOWN_LINE, _SHOWN_WORD = 200, 60  # characters
 _SUMMARY_LINE = re.compile(r"^CASE_SUMMARY (?P<fields>.*)$", re.MULTILINE)
 _TOTALS = re.compile(r"CASE_SUMMARY total_cases=\d+ success_count=\d+ fail_count=\d+")
 # The word boundary and the possessive quantifiers keep the time linear in the line, whatever a program printed there.
 _FIELD = re.compile(r'\b(\w++)=(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|(\S*+))')
-_PROLOG = re.compile(r"<\?.*?\?>|<!--.*?-->", re.DOTALL)
 _ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\(.)")
 GAP = "\n[...]\n"
 """What stands for the middle of a text that was too long."""
-_OUTCOMES: dict[str, CaseStatus] = {"failure": "failed", "error": "error", "skipped": "skipped"}
-"""The statuses of a test, by JUnit's element that says so."""
 _TOTAL = re.compile(r"[0-9]{1,9}")
-_DEEPEST = 1000  # elements of XML within one another
-_CHUNK = 2**16  # characters
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
-
-
-def parse_case_file(name: str, text: str, *, called: str = "") -> tuple[Case, ...]:
-    """Return the cases of a report.
-
-    Args:
-        name: One of :data:`CASE_FILES`, which says the format.
-        text: The content; it may be hostile, but its size is the caller's to limit.
-        called: What messages call the file, where that is not ``name``.
-
-    Raises:
-        UnreadableCases: The text is not in that format.
-        VerifierFault: There are more cases, or longer ones, than a suite may report.
-    """
-    parse = {"ctrf.json": _ctrf, "report.json": _json_report, "junit.xml": _junit}[name]
-    try:
-        return bounded(parse(text), called or name)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ElementTree.ParseError) as error:
-        raise UnreadableCases(f"{called or name} is not what its name says: {type(error).__name__}: {error}") from None
 
 
 def parse_case_lines(output: str, *, refuse_wrong: bool = False) -> tuple[tuple[Case, ...], tuple[str, ...]]:
@@ -89,9 +62,9 @@ def parse_case_lines(output: str, *, refuse_wrong: bool = False) -> tuple[tuple[
     def read() -> Iterator[Case]:
         for match in _RESULT_LINE.finditer(output):
             line = dict(_fields(match["fields"]))
-            if refuse_wrong and (_status(line.get("status")) is None or not line.get("case_id")):
+            if refuse_wrong and (status_of(line.get("status")) is None or not line.get("case_id")):
                 raise _wrong_line(output.count("\n", 0, match.start()) + 1, match[0], line)
-            yield _described(line, id=line.get("case_id"), status=line.get("status"), reason=line.get("failure_reason"))
+            yield as_case(line, id=line.get("case_id"), status=line.get("status"), reason=line.get("failure_reason"))
 
     cases = bounded(read(), "the output")
     flags = []
@@ -113,7 +86,7 @@ def parse_case_lines(output: str, *, refuse_wrong: bool = False) -> tuple[tuple[
     return _one_per_id(cases), tuple(flags)
 
 
-def _status(word: Any) -> CaseStatus | None:
+def status_of(word: Any) -> CaseStatus | None:
     """Return the status that a suite means by a word, None where the word is not known."""
     return _STATUSES.get(_text(word).lower())
 
@@ -122,8 +95,8 @@ def _wrong_line(number: int, line: str, fields: Mapping[str, str]) -> VerifierFa
     known = "; ".join(f"{status}: {', '.join(words)}" for status, words in _WORDS.items())
     advice = f"status= and one of these words ({known}); capitals do not matter"
     word = fields.get("status")
-    what = f"the status {word[:60]!r}, which is none that a case can have" if word else "no status"
-    if _status(word) is not None:
+    what = f"the status {word[:_SHOWN_WORD]!r}, which is none that a case can have" if word else "no status"
+    if status_of(word) is not None:
         what, advice = "no case_id", "case_id= and the case's name, another one for each case"
     shown = line if len(line) <= _SHOWN_LINE else f"{line[:_SHOWN_LINE]}..."
     return VerifierFault(f"line {number} of the suite's output has {what}: {shown}\nHave test.sh write {advice}.")
@@ -193,71 +166,15 @@ def _unescape(match: re.Match[str]) -> str:
     return _ESCAPED.get(match[2], match[0])
 
 
-def _described(fields: Mapping[str, Any], *, id: Any, status: Any, reason: Any) -> Case:
-    """Return a case with the descriptions that ``CASE_RESULT`` lines and CTRF's ``extra`` give under the same names."""
-    texts: dict[str, Any] = {name: _text(fields.get(key)) for name, key in _DESCRIPTIONS.items()}
-    return Case(id=_text(id), status=_status(status) or "error", reason=_text(reason), **texts)
+def as_case(fields: Mapping[str, Any], *, id: Any, status: Any, reason: Any) -> Case:
+    """Return a case with the descriptions that ``CASE_RESULT`` lines and CTRF's ``extra`` give under the same names.
 
-
-def _ctrf(text: str) -> Iterator[Case]:
-    for test in json.loads(text)["results"]["tests"]:
-        yield _described(test.get("extra") or {}, id=test["name"], status=test["status"], reason=test.get("message"))
-
-
-def _json_report(text: str) -> Iterator[Case]:
-    for test in json.loads(text)["tests"]:
-        stages = [test.get(when) or {} for when in ("setup", "call", "teardown")]
-        crashes = [(stage.get("crash") or {}).get("message") for stage in stages]
-        reason = next((crash for crash in crashes if crash), "")
-        # Plugins add this; that of native suites has what CASE_RESULT lines have, under other names.
-        more = test.get("metadata") or {}
-        described = {"origin_step": more.get("origin"), "requirement_ref": more.get("requirement"), **more}
-        described["case_type"] = more.get("kind")
-        status = _STATUSES.get(test["outcome"], "error")
-        yield _described(described, id=test["nodeid"], status=status, reason=reason)
-
-
-def _junit(text: str) -> Iterator[Case]:
-    # No library: junitparser reads hostile XML with the standard library too, and defusedxml (of 2021) has nothing that
-    # this check has not. Without a document type there are no entities; in a CDATA section it is only text.
-    if _declares_document_type(text):
-        raise ValueError("it declares a document type")
-    parser: ElementTree.XMLPullParser[ElementTree.Element] = ElementTree.XMLPullParser(("start", "end"))
-    waiting: list[ElementTree.Element] = []
-    outcomes: dict[ElementTree.Element, tuple[CaseStatus, str]] = {}
-    for start in range(0, len(text), _CHUNK):
-        parser.feed(text[start : start + _CHUNK])
-        # Other kinds of events, which are not asked for, have something else than an element.
-        for event, element in cast(Iterator[tuple[str, ElementTree.Element]], parser.read_events()):
-            if event == "start":
-                if len(waiting) == _DEEPEST:
-                    raise ValueError(f"its elements are nested deeper than {_DEEPEST} levels")
-                waiting.append(element)
-                continue
-            waiting.pop()
-            above = waiting[-1] if waiting else None
-            if element.tag == "testcase":
-                status, reason = outcomes.pop(element, ("passed", ""))
-                name, classname = element.get("name") or "", element.get("classname")
-                id = f"{classname}::{name}" if classname else name
-                yield Case(id=_text(id), status=status, reason=_text(reason))
-            elif element.tag in _OUTCOMES and above is not None and above.tag == "testcase":
-                reason = element.get("message") or (element.text or "").strip()
-                outcomes[above] = _OUTCOMES[element.tag], reason
-            if above is not None:
-                above.remove(element)  # Trees take much memory.
-    parser.close()
-
-
-def _declares_document_type(text: str) -> bool:
-    """Tell whether a document type is declared before the first element.
-
-    Step by step: possessive quantifiers, which would make one expression of it, fail in Python 3.11.2.
+    A status that is not known is an error.
     """
-    place = text.find("<")
-    while place >= 0 and (passed := _PROLOG.match(text, place)):
-        place = text.find("<", passed.end())
-    return place >= 0 and text.startswith("<!DOCTYPE", place)
+    texts: dict[str, Any] = {name: _text(fields.get(key)) for name, key in _DESCRIPTIONS.items()}
+    known = status_of(status)
+    reason = reason or ("" if known else f"its status is {_text(status)[:_SHOWN_WORD]!r}, which is none that is known")
+    return Case(id=_text(id), status=known or "error", reason=_text(reason), **texts)
 
 
 def _text(value: Any) -> str:
@@ -291,58 +208,3 @@ def with_summary(output: str, cases: Sequence[Case]) -> str:
     passed, failed = sum(case.status == "passed" for case in cases), sum(case.failing for case in cases)
     line = f"CASE_SUMMARY total_cases={len(cases)} success_count={passed} fail_count={failed}\n"
     return f"{output}{line}" if not output or output.endswith("\n") else f"{output}\n{line}"
-
-
-REPORT_ENDINGS = (".json", ".xml", ".tap")
-"""How the names of files end that may be reports of cases."""
-_TAP_HEAD = re.compile(r"(?:TAP version \d+|1\.\.\d+|(?:not )?ok\b)")
-_TAP_TEST = re.compile(r"(not )?ok\b *(\d{0,9}) *(?:- *)?([^#\n]*)(?:# *(skip|todo)?\S* *(.*))?", re.IGNORECASE)
-_LONGEST_LINE = 4096  # characters
-
-
-def parse_report(name: str, text: str) -> tuple[Case, ...] | None:
-    """Return the cases of a report in any of the formats, or None where a text is in none of them.
-
-    Args:
-        name: What messages call it.
-        text: Its content; it may be hostile, but its size is the caller's to limit.
-
-    Raises:
-        VerifierFault: There are more cases, or longer ones, than a suite may report.
-    """
-    kind = _kind(text)
-    try:
-        if kind == "tap":
-            return bounded(_tap(text), name)
-        return parse_case_file(kind, text, called=name) if kind else None
-    except UnreadableCases:
-        return None
-
-
-def _kind(text: str) -> str:
-    """Return the usual name of a report in the format of a text; empty where it is none."""
-    head = text.lstrip("\ufeff \t\r\n")[:_LONGEST_LINE]
-    if head.startswith("<"):
-        return "junit.xml" if "<testsuite" in text or "<testcase" in text else ""
-    if head.startswith("{"):
-        try:
-            report = json.loads(text)
-        except (ValueError, RecursionError):
-            return ""
-        if isinstance(report.get("results"), dict):
-            return "ctrf.json"
-        return "report.json" if isinstance(report.get("tests"), list) else ""
-    return "tap" if _TAP_HEAD.match(head) else ""
-
-
-def _tap(text: str) -> Iterator[Case]:
-    """Yield the tests at the top of a TAP stream; those of subtests are in the one that stands for them."""
-    for number, line in enumerate((line for line in text.splitlines() if _TAP_TEST.match(line)), 1):
-        found = _TAP_TEST.match(line[:_LONGEST_LINE])
-        if found is None:
-            continue
-        status: CaseStatus = "failed" if found[1] else "passed"
-        # A test that is still to be written does not count, whether it passes or not.
-        if (found[4] or "").lower() in ("skip", "todo"):
-            status = "skipped"
-        yield Case(id=found[3].strip() or f"test {found[2] or number}", status=status, reason=(found[5] or "").strip())

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from pytest_evocode.errors import RecordFault, UnreadableCases, UsageError, VerifierFault
 from pytest_evocode.names import TASK_FILE, natural_key
-from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
+from pytest_evocode.results.cases import parse_case_lines
 from pytest_evocode.results.plain_files import is_within, open_plain
 from pytest_evocode.results.records import (
     AttemptRecord,
@@ -34,7 +34,8 @@ from pytest_evocode.results.records import (
     keys_by_round,
     texts_in,
 )
-from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward, trial_rewards, why_undecided
+from pytest_evocode.results.reports import CASE_FILES, parse_case_file
+from pytest_evocode.results.rewards import REWARD_FILES, decide, trial_rewards
 from pytest_evocode.tasks import find_tasks
 
 
@@ -521,13 +522,11 @@ def _verdict(evidence: _Evidence, facts: TaskFacts, index: int, *, cases: bool) 
         rewards = _rewards(evidence)
         if rewards is None:
             return "error", "there is no reward", None
-        reward = deciding_reward(rewards, facts.reward_key or None, facts.minimum(index))
+        verdict = decide(rewards, facts.reward_key or None, facts.minimum(index))
     except VerifierFault as error:
         return "error", str(error), None
-    found, counts = _cases(evidence, wanted=cases)
-    verdict = Verdict(reward=reward, rewards=rewards, cases=found, counts=counts)
-    if reward is None:
-        return "undecided", why_undecided(rewards), verdict
+    found, counts, flags = _cases(evidence, wanted=cases)
+    verdict = verdict.model_copy(update={"cases": found, "counts": counts, "flags": flags})
     return "passed" if verdict.passed else "failed", "", verdict
 
 
@@ -551,25 +550,27 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
-def _cases(evidence: _Evidence, *, wanted: bool) -> tuple[tuple[Case, ...], tuple[int, int] | None]:
-    """Return the cases where they are wanted, and the numbers of passed and of all cases.
+def _cases(evidence: _Evidence, *, wanted: bool) -> tuple[tuple[Case, ...], tuple[int, int] | None, tuple[str, ...]]:
+    """Return the cases where they are wanted, the numbers of passed and of all cases, and flags.
 
     The suite's own totals decide. A suite that broke off before them has passed none, as EvoCode-Bench counts.
     """
     output = _text(evidence, "test-stdout.txt") or ""
     summary = _SUMMARY_LINE.search(output)
     if summary:
-        return _cases_in(output) if wanted else (), (int(summary[2]), int(summary[1]))
+        return _cases_in(output) if wanted else (), (int(summary[2]), int(summary[1])), ()
+    flags: tuple[str, ...] = ()
     for name in CASE_FILES:
-        if (text := _text(evidence, name)) is not None:
+        if (report := evidence.files.read(evidence.file(name), _LARGEST_OUTPUT)) is not None:
             try:
-                found = parse_case_file(name, text)
-            except (UnreadableCases, VerifierFault):
+                found, notes = parse_case_file(name, report)
+            except (UnreadableCases, VerifierFault) as error:
+                flags = (f"cases: {error}",)
                 break
             passed = sum(case.status == "passed" for case in found)
-            return found if wanted else (), (passed, len(found))
+            return found if wanted else (), (passed, len(found)), tuple(f"cases: {note}" for note in notes)
     found = _cases_in(output)
-    return found if wanted else (), (0, len(found))
+    return found if wanted else (), (0, len(found)), flags
 
 
 def _cases_in(output: str) -> tuple[Case, ...]:

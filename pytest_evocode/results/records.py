@@ -157,8 +157,9 @@ class TaskFacts:
         return len(self.rounds)
 
     def minimum(self, index: int) -> tuple[str, ...]:
-        """Return the keys of the ``min_reward`` of a round, whose index counts from 1."""
-        return self.minimum_keys[index - 1] if 0 < index <= len(self.minimum_keys) else ()
+        """Return the keys of the ``min_reward`` of a round, whose index counts from 1; without one, of all rounds."""
+        own = self.minimum_keys[index - 1] if 0 < index <= len(self.minimum_keys) else ()
+        return own or tuple(dict.fromkeys(key for keys in self.minimum_keys for key in keys))
 
     def changes(self, index: int) -> tuple[str, ...]:
         """Return the change types of a round, whose index counts from 1.
@@ -203,7 +204,11 @@ RECORD_VERSION = 4
 CaseStatus = Literal["passed", "failed", "skipped", "error"]
 FailureKind = Literal["new miss", "regression", "carried", "stale"]
 Outcome = Literal["passed", "failed", "undecided", "error", "not reached"]
-"""What became of a round; *undecided* is one whose suite wrote several rewards, and nothing says which one decides."""
+"""What became of a round; *undecided* is one of several rewards in records of versions that had no rule for these."""
+DecidingRule = Literal["named", "min_reward", "smallest"]
+"""Why one of several rewards decides: the task or the session names it, it is the smallest of those that ``min_reward``
+names, or the smallest of all.
+"""
 Fault = Literal["agent", "infrastructure"]
 ChangeClass = str
 """What became of a path that an agent changed: ``carried`` is where the suite, or the program that it tests, ran, and
@@ -231,6 +236,8 @@ class Case(ResultsRecord):
     expected: str = ""
     actual: str = ""
     reason: str = ""
+    flaky: bool = False
+    """Whether it failed at first, and passed when its runner ran it again."""
     failure: FailureKind | None = None
     """Of a case that did not pass: how that relates to earlier rounds of the attempt, and to retired requirements."""
 
@@ -275,11 +282,15 @@ class Verdict(ResultsRecord):
     """The outcome of a suite for one round."""
 
     reward: float | None
-    """The reward that decides whether the round passes: mostly 0 to 1, but any finite number may be written. None where
-    there are several, and nothing says which one decides.
+    """The reward that decides whether the round passes: mostly 0 to 1, but any finite number may be written. None in
+    records of earlier versions, where there are several and nothing says which one decides.
     """
     rewards: dict[str, float]
     """All rewards by key; ``{"reward": r}`` where the suite wrote a single number."""
+    deciding_key: str = ""
+    """Which of several rewards decides; empty where that is ``reward``."""
+    deciding_rule: DecidingRule | None = None
+    """Why it does."""
     cases: tuple[Case, ...] = ()
     counts: tuple[int, int] | None = None
     """How many cases passed, and of how many; only where ``cases`` is empty: in ``result.json``, and where a suite gave

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from pytest_evocode.errors import VerifierFault
-from pytest_evocode.results.records import RoundRecord, Verdict
+from pytest_evocode.results.records import DecidingRule, RoundRecord, Verdict
 from pytest_evocode.tasks import RewardStrategy
 from pytest_evocode.tasks.atomic_write import write_atomically
 
@@ -53,47 +53,37 @@ def parse_reward_json(text: str) -> dict[str, float]:
     return {key: _finite("reward.json", key, value) for key, value in table.items()}
 
 
-def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: Collection[str] = ()) -> float | None:
-    """Return the one reward that decides: ``reward``, else the only one, else the one that is named; else None.
+def decide(rewards: dict[str, float], reward_key: str | None, minimum: Collection[str] = ()) -> Verdict:
+    """Return the verdict that the rewards of a suite come to, of which one decides.
+
+    It is ``reward``, else the only one, else the one that is named, else the smallest of those that ``min_reward``
+    names, because these are what the task's author asks for, else the smallest of all.
 
     Args:
         rewards: All that the suite wrote, by key.
         reward_key: The key that the task or the session names.
-        minimum: The keys of the round's ``min_reward``, of which a single one is as good as named.
+        minimum: The keys of the round's ``min_reward``.
 
     Raises:
         VerifierFault: The suite did not write the reward that is named.
     """
-    if reward_key is None and len(minimum) == 1 and "reward" not in minimum:
-        (reward_key,) = minimum
-    if "reward" in rewards:
-        key = "reward"
-    elif len(rewards) == 1:
-        (key,) = rewards
-    elif reward_key is None:
-        return None
-    elif reward_key not in rewards:
+    if "reward" in rewards or len(rewards) == 1:
+        return Verdict(reward=rewards.get("reward", next(iter(rewards.values()))), rewards=rewards)
+    if reward_key is not None and reward_key not in rewards:
         raise VerifierFault(
             f"reward.json has no {reward_key!r}, which is the reward_key of the task or the session; "
             f"it has {', '.join(sorted(rewards))}"
         )
-    else:
-        key = reward_key
-    return rewards[key]
-
-
-def why_undecided(rewards: Collection[str]) -> str:
-    """Return why none of several rewards decides, given their keys, and what to do."""
-    return (
-        f"reward.json has several rewards ({', '.join(sorted(rewards))}) and none named 'reward'; name the one that "
-        "decides with reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
-    )
+    asked = rewards.keys() & set(minimum)
+    key = reward_key or min(sorted(asked or rewards), key=rewards.__getitem__)
+    rule: DecidingRule = "named" if reward_key is not None else "min_reward" if asked else "smallest"
+    return Verdict(reward=rewards[key], rewards=rewards, deciding_key=key, deciding_rule=rule)
 
 
 def write_reward(directory: Path, verdict: Verdict, *, passed: bool) -> None:
-    """Write a round's reward for Harbor's tools: a number, or all rewards where none of them decides; raises OSError.
+    """Write a round's reward for Harbor's tools: a number, or all rewards where, in an old one, none decides.
 
-    Where a session with ``--evocode-strict`` fails a round that its suite passed, the number is 0.
+    Where a session with ``--evocode-strict`` fails a round that its suite passed, the number is 0. Raises OSError.
     """
     reward = 0.0 if verdict.passed and not passed else verdict.reward
     if reward is None:

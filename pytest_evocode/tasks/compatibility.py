@@ -218,8 +218,7 @@ FILES: Mapping[str, Support] = {
     ),
     "tests/test_*.py": Support("a [native suite](task-format.md#native-suites) where there is no `test.sh`"),
     "/logs/verifier/reward.txt, reward.json": Support(
-        "one reward decides whether a round passes; of several without a name for it none does, and the round is "
-        "[undecided](task-format.md#in-all-places)"
+        "one reward decides whether a round passes; of several [a rule](task-format.md#in-all-places) says which"
     ),
     "solution/solve.bat, tests/test.bat": _refused(WINDOWS, for_good=True),
 }

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_evocode.environments import Environment, ExecResult, require_readable
 from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
-from pytest_evocode.results.cases import (
-    CASE_FILES,
-    REPORT_ENDINGS,
-    parse_case_file,
-    parse_case_lines,
-    parse_report,
-    require_pinned,
-)
-from pytest_evocode.results.records import Case, Verdict
-from pytest_evocode.results.rewards import REWARD_FILES, contradiction, deciding_reward
+from pytest_evocode.results.cases import bounded, parse_case_lines, require_pinned
+from pytest_evocode.results.records import Case, Verdict, task_facts
+from pytest_evocode.results.reports import CASE_FILES, REPORT_ENDINGS, parse_case_file, parse_report
+from pytest_evocode.results.rewards import REWARD_FILES, contradiction, decide
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.text_files import crlf_shown
 from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
@@ -94,13 +89,12 @@ def _read_verdict(
     fork: Environment, task: Task, round_: Round, names: Sequence[str], output: str, pinned: _Pinned
 ) -> Verdict:
     logs = _read_logs(fork, task)
-    rewards = _rewards(logs)
-    reward = deciding_reward(rewards, task.reward_key, round_.min_reward or {})
+    verdict = decide(_rewards(logs), task.reward_key, task_facts(task).minimum(round_.index))
     cases, flags = _cases(fork, task, logs, names, output, pinned)
     lacks_reports = bool(task.case_reports) and not cases
-    verdict = Verdict(reward=reward, rewards=rewards, cases=cases, flags=flags, lacks_reports=lacks_reports)
+    verdict = verdict.model_copy(update={"cases": cases, "lacks_reports": lacks_reports})
     odd = contradiction(verdict)
-    return verdict.model_copy(update={"flags": (*flags, odd)}) if odd else verdict
+    return verdict.model_copy(update={"flags": (*flags, odd) if odd else flags})
 
 
 def _rewards(logs: _Logs) -> dict[str, float]:
@@ -133,46 +127,67 @@ def _cases(
         try:
             contents = require_readable(logs[f"{LOGS}/{name}"])
             if contents is not None:
-                cases = parse_case_file(name, contents.decode("utf-8", "replace"))
+                cases, notes = parse_case_file(name, contents)
+                flags += (f"cases: {note}" for note in notes)
                 break
         except (UnreadableFile, UnreadableCases) as error:
             flags.append(f"cases: {error}")
     else:
         cases, odd = parse_case_lines(output, refuse_wrong=True)
         flags += odd
-        cases = cases or _cases_of_any_name(fork, names)
+        cases = cases or _cases_of_any_name(fork, names, flags)
     require_pinned(cases, pinned)
     return cases, tuple(flags)
 
 
 def _declared_cases(paths: Sequence[str], logs: _Logs, flags: list[str]) -> tuple[Case, ...]:
-    """Return the cases of all reports that the task declares, each case once; adds to ``flags`` what cannot be read."""
+    """Return the cases of all reports that the task declares; adds to ``flags`` what cannot be read."""
+    declared = {path: logs[path] for path in paths}
+    for path, contents in declared.items():
+        if contents is None:
+            flags.append(f"cases: {path}, which case_reports in task.toml names, is not there")
+    what = "{}, which case_reports in task.toml names, is no report in a format that is known"
+    return _merged(declared, flags, what)
+
+
+def _cases_of_any_name(fork: Environment, names: Sequence[str], flags: list[str]) -> tuple[Case, ...]:
+    """Return the cases of the first report in /logs/verifier, by name, and of others whose names end like its name."""
+    known = (*REWARD_FILES, *CASE_FILES)
+    paths = [f"{LOGS}/{name}" for name in names if name.endswith(REPORT_ENDINGS) and name not in known]
+    if len(paths) > _MOST_REPORTS:
+        flags.append(f"cases: of the {len(paths)} files in {LOGS} that may be reports {_MOST_REPORTS} are read")
+    files = fork.read_files(dict.fromkeys(paths[:_MOST_REPORTS], _CASES_LIMIT)) if paths else {}
+    for ending in dict.fromkeys(os.path.splitext(path)[1] for path in files):
+        alike = {path: contents for path, contents in files.items() if path.endswith(ending)}
+        if cases := _merged(alike, flags):
+            return cases
+    return ()
+
+
+def _merged(files: _Logs, flags: list[str], unknown: str = "") -> tuple[Case, ...]:
+    """Return the cases of several reports, each case once; adds to ``flags`` what is to be said of them.
+
+    ``unknown`` is what to say of a file that is no report, with braces for its path; nothing, if empty.
+    """
     found: dict[str, Case] = {}
-    for path in paths:
+    for path, contents in files.items():
         try:
-            contents = require_readable(logs[path])
-        except UnreadableFile as error:
+            data = require_readable(contents)
+            report = None if data is None else parse_report(path, data)
+        except (UnreadableFile, UnreadableCases) as error:
             flags.append(f"cases: {error}")
             continue
-        cases = parse_report(path, contents.decode("utf-8", "replace")) if contents is not None else None
-        if cases is None:
-            why = "is not there" if contents is None else "is neither CTRF, pytest-json-report, JUnit XML nor TAP"
-            flags.append(f"cases: {path}, which case_reports in task.toml names, {why}")
-        for case in cases or ():
+        if report is None:
+            if unknown and data is not None:
+                flags.append(f"cases: {unknown.format(path)}")
+            continue
+        cases, notes = report
+        flags += (f"cases: {note}" for note in notes)
+        for case in cases:
             # Two reports may name the same case; one that did not pass counts.
             if case.id not in found or (found[case.id].status == "passed" and case.status != "passed"):
                 found[case.id] = case
-    return tuple(found.values())
-
-
-def _cases_of_any_name(fork: Environment, names: Sequence[str]) -> tuple[Case, ...]:
-    """Return the cases of the first report in /logs/verifier, by name, that has some, whatever it is called."""
-    paths = [f"{LOGS}/{name}" for name in names if name.endswith(REPORT_ENDINGS) and name not in REWARD_FILES]
-    files = fork.read_files(dict.fromkeys(paths[:_MOST_REPORTS], _CASES_LIMIT)) if paths else {}
-    for path, contents in files.items():
-        if isinstance(contents, bytes) and (cases := parse_report(path, contents.decode("utf-8", "replace"))):
-            return cases
-    return ()
+    return bounded(found.values(), "what the suite reports")
 
 
 def _names(fork: Environment) -> tuple[str, ...]:

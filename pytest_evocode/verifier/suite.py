@@ -19,8 +19,8 @@ from pathlib import Path
 from pytest_evocode.environments import Command, Environment
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import UnreadableCases, VerifierFault
-from pytest_evocode.results.cases import parse_case_file
 from pytest_evocode.results.records import Case, Verdict
+from pytest_evocode.results.reports import parse_case_file
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
 from pytest_evocode.verifier.native_session import ForkSession, NativeSession, SeparateSession
@@ -130,7 +130,7 @@ class _ReportReader:
         self._patterns = settings.patterns
         self._unlike = report["evocode"]["unlike"]
         try:
-            self._cases = parse_case_file("report.json", json.dumps(report))
+            self._cases, _ = parse_case_file("report.json", json.dumps(report))
         except UnreadableCases as error:
             raise VerifierFault(f"the suite's report cannot be read: {error}") from None
 

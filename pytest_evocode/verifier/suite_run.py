@@ -10,7 +10,6 @@ from pytest_evocode.metrics.failures import judge_cases
 from pytest_evocode.results.cases import LONGEST_TEXT, without_middle
 from pytest_evocode.results.phases import Phases, Stopwatch, merged_phases, summed_phases
 from pytest_evocode.results.records import ChangesFile, DeniedConnection, Mode, Outcome, Repeats, RoundRecord, Verdict
-from pytest_evocode.results.rewards import why_undecided
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round
@@ -200,9 +199,6 @@ def judge(
     if verdict is not None:
         verdict = verdict.model_copy(update={"flags": (*verdict.flags, *suite.left_out)})
         outcome = "passed" if verdict.passed else "failed"
-        if verdict.reward is None:
-            outcome = "undecided"
-            causes.append(why_undecided(verdict.rewards))
         if record.stopped and outcome == "failed":
             causes.append(f"the agent's turn was ended early, {record.stopped}")
         if strict and verdict.trusts_agent:
@@ -278,7 +274,7 @@ def may_fall_short(round_: Round, mode: Mode) -> bool:
 
 def ended_by(round_: Round, record: RoundRecord, mode: Mode) -> str:
     """Return why a round's record keeps all later rounds from being run; empty where it does not."""
-    if mode == "fail-stop" and not record.passed and record.outcome != "undecided":
+    if mode == "fail-stop" and not record.passed:
         return f"{round_.name} did not pass, which ends the attempt (fail-stop)"
     verdict, minimum = record.verdict, round_.min_reward
     if minimum is not None and (verdict is None or not verdict.reaches(minimum)):

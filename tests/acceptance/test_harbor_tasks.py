@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import Verdict
+from pytest_evocode.results.rewards import trial_rewards
 from tests.acceptance.models import at
 from tests.model_scripts import Asked, Run, Say, Step
 from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
-    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.turns(3)
@@ -83,14 +86,57 @@ def test_the_session_names_the_reward_that_decides(
     assert facts.reward_key == arguments[-1].rpartition("=")[2]
 
 
+SEVERAL = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
+
+
+def test_of_several_rewards_the_smallest_decides_and_the_session_says_so_once(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 3, test={1: SEVERAL, 2: SEVERAL})
+    write_task("b", 2, test={1: SEVERAL, 2: SEVERAL}, step={1: "min_reward = { tests = 0.5 }"})
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 3, "failed": 2}
+    session.has(
+        "several rewards in a: style decides, it is the smallest; another one can be named with --evocode-reward-key",
+        "several rewards in b: tests decides, it is the smallest of those that min_reward names",
+    )
+    assert session.text.count("several rewards") == 2
+    verdicts = [round_.verdict for name in "ab" for round_ in session.record(name).rounds if round_.verdict]
+    assert [(each.reward, each.deciding_key, each.deciding_rule) for each in verdicts] == [
+        (0.5, "style", "smallest"),
+        (0.5, "style", "smallest"),
+        (1.0, "", None),
+        (1.0, "tests", "min_reward"),
+        (1.0, "tests", "min_reward"),
+    ]
+    assert (session.attempt() / "steps/round-1/verifier/reward.txt").read_text() == "0.5\n"
+
+
+WHY = "reward.json has several rewards (style, tests) and none named 'reward'"
+
+
+def resume_without_rule(run_tasks: RunTasks, *options: str, undecided: tuple[int, ...] = (1,)) -> Session:
+    """Play ``tasks``, record some rounds as versions without a rule for several rewards did, and resume."""
+    played = run_tasks("tasks", *(each for each in options if each.startswith("--evocode-mode")))
+    record, directory = played.record(), AttemptDirectory(played.attempt())
+    verdict = Verdict(reward=None, rewards={"tests": 1.0, "style": 0.5})
+    old = {"outcome": "undecided", "cause": WHY, "verdict": verdict}
+    rounds = tuple(each.model_copy(update=old) if each.index in undecided else each for each in record.rounds)
+    for each in rounds:
+        directory.write_round(each, output="", done=True)
+    rewards = trial_rewards(rounds, range(1, len(rounds) + 1), "mean")
+    directory.write_attempt(record.model_copy(update={"rounds": rounds, "rewards": rewards}))
+    return run_tasks("tasks", "--evocode-resume", *options)
+
+
 @pytest.mark.parametrize("options", [(), ("-n2",), ("--evocode-mode=fail-stop",), ("-o", "evocode_cases=subtests")])
 @pytest.mark.matrix
 def test_rounds_that_no_reward_decides_have_neither_passed_nor_failed(
     write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
 ) -> None:
-    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
-    write_task("a", 3, test={1: rewards, 2: rewards})
-    session = run_tasks("tasks", "-v", "--junitxml=junit.xml", "--evocode-fail-under=100", *options)
+    write_task("a", 3)
+    arguments = ("-v", "--junitxml=junit.xml", "--evocode-fail-under=100", *options)
+    session = resume_without_rule(run_tasks, *arguments, undecided=(1, 2))
     assert (session.outcomes["undecided"], session.outcomes["passed"]) == (2, 1)
     assert session.exit_status == 0, "of what is decided everything passed"
     session.lacks("UNDECIDED*")
@@ -103,7 +149,7 @@ def test_rounds_that_no_reward_decides_have_neither_passed_nor_failed(
     ):
         session.has(line)
     record = session.record()
-    assert [each.outcome for each in record.rounds] == ["undecided", "undecided", "passed"], "the attempt went on"
+    assert [each.outcome for each in record.rounds] == ["undecided", "undecided", "passed"]
     assert record.rounds[0].verdict is not None
     assert (record.rounds[0].verdict.reward, record.rounds[0].verdict.rewards) == (None, {"tests": 1.0, "style": 0.5})
     verifier = session.attempt() / "steps/round-1/verifier"
@@ -117,9 +163,8 @@ def test_rounds_that_no_reward_decides_have_neither_passed_nor_failed(
 def test_the_short_summary_lists_undecided_rounds_where_it_is_asked_to(
     write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
 ) -> None:
-    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
-    write_task("a", 2, test={1: rewards})
-    session = run_tasks("tasks", *options)
+    write_task("a", 2)
+    session = resume_without_rule(run_tasks, *options)
     session.has(
         "*= short test summary info =*",
         *(["PASSED tasks/a/task.toml::oracle::round-2"] if "-rA" in options else []),
@@ -135,31 +180,34 @@ def test_the_short_summary_lists_undecided_rounds_where_it_is_asked_to(
 def test_the_short_summary_lists_no_undecided_rounds_otherwise(
     write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
 ) -> None:
-    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
-    write_task("a", 1, test={1: rewards})
-    session = run_tasks("tasks", *options)
+    write_task("a", 1)
+    session = resume_without_rule(run_tasks, *options)
     assert session.outcomes == {"undecided": 1}
     session.lacks("UNDECIDED*")
 
 
 def test_a_score_that_no_reward_decides_reaches_no_bound(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    rewards = """echo '{"tests": 1, "style": 1}' > /logs/verifier/reward.json"""
-    write_task("a", 1, test={1: rewards})
-    session = run_tasks("tasks", "--evocode-fail-under=0")
+    write_task("a", 1)
+    session = resume_without_rule(run_tasks, "--evocode-fail-under=0")
     assert session.exit_status == 1
     session.has("--evocode-fail-under=0: not reached with a Dataset Score of n/a")
 
 
-def test_a_min_reward_holds_for_rounds_that_no_reward_decides(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
-    leasts = {"reached": "{ tests = 1, style = 0.5 }", "missed": "{ tests = 1, style = 0.6 }", "unnamed": "0.1"}
+def test_a_min_reward_holds_for_each_of_several_rewards(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    leasts = {
+        "reached": "{ tests = 1, style = 0.5 }",
+        "missed": "{ tests = 1, style = 0.6 }",
+        "any": "0.1",
+        "no": "0.6",
+    }
     for name, least in leasts.items():
-        write_task(name, 2, test={1: rewards, 2: rewards}, step={1: f"min_reward = {least}"})
+        write_task(name, 2, test={1: SEVERAL, 2: SEVERAL}, step={1: f"min_reward = {least}"})
     session = run_tasks("tasks")
     assert {name: [each.outcome for each in session.record(name).rounds] for name in leasts} == {
-        "reached": ["undecided", "undecided"],
-        "missed": ["undecided", "not reached"],
-        "unnamed": ["undecided", "not reached"],
+        "reached": ["failed", "failed"],
+        "missed": ["failed", "not reached"],
+        "any": ["failed", "failed"],
+        "no": ["failed", "not reached"],
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.prices import PackagedFacts, find_model_facts, find_packaged_facts
+from pytest_evocode.llm.prices import ModelFacts, PackagedFacts, find_model_facts, find_packaged_facts, priced_usage
 
 
 @pytest.mark.parametrize(
@@ -144,3 +144,12 @@ def test_without_the_package_our_table_is_all(monkeypatch: pytest.MonkeyPatch) -
     assert find_model_facts("gemini-2.5-flash", provider="google") is None
     assert find_model_facts("gpt-5", base_url="https://openrouter.ai/api/v1") is not None
     find_packaged_facts.cache_clear()
+
+
+def test_parts_that_are_more_than_the_whole_were_counted_apart_and_no_tokens_are_negative() -> None:
+    facts = ModelFacts(input=1, cached_input=0.1, output=2)
+    usage = priced_usage(facts, 10, 5, cached=50, reasoning=99)
+    assert (usage.prompt_tokens, usage.completion_tokens) == (60, 104)
+    assert usage.cost_usd == pytest.approx((10 * 1 + 50 * 0.1 + 104 * 2) / 1e6)
+    unknown = priced_usage(facts, -10, 5)
+    assert (unknown.prompt_tokens, unknown.completion_tokens, unknown.cost_usd) == (None, 5, None)

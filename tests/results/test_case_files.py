@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from pytest_evocode.errors import UnreadableCases, VerifierFault
-from pytest_evocode.results.cases import CASE_FILES, LONGEST_TEXT, MOST_CASES, MOST_CHARACTERS, parse_case_file
+from pytest_evocode.results.cases import LONGEST_TEXT, MOST_CASES, MOST_CHARACTERS
 from pytest_evocode.results.records import Case
+from pytest_evocode.results.reports import CASE_FILES, parse_case_file
 
 SUITE = """
 import pytest
@@ -77,7 +78,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(reports: Path, name: str) -> dict[str, Case]:
-    cases = parse_case_file(name, (reports / name).read_text(encoding="utf-8"))
+    cases, notes = parse_case_file(name, (reports / name).read_bytes())
+    assert notes == ()
     return {case.id: case for case in cases}
 
 
@@ -122,12 +124,12 @@ def test_a_junit_file_of_pytest_gives_one_case_per_test(reports: Path) -> None:
 def test_junit_takes_the_text_of_a_failure_without_a_message() -> None:
     test = "<testcase name='a'><failure>\n why \n</failure></testcase>"
     text = f'<?xml version="1.0" encoding="utf-8"?><testsuite>{test}</testsuite>'
-    assert parse_case_file("junit.xml", text) == (Case(id="a", status="failed", reason="why"),)
+    assert parse_case_file("junit.xml", text)[0] == (Case(id="a", status="failed", reason="why"),)
 
 
 def test_junit_ignores_what_a_test_printed() -> None:
     text = "<testsuite><testcase classname='c' name='a'><system-out>failure</system-out></testcase></testsuite>"
-    assert parse_case_file("junit.xml", text) == (Case(id="c::a", status="passed"),)
+    assert parse_case_file("junit.xml", text)[0] == (Case(id="c::a", status="passed"),)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_junit_with_a_web_page_in_its_text_is_read() -> None:
     failure = "<failure><![CDATA[<!DOCTYPE html><!ENTITY x 'y'><html>500</html>]]></failure>"
     text = f"<!-- of <!DOCTYPE --><testsuite><testcase name='a'>{failure}</testcase></testsuite>"
     reason = "<!DOCTYPE html><!ENTITY x 'y'><html>500</html>"
-    assert parse_case_file("junit.xml", text) == (Case(id="a", status="failed", reason=reason),)
+    assert parse_case_file("junit.xml", text)[0] == (Case(id="a", status="failed", reason=reason),)
 
 
 def test_a_prolog_that_never_ends_takes_no_time() -> None:
@@ -170,7 +172,7 @@ def test_ctrf_gives_every_field_of_a_case() -> None:
         "actual": None,
     }
     text = ctrf({"name": "sum", "status": "failed", "duration": 3, "message": "4 is not 3", "extra": extra})
-    assert parse_case_file("ctrf.json", text) == (
+    assert parse_case_file("ctrf.json", text)[0] == (
         Case(
             id="sum",
             status="failed",
@@ -201,21 +203,21 @@ def test_ctrf_gives_every_field_of_a_case() -> None:
     ],
 )
 def test_a_ctrf_status_that_is_not_known_is_an_error(status: Any, read_as: str) -> None:
-    (case,) = parse_case_file("ctrf.json", ctrf({"name": "a", "status": status}))
+    (case,), _ = parse_case_file("ctrf.json", ctrf({"name": "a", "status": status}))
     assert case.status == read_as
 
 
 def test_half_a_surrogate_pair_cannot_break_the_record() -> None:
     text = ctrf({"name": "a\ud800", "status": "passed", "message": "\udfff"})
-    for case in (*parse_case_file("ctrf.json", text), *parse_case_file("report.json", NAMED_HALF_A_PAIR)):
+    for case in (*parse_case_file("ctrf.json", text)[0], *parse_case_file("report.json", NAMED_HALF_A_PAIR)[0]):
         assert Case.model_validate_json(case.model_dump_json()) == case
         assert case.id == "a?"
 
 
 def test_a_report_of_no_tests_gives_no_cases() -> None:
-    assert parse_case_file("ctrf.json", ctrf()) == ()
-    assert parse_case_file("report.json", '{"tests": []}') == ()
-    assert parse_case_file("junit.xml", "<testsuites/>") == ()
+    assert parse_case_file("ctrf.json", ctrf()) == ((), ())
+    assert parse_case_file("report.json", '{"tests": []}') == ((), ())
+    assert parse_case_file("junit.xml", "<testsuites/>") == ((), ())
 
 
 NAMED_HALF_A_PAIR = '{"tests": [{"nodeid": "a\\ud800", "outcome": "passed"}]}'
@@ -271,7 +273,7 @@ def test_a_file_of_another_shape_is_refused_by_name(name: str, text: str) -> Non
 def test_deep_nesting_does_not_end_the_program(name: str) -> None:
     text = "<a>" * 200_000 + "</a>" * 200_000 if name == "junit.xml" else '{"a":' * 200_000
     try:
-        cases = parse_case_file(name, text)
+        cases, _ = parse_case_file(name, text)
     except UnreadableCases:
         cases = ()
     assert cases == ()
@@ -298,7 +300,7 @@ def file_of(name: str, number: int, text: str = "") -> str:
 @pytest.mark.parametrize("name", CASE_FILES)
 @pytest.mark.matrix
 def test_a_file_with_more_cases_than_any_suite_has_is_a_flood(name: str) -> None:
-    assert len(parse_case_file(name, file_of(name, MOST_CASES))) == MOST_CASES
+    assert len(parse_case_file(name, file_of(name, MOST_CASES))[0]) == MOST_CASES
     with pytest.raises(VerifierFault, match=f"{name} has more than {MOST_CASES} cases"):
         parse_case_file(name, file_of(name, MOST_CASES + 1))
 
@@ -311,7 +313,7 @@ def test_a_file_with_more_text_than_a_record_may_hold_is_a_flood(name: str) -> N
 
 @pytest.mark.parametrize("name", CASE_FILES)
 def test_a_long_text_loses_its_middle(name: str) -> None:
-    (case,) = parse_case_file(name, file_of(name, 1, "begin " + "x" * 2_000_000 + " end"))
+    (case,), _ = parse_case_file(name, file_of(name, 1, "begin " + "x" * 2_000_000 + " end"))
     assert len(case.reason) <= LONGEST_TEXT
     assert (case.reason[:8], case.reason[-5:]) == ("begin xx", "x end")
 
@@ -321,7 +323,7 @@ def test_a_junit_file_of_very_many_elements_takes_little_memory() -> None:
     text = "<testsuite>" + "<a/>" * 150_000 + "</testsuite>"
     tracemalloc.start()
     try:
-        assert parse_case_file("junit.xml", text) == ()
+        assert parse_case_file("junit.xml", text) == ((), ())
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()
@@ -329,4 +331,4 @@ def test_a_junit_file_of_very_many_elements_takes_little_memory() -> None:
 
 def test_junit_takes_only_the_text_before_what_is_within_a_failure() -> None:
     text = "<testcase name='a'><failure> why <b>not</b> this</failure><system-out>nor this</system-out></testcase>"
-    assert [case.reason for case in parse_case_file("junit.xml", text)] == ["why"]
+    assert [case.reason for case in parse_case_file("junit.xml", text)[0]] == ["why"]

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
-from pytest_evocode.errors import VerifierFault
-from pytest_evocode.results.cases import MOST_CASES, parse_report
+from pytest_evocode.errors import UnreadableCases, VerifierFault
+from pytest_evocode.results.cases import MOST_CASES
+from pytest_evocode.results.records import Case
+from pytest_evocode.results.reports import parse_report
 
 CTRF = json.dumps({"results": {"tests": [{"name": "a", "status": "passed"}, {"name": "b", "status": "failed"}]}})
 PYTEST = json.dumps({"tests": [{"nodeid": "a", "outcome": "passed"}, {"nodeid": "b", "outcome": "failed"}]})
@@ -15,24 +17,31 @@ JUNIT = '<?xml version="1.0"?><testsuite><testcase name="a"/><testcase name="b">
 TAP = "TAP version 13\n1..2\nok 1 - a\nnot ok 2 - b\n  ---\n  at: x\n  ...\n"
 
 
+def cases_of(text: str) -> tuple[Case, ...]:
+    found = parse_report("any", text)
+    assert found is not None
+    return found[0]
+
+
 @pytest.mark.parametrize("text", [CTRF, PYTEST, JUNIT, TAP])
 def test_the_format_is_told_by_the_text(text: str) -> None:
-    cases = parse_report("any", text)
-    assert [(case.id, case.status) for case in cases or ()] == [("a", "passed"), ("b", "failed")]
+    assert [(case.id, case.status) for case in cases_of(text)] == [("a", "passed"), ("b", "failed")]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[1]", '{"score": 1}', '{"tests": 3}', "<html></html>", "all ok", "<testsuite>", "\0"]
-)
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"score": 1}', '{"tests": 3}', "<html></html>", "all ok", "\0"])
 def test_what_is_no_report_has_no_cases(text: str) -> None:
     assert parse_report("any", text) is None
 
 
+@pytest.mark.parametrize("text", ["<testsuite>", '<testsuite><testcase name="a"/>', '{"tests": [{"nodeid": "a"}]}'])
+def test_a_report_that_breaks_off_is_refused_by_name(text: str) -> None:
+    with pytest.raises(UnreadableCases, match=r"^any cannot be read: "):
+        parse_report("any", text)
+
+
 def test_what_tap_skips_or_is_still_to_do_is_skipped() -> None:
-    cases = parse_report(
-        "any", "1..4\nok 1 - a # SKIP no network\nnot ok 2 - b # TODO later\nok 3\n    not ok 1 - inner\nok\n"
-    )
-    assert [(case.id, case.status, case.reason) for case in cases or ()] == [
+    text = "1..4\nok 1 - a # SKIP no network\nnot ok 2 - b # TODO later\nok 3\n    ok 1 - inner\nok\n"
+    assert [(case.id, case.status, case.reason) for case in cases_of(text)] == [
         ("a", "skipped", "no network"),
         ("b", "skipped", "later"),
         ("test 3", "passed", ""),

@@ -13,9 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytest_evocode.errors import UnreadableCases, VerifierFault
-from pytest_evocode.results.cases import CASE_FILES, LONGEST_TEXT, MOST_CASES, parse_case_file, parse_case_lines
+from pytest_evocode.results.cases import LONGEST_TEXT, MOST_CASES, parse_case_lines
 from pytest_evocode.results.records import Case, RoundRecord, Verdict
-from pytest_evocode.results.rewards import MOST_REWARDS, deciding_reward, parse_reward_json, parse_reward_text
+from pytest_evocode.results.reports import CASE_FILES, parse_case_file, parse_report
+from pytest_evocode.results.rewards import MOST_REWARDS, decide, parse_reward_json, parse_reward_text
 
 #: What files of an environment are decoded to, with replacement characters for what is no UTF-8.
 TEXTS = st.one_of(st.text(), st.binary().map(lambda data: data.decode("utf-8", "replace")))
@@ -67,9 +68,13 @@ def require_bounded(cases: tuple[Case, ...]) -> None:
     assert tuple(Case.model_validate_json(case.model_dump_json()) for case in cases) == cases
 
 
-def read_file(name: str, text: str) -> None:
+def read_file(name: str, report: str | bytes) -> None:
     with contextlib.suppress(UnreadableCases, VerifierFault):
-        require_bounded(parse_case_file(name, text))
+        cases, notes = parse_case_file(name, report)
+        require_bounded(cases)
+        assert len({case.id for case in cases}) == len(cases)
+        assert len(notes) <= 25
+        "".join(notes).encode()
 
 
 @contextlib.contextmanager
@@ -103,8 +108,8 @@ def test_a_reward_is_a_number_in_plain_digits(text: str) -> None:
 
 @given(st.floats(0, 1))
 def test_a_reward_comes_back_as_it_was_written(reward: float) -> None:
-    assert deciding_reward(parse_reward_text(repr(reward)), None) == reward
-    assert deciding_reward(parse_reward_json(json.dumps({"reward": reward})), None) == reward
+    assert decide(parse_reward_text(repr(reward)), None).reward == reward
+    assert decide(parse_reward_json(json.dumps({"reward": reward})), None).reward == reward
 
 
 @given(TEXTS | JSON.map(json.dumps) | st.dictionaries(st.text(), JSON).map(json.dumps), st.none() | st.text())
@@ -115,8 +120,9 @@ def test_a_reward_comes_back_as_it_was_written(reward: float) -> None:
 def test_any_reward_json(text: str, key: str | None) -> None:
     with short_faults(500 + MOST_REWARDS * 210):
         rewards = parse_reward_json(text)
-        reward = deciding_reward(rewards, key)
-        assert reward is None or math.isfinite(reward)
+        reward = decide(rewards, key).reward
+        assert reward is not None
+        assert math.isfinite(reward)
         assert len(rewards) <= MOST_REWARDS
         json.dumps(rewards, ensure_ascii=False, allow_nan=False).encode()
 
@@ -134,9 +140,27 @@ def test_any_output(text: str, refuse_wrong: bool) -> None:
         "".join(flags).encode()
 
 
-@given(st.sampled_from(CASE_FILES), TEXTS | JSON.map(json.dumps) | MARKUP)
-def test_any_text_as_any_file(name: str, text: str) -> None:
-    read_file(name, text)
+@given(st.sampled_from([*CASE_FILES]), TEXTS | JSON.map(json.dumps) | MARKUP | st.binary())
+def test_any_content_as_any_file(name: str, report: str | bytes) -> None:
+    read_file(name, report)
+
+
+TAP = st.lists(
+    st.sampled_from(
+        ["ok", "not ok", " 1", " - a", "# SKIP", "# TODO", "\n", "    ", "1..2", "---", "...", "{", "}", "Bail out!"]
+    )
+    | st.text(max_size=5)
+).map("".join)
+EVENT = st.fixed_dictionaries(
+    {},
+    optional={"Action": NEAR, "event": NEAR, "Test": NEAR, "name": NEAR, "Package": NEAR, "type": NEAR, "Output": NEAR},
+)
+
+
+@given(TAP | st.lists(EVENT, min_size=1).map(lambda events: "\n".join(map(json.dumps, events))))
+def test_nearly_lines(text: str) -> None:
+    with contextlib.suppress(UnreadableCases, VerifierFault):
+        require_bounded((parse_report("any", text) or ((), ()))[0])
 
 
 @given(CTRF)
@@ -194,20 +218,20 @@ def test_cases_come_back_from_ctrf(cases: list[Case]) -> None:
     # CTRF's own word for what is no verdict.
     for test in tests:
         test["status"] = "other" if test["status"] == "error" else test["status"]
-    assert parse_case_file("ctrf.json", json.dumps({"results": {"tests": tests}})) == tuple(cases)
+    assert parse_case_file("ctrf.json", json.dumps({"results": {"tests": tests}}))[0] == tuple(cases)
 
 
-@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1), max_size=4))
+@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1), max_size=4, unique=True))
 def test_names_and_reasons_come_back_from_junit(names: list[str]) -> None:
     tests = (f"<testcase name={quoteattr(each)}><failure message={quoteattr(each)}/></testcase>" for each in names)
-    cases = parse_case_file("junit.xml", f"<testsuite>{''.join(tests)}</testsuite>")
+    cases, _ = parse_case_file("junit.xml", f"<testsuite>{''.join(tests)}</testsuite>")
     assert [(case.id, case.reason) for case in cases] == [(each, each) for each in names]
 
 
 def test_the_largest_record_has_a_few_megabytes() -> None:
     def read(length: int) -> tuple[Case, ...]:
         tests = [{"name": f"t{n}", "status": "failed", "message": "\x1b" * length} for n in range(MOST_CASES)]
-        return parse_case_file("ctrf.json", json.dumps({"results": {"tests": tests}}))
+        return parse_case_file("ctrf.json", json.dumps({"results": {"tests": tests}}))[0]
 
     with pytest.raises(VerifierFault):
         read(90)

@@ -8,14 +8,14 @@ import math
 import pytest
 
 from pytest_evocode.errors import VerifierFault
-from pytest_evocode.results.records import Verdict
-from pytest_evocode.results.rewards import deciding_reward, parse_reward_json, parse_reward_text, why_undecided
+from pytest_evocode.results.records import DecidingRule, Verdict
+from pytest_evocode.results.rewards import decide, parse_reward_json, parse_reward_text
 
 WHAT_TO_WRITE = "test.sh has to write a number from 0 to 1"
 
 
 def decided(text: str) -> float | None:
-    return deciding_reward(parse_reward_text(text), None)
+    return decide(parse_reward_text(text), None).reward
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_any_other_json_is_refused_with_what_to_write(text: str, said: str) -> N
 
 @pytest.mark.parametrize("value", [2, -0.1, 1.001, 1e300])
 def test_a_reward_outside_zero_to_one_decides_as_it_is(value: float) -> None:
-    assert deciding_reward(parse_reward_json(json.dumps({"reward": value})), None) == value
+    assert decide(parse_reward_json(json.dumps({"reward": value})), None).reward == value
     assert decided(f"{value}") == value
 
 
@@ -138,39 +138,54 @@ def test_true_and_false_are_one_and_zero() -> None:
 
 
 def test_a_reward_that_does_not_decide_may_be_any_finite_number() -> None:
-    assert deciding_reward({"reward": 1.0, "seconds": 17.5}, None) == 1.0
+    assert decide({"reward": 1.0, "seconds": 17.5}, None).reward == 1.0
 
 
 def test_the_key_reward_decides_even_where_the_task_names_another() -> None:
-    assert deciding_reward({"reward": 0.25, "tests": 1.0}, "tests") == 0.25
+    assert decide({"reward": 0.25, "tests": 1.0}, "tests").reward == 0.25
 
 
 def test_an_only_reward_decides_whatever_its_name() -> None:
-    assert deciding_reward({"correctness": 0.5}, None) == 0.5
+    assert decide({"correctness": 0.5}, None).reward == 0.5
 
 
 def test_of_several_rewards_the_one_that_the_task_names_decides() -> None:
-    assert deciding_reward({"tests": 0.75, "style": 0.5}, "tests") == 0.75
+    assert decide({"tests": 0.75, "style": 0.5}, "tests").reward == 0.75
 
 
 def test_of_several_rewards_the_only_one_with_a_bound_decides() -> None:
-    assert deciding_reward({"tests": 0.75, "style": 0.5}, None, ["tests"]) == 0.75
-    assert deciding_reward({"tests": 0.75, "style": 0.5}, "style", ["tests"]) == 0.5
-    assert deciding_reward({"tests": 0.75, "style": 0.5}, None, ["tests", "style"]) is None
-    assert deciding_reward({"tests": 0.75, "style": 0.5}, None, ["reward"]) is None, "a number asks for any reward"
+    assert decide({"tests": 0.75, "style": 0.5}, None, ["tests"]).reward == 0.75
+    assert decide({"tests": 0.75, "style": 0.5}, "style", ["tests"]).reward == 0.5
 
 
-def test_of_several_rewards_none_decides_unless_it_is_named() -> None:
-    assert deciding_reward({"tests": 1.0, "strict_pass_rate": 1.0}, None) is None
-    assert why_undecided({"tests": 1.0, "style": 1.0}) == (
-        "reward.json has several rewards (style, tests) and none named 'reward'; name the one that decides with "
-        "reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
-    )
+@pytest.mark.parametrize(
+    ("reward_key", "minimum", "key", "rule"),
+    [
+        ("tests", [], "tests", "named"),
+        ("tests", ["core"], "tests", "named"),
+        (None, ["core", "strict"], "strict", "min_reward"),
+        (None, ["strict", "lint"], "strict", "min_reward"),  # The suite wrote no lint.
+        (None, [], "erosion", "smallest"),
+        (None, ["reward"], "erosion", "smallest"),  # A number asks for any reward.
+        (None, ["lint"], "erosion", "smallest"),
+    ],
+)
+def test_of_several_rewards_the_smallest_that_the_task_asks_for_decides_and_the_verdict_says_so(
+    reward_key: str | None, minimum: list[str], key: str, rule: DecidingRule
+) -> None:
+    rewards = {"tests": 1.0, "core": 1.0, "strict": 0.75, "erosion": 0.0, "verbosity": 0.0}
+    verdict = decide(rewards, reward_key, minimum)
+    assert verdict == Verdict(reward=rewards[key], rewards=rewards, deciding_key=key, deciding_rule=rule)
+
+
+@pytest.mark.parametrize("rewards", [{"reward": 0.5, "tests": 1.0}, {"tests": 1.0}])
+def test_where_there_is_no_choice_the_verdict_says_of_none(rewards: dict[str, float]) -> None:
+    assert decide(rewards, None, ["tests"]).deciding_rule is None
 
 
 def test_a_named_reward_that_the_suite_did_not_write_is_an_error_that_lists_what_it_wrote() -> None:
     with pytest.raises(VerifierFault) as caught:
-        deciding_reward({"tests": 1.0, "style": 1.0}, "correctness")
+        decide({"tests": 1.0, "style": 1.0}, "correctness")
     assert "has no 'correctness'" in str(caught.value)
     assert str(caught.value).endswith("it has style, tests")
 

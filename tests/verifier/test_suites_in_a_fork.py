@@ -103,7 +103,9 @@ def test_a_bad_reward_json_is_an_error_beside_a_good_reward_txt(suite: RunSuite)
 def test_the_task_names_the_reward_that_decides(suite: RunSuite) -> None:
     write = 'echo \'{"tests": 1, "style": 0.5}\' > /logs/verifier/reward.json'
     assert verdict(suite(write, toml='[metadata.evocode]\nreward_key = "tests"\n')).reward == 1.0
-    assert verdict(suite(write)) == Verdict(reward=None, rewards={"tests": 1.0, "style": 0.5})
+    assert verdict(suite(write)) == Verdict(
+        reward=0.5, rewards={"tests": 1.0, "style": 0.5}, deciding_key="style", deciding_rule="smallest"
+    )
 
 
 @pytest.mark.parametrize(

@@ -181,9 +181,11 @@ def test_the_reward_decides(tmp_path: Path, files: dict[str, object], outcome: s
 
 @pytest.mark.parametrize(
     ("minimum", "outcome"),
-    [("{ tests = 0.5 }", "passed"), ("{ tests = 0.5, style = 0.5 }", "undecided"), ("0.5", "undecided")],
+    [("{ tests = 0.5 }", "passed"), ("{ tests = 0.5, style = 0.5 }", "failed"), ("0.5", "failed")],
 )
-def test_the_only_key_of_min_reward_decides_as_in_our_own_runs(tmp_path: Path, minimum: str, outcome: str) -> None:
+def test_of_several_rewards_the_smallest_that_min_reward_names_decides_as_in_our_own_runs(
+    tmp_path: Path, minimum: str, outcome: str
+) -> None:
     toml = TASK_TOML.replace('name = "round-1"\n', f'name = "round-1"\nmin_reward = {minimum}\n')
     write_files(tmp_path / "tasks/mesh", {"task.toml": toml})
     write_files(
