@@ -207,7 +207,7 @@ class Trial:
                 self.environment.stop()
         finally:
             self._suites.close()
-        finished = not (self._log.undone or self._log.is_left_as_it_is)
+        finished = self._log.is_finished
         self._log.close(finished=finished)
         self._suites.state.end(finished=finished)
         self._start_state.close()

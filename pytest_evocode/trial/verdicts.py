@@ -172,7 +172,9 @@ class VerdictPipeline:
 
     def snapshot(self, environment: Environment, round_: Round) -> Snapshot:
         """Take the snapshot that a round is verified in; raises AgentFault where what the agent left prevents it."""
-        return self._controlled.snapshot(environment, round_, keep_for=self._log.keep_for)
+        directory = self._context.directory
+        keep_for = directory.state_directory if directory is not None else None
+        return self._controlled.snapshot(environment, round_, keep_for=keep_for)
 
     def give_up(self, round_: Round, turn: TurnRecord, error: AgentFault) -> None:
         """Deliver the record of a round that has failed because no snapshot could be taken, which ends the attempt."""
