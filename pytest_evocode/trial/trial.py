@@ -140,7 +140,8 @@ class Trial:
         One that ends the chain is there when nothing of later rounds runs in the environment any more.
         """
         record = self._log.wait(index)
-        self._verdicts.wait_until_settled()
+        if self._log.has_ended:  # Then rounds that do not count have their records when nothing is left of them.
+            self._log.wait(len(self._rounds))
         return record
 
     def last_state(self) -> Snapshot:
@@ -336,7 +337,6 @@ class Trial:
 
     def _end(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""
-        self._verdicts.settle()
         close_agent(self.agent)
         self._verdicts.wait()
         try:

@@ -64,7 +64,6 @@ class VerdictPipeline:
         self._pool = ThreadPoolExecutor(len(context.task.rounds), thread_name_prefix="verifier")
         self._gone: list[Future[None]] = []
         self._turns_are_over = threading.Event()
-        self._is_settled = threading.Event()
         self._ending = threading.Lock()
         """Held while a turn that does not count is ended."""
 
@@ -103,18 +102,9 @@ class VerdictPipeline:
             self._log.skip_after(end.index, end.why, taken)
         return None
 
-    def settle(self) -> None:
-        """Note that nothing of a dropped round runs, or is left, and that no turn begins any more."""
-        self._turns_are_over.set()
-        self._is_settled.set()
-
-    def wait_until_settled(self) -> None:
-        """Wait until nothing runs any more of the rounds after the end of the chain, if it has ended."""
-        if self._log.has_ended:
-            self._is_settled.wait()
-
     def wait(self) -> None:
-        """Wait for all suites that were begun; take no more."""
+        """Wait for all suites that were begun; no turn begins any more."""
+        self._turns_are_over.set()
         self._pool.shutdown(wait=True)
 
     def _end_turn(self, environment: Environment) -> None:
