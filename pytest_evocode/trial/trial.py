@@ -81,9 +81,9 @@ class Trial:
         self._context = context = TrialContext.of(
             task, engine, options, directory=directory, declared_secrets=declared_secrets(agent)
         )
-        turns_stop = context.cancelled.part()
+        stop = context.cancelled.part()
         spending = AttemptSpending(options.budget, run=options.run_spending)
-        self._turns = AgentTurns(replace(context, cancelled=turns_stop), agent, spending=spending)
+        self._turns = AgentTurns(replace(context, cancelled=stop), agent, spending=spending)
         self._start_state = state = StartingState(context, agent, rounds, self._oracle_attempt)
         self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=state.is_of_task_alone)
         self._log = AttemptLog(
@@ -97,13 +97,7 @@ class Trial:
             keep_all=options.keep_snapshots and not task.in_place,
         )
         self._verdicts = VerdictPipeline(
-            context,
-            self._suites,
-            self._log,
-            self._turns,
-            state.kept.keep if state.kept is not None else None,
-            stop=turns_stop,
-            is_oracle=state.is_oracle,
+            context, self._suites, self._log, self._turns, state.keep, stop=stop, is_oracle=state.is_oracle
         )
         self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
         self._ready: Future[Environment] = Future()
