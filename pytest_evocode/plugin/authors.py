@@ -13,6 +13,7 @@ import pytest
 
 from pytest_evocode.errors import EnvironmentFault, EvocodeError, PinRefused, RoundFailed
 from pytest_evocode.plugin.attempts import RoundItem
+from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
 from pytest_evocode.plugin.collection import InsideTask, TaskFile
 from pytest_evocode.plugin.kept_rounds import PARTIAL
 from pytest_evocode.plugin.pytest_private import show_failure
@@ -26,6 +27,7 @@ from pytest_evocode.tasks.lockfile import Lock, content_hash, write_lock
 
 if TYPE_CHECKING:
     from pytest_evocode.trial.suites.left_forks import HeldFork
+    from pytest_evocode.trial.trial import Trial
 
 _STDIN = 0
 #: The user property with the command line that enters a kept fork, or why none is kept.
@@ -142,8 +144,7 @@ class RoundInspection:
         return result
 
     def _keep_or_drop(self, item: RoundItem) -> None:
-        trial = item.parent.trial
-        if trial is None:
+        if (trial := _trial_of(item)) is None:
             return
         kept = any(name == KEPT for name, _ in item.user_properties)
         try:
@@ -177,8 +178,14 @@ class RoundInspection:
             terminalreporter.write_line("remove all that is kept with: evocode clean --kept")
 
 
-def _fork_of(item: RoundItem) -> HeldFork | None:
+def _trial_of(item: RoundItem) -> Trial | None:
     trial = item.parent.trial
+    assert not isinstance(trial, RemoteTrial)  # Forks are held by no session whose attempts are made elsewhere.
+    return trial
+
+
+def _fork_of(item: RoundItem) -> HeldFork | None:
+    trial = _trial_of(item)
     return trial.fork_of(item.index) if trial is not None else None
 
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments import Snapshot
@@ -158,7 +157,7 @@ class AttemptLog:
         self._records: dict[int, Future[RoundRecord]] = {index: Future() for index in self.rounds}
         self._done: set[int] = set()
         """The rounds that a later session would only repeat."""
-        self.undone = False
+        self._undone = False
         """Whether a round has no record that a later session would keep."""
         self.outputs: dict[int, str] = {}
         """What suites printed, by round, where there is no directory for it."""
@@ -295,14 +294,14 @@ class AttemptLog:
         return [index for index, record in self._records.items() if not record.done()]
 
     @property
-    def waits(self) -> bool:
-        """Whether the attempt waits for a later session, because the run has used what it may."""
-        return any(record.done() and record.result().waiting for record in self._records.values())
-
-    @property
-    def is_left_as_it_is(self) -> bool:
+    def _is_left_as_it_is(self) -> bool:
         """Whether this session does not end the attempt: it had ended before, or was to run more rounds than now."""
         return self._had_ended or self._state.last > self._own_last
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the attempt ends with this session, and no round is left that a later one would run again."""
+        return not (self._undone or self._is_left_as_it_is)
 
     def wait(self, index: int) -> RoundRecord:
         """Wait for the record of a round."""
@@ -374,11 +373,6 @@ class AttemptLog:
         return not self.has_ended
 
     # Turns and their snapshots.
-
-    @property
-    def keep_for(self) -> Path | None:
-        """The directory of ``state.json``, for engines to know which snapshots are needed; None where there is none."""
-        return self._directory.state_directory if self._directory is not None else None
 
     def turn_ended(
         self, turn: TurnRecord, snapshot: Snapshot, memory: Any, spent: Spent, after: Callable[[], None]
@@ -540,7 +534,7 @@ class AttemptLog:
             failed = {"outcome": "error", "cause": cause, "fault": "infrastructure"}
             record, done = record.model_copy(update=failed), False
         logger.info("%s, %s: %s", record.task, record.round, record.outcome)
-        self.undone |= not done
+        self._undone |= not done
         self._records[record.index].set_result(record)
         # What cannot be written now is tried again, and reported, when the record of its own round is made.
         with contextlib.suppress(EnvironmentFault):
@@ -573,7 +567,7 @@ class AttemptLog:
         if refused:  # Nothing is written or discarded of an attempt that does not go on.
             self._directory = None
             self._played.clear()
-        self.undone = True
+        self._undone = True
         left = [each for each in self.without_record if each >= index]
         if left and not self._context.cancelled.is_set():
             round_ = self.rounds[left[0]]
@@ -592,9 +586,11 @@ class AttemptLog:
 
         ``deterministic`` is what the agent says of itself. Raises OSError and RecordFault.
         """
-        if self._directory is None or self.waits or self._context.cancelled.is_set() or self.is_left_as_it_is:
+        if self._directory is None or self._context.cancelled.is_set() or self._is_left_as_it_is:
             return
         own = {index: record.result() for index, record in self._records.items()}
+        if any(record.waiting for record in own.values()):
+            return
         # A chain from a later round leaves out those before.
         begin_with = self._selection.begin_with if self._mode != "single-round" else None
         counting = range(begin_with or 1, len(self._task.rounds) + 1)
@@ -622,7 +618,7 @@ class AttemptLog:
                     rounds=records,
                 )
             )
-        if not self.undone:  # No session goes on from here, and one that dies now leaves nothing that is needed.
+        if self.is_finished:  # No session goes on from here, and one that dies now leaves nothing that is needed.
             with self._lock:
                 self._directory.write_state(None)
 

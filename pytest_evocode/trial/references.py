@@ -333,9 +333,9 @@ class StartingState:
         self._until_closed = ExitStack()
 
     @property
-    def kept(self) -> ReferenceStates | None:
-        """Where the states go that this attempt itself leads to; None where they are nobody's reference."""
-        return self._states if self.is_oracle else None
+    def keep(self) -> Callable[[int, Snapshot], None] | None:
+        """Keeps the state that this attempt leads to after a round; None where it is nobody's reference."""
+        return self._states.keep if self._states is not None and self.is_oracle else None
 
     @property
     def is_of_task_alone(self) -> bool:

@@ -81,9 +81,9 @@ class Trial:
         self._context = context = TrialContext.of(
             task, engine, options, directory=directory, declared_secrets=declared_secrets(agent)
         )
-        turns_stop = context.cancelled.part()
+        stop = context.cancelled.part()
         spending = AttemptSpending(options.budget, run=options.run_spending)
-        self._turns = AgentTurns(replace(context, cancelled=turns_stop), agent, spending=spending)
+        self._turns = AgentTurns(replace(context, cancelled=stop), agent, spending=spending)
         self._start_state = state = StartingState(context, agent, rounds, self._oracle_attempt)
         self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=state.is_of_task_alone)
         self._log = AttemptLog(
@@ -97,13 +97,7 @@ class Trial:
             keep_all=options.keep_snapshots and not task.in_place,
         )
         self._verdicts = VerdictPipeline(
-            context,
-            self._suites,
-            self._log,
-            self._turns,
-            state.kept.keep if state.kept is not None else None,
-            stop=turns_stop,
-            is_oracle=state.is_oracle,
+            context, self._suites, self._log, self._turns, state.keep, stop=stop, is_oracle=state.is_oracle
         )
         self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
         self._ready: Future[Environment] = Future()
@@ -140,7 +134,8 @@ class Trial:
         One that ends the chain is there when nothing of later rounds runs in the environment any more.
         """
         record = self._log.wait(index)
-        self._verdicts.wait_until_settled()
+        if self._log.has_ended:  # Then rounds that do not count have their records when nothing is left of them.
+            self._log.wait(len(self._rounds))
         return record
 
     def last_state(self) -> Snapshot:
@@ -207,7 +202,7 @@ class Trial:
                 self.environment.stop()
         finally:
             self._suites.close()
-        finished = not (self._log.undone or self._log.is_left_as_it_is)
+        finished = self._log.is_finished
         self._log.close(finished=finished)
         self._suites.state.end(finished=finished)
         self._start_state.close()
@@ -337,7 +332,6 @@ class Trial:
 
     def _end(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""
-        self._verdicts.settle()
         close_agent(self.agent)
         self._verdicts.wait()
         try:

@@ -64,7 +64,6 @@ class VerdictPipeline:
         self._pool = ThreadPoolExecutor(len(context.task.rounds), thread_name_prefix="verifier")
         self._gone: list[Future[None]] = []
         self._turns_are_over = threading.Event()
-        self._is_settled = threading.Event()
         self._ending = threading.Lock()
         """Held while a turn that does not count is ended."""
 
@@ -103,18 +102,9 @@ class VerdictPipeline:
             self._log.skip_after(end.index, end.why, taken)
         return None
 
-    def settle(self) -> None:
-        """Note that nothing of a dropped round runs, or is left, and that no turn begins any more."""
-        self._turns_are_over.set()
-        self._is_settled.set()
-
-    def wait_until_settled(self) -> None:
-        """Wait until nothing runs any more of the rounds after the end of the chain, if it has ended."""
-        if self._log.has_ended:
-            self._is_settled.wait()
-
     def wait(self) -> None:
-        """Wait for all suites that were begun; take no more."""
+        """Wait for all suites that were begun; no turn begins any more."""
+        self._turns_are_over.set()
         self._pool.shutdown(wait=True)
 
     def _end_turn(self, environment: Environment) -> None:
@@ -172,7 +162,9 @@ class VerdictPipeline:
 
     def snapshot(self, environment: Environment, round_: Round) -> Snapshot:
         """Take the snapshot that a round is verified in; raises AgentFault where what the agent left prevents it."""
-        return self._controlled.snapshot(environment, round_, keep_for=self._log.keep_for)
+        directory = self._context.directory
+        keep_for = directory.state_directory if directory is not None else None
+        return self._controlled.snapshot(environment, round_, keep_for=keep_for)
 
     def give_up(self, round_: Round, turn: TurnRecord, error: AgentFault) -> None:
         """Deliver the record of a round that has failed because no snapshot could be taken, which ends the attempt."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault
 from pytest_evocode.results.records import RoundRecord
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from pytest_evocode.environments import Environment
     from pytest_evocode.trial.context import Progress
-    from pytest_evocode.trial.suites.left_forks import HeldFork
 
 
 class RemoteTrial:
@@ -103,23 +102,10 @@ class RemoteTrial:
         """What there is to say of the storage: nothing here, because the node has told the driver."""
         return ()
 
-    def fork_of(self, index: int) -> HeldFork | None:
-        """Return None: forks are not held on other machines."""
-        return None
-
-    def drop_fork(self, index: int) -> None:
-        """Do nothing."""
-
     def close(self) -> None:
         """Raise EnvironmentFault for the fault that the attempt ended with, when its last round is reported."""
         if self.is_reported and self._fault:
             raise EnvironmentFault(self._fault)
-
-    def __enter__(self) -> RemoteTrial:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.close()
 
 
 class Cluster(Protocol):
