@@ -84,7 +84,8 @@ def affected_rounds(task: Task, path: Path) -> tuple[Round, ...]:
 
 def _has_part(owner: Round, round_: Round, path: Path) -> bool:
     """Return whether a file of one round has a say in another."""
-    if any(_is_below(path, owner.directory / name) for name in ("solution", "workdir")):
+    own = owner.directory
+    if any(_is_below(path, place) for place in (own / "solution", own / "workdir", owner.solution or own / "solution")):
         return round_.index >= owner.index
     if _is_below(path, owner.directory / "tests"):
         native = not (owner.has_script or round_.has_script)

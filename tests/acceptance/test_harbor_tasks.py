@@ -65,6 +65,33 @@ def test_a_name_with_spaces_is_played_recorded_and_reported(write_task: WriteTas
     assert [round_.round for round_ in session.record().rounds] == ["First step (é)"]
 
 
+def test_the_task_s_solution_and_suite_serve_steps_without_their_own(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    task = write_task("a", 3, solve=dict.fromkeys((2, 3)))
+    for path, text in {
+        "solution/solve.sh": "echo line-$(($(wc -l < log.txt) + 1)) >> log.txt",
+        "tests/test.sh": "grep -qx line-$EVOCODE_ROUND_INDEX log.txt; echo $((1 - $?)) > /logs/verifier/reward.txt",
+    }.items():
+        (task / path).parent.mkdir()
+        (task / path).write_text(f"{text}\n")
+    (task / "steps/round-3/tests/test.sh").unlink()
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 3}
+
+
+def test_a_task_without_an_environment_is_collected_and_an_error_when_it_is_run(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    task = write_task("a", 1)
+    (task / "environment/Dockerfile").unlink()
+    session = run_tasks("tasks", "-W", "default::pytest_evocode.TaskWarning")
+    assert session.outcomes == {"errors": 1, "warnings": 1}
+    message = f"{task}/task.toml: no environment to run in; create {task}/environment/Dockerfile or set docker_image"
+    assert message in session.text
+    session.has("*tasks/a/task.toml:1: TaskWarning: no environment to run in*")
+
+
 @pytest.mark.parametrize(
     ("arguments", "outcomes"),
     [

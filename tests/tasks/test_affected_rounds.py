@@ -52,6 +52,14 @@ def test_a_native_suite_has_no_tests_of_rounds_with_a_script(tmp_path: Path) -> 
     assert affected(tmp_path / "a", "steps/round-2/tests/test.sh") == ["round-2"]
 
 
+def test_a_solution_of_the_task_affects_those_from_the_first_without_one_of_their_own(tmp_path: Path) -> None:
+    write_task(tmp_path / "a", rounds=3, form="script")
+    (tmp_path / "a/steps/round-2/solution").rename(tmp_path / "a/solution")
+    assert affected(tmp_path / "a", "solution/solve.sh") == ["round-2", "round-3"]
+    assert affected(tmp_path / "a", "steps/round-2/solution/solve.sh") == ["round-2", "round-3"]
+    assert affected(tmp_path / "a", "steps/round-1/solution/solve.sh") == ["round-1", "round-2", "round-3"]
+
+
 def test_a_task_of_one_step_has_its_files_at_the_top(tmp_path: Path) -> None:
     files = {
         "task.toml": "",
