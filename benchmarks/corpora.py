@@ -159,7 +159,8 @@ def main() -> None:
         for reason, number in corpus.refused.items():
             print(f"{corpus.repository}: {number} {reason}")
     if options.write:
-        MANIFEST.write_text(_COMMENT + toml_text({"corpora": [vars(each) for each in counted]}))
+        tables = [{key: value for key, value in vars(each).items() if value != {}} for each in counted]
+        MANIFEST.write_text(_COMMENT + toml_text({"corpora": tables}))
 
 
 if __name__ == "__main__":

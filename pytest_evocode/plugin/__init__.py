@@ -36,10 +36,11 @@ def pytest_load_initial_conftests(
     """Keep pytest from importing the conftest.py files of tasks, which belong into containers."""
     in_use = options.in_use(early_config)
     if in_use:
-        from pytest_evocode.plugin.foreign_projects import keep_to_own
         from pytest_evocode.plugin.pytest_private import import_as_written
 
         import_as_written(early_config, __name__.partition(".")[0])
+        from pytest_evocode.plugin.foreign_projects import keep_to_own
+
         options.spell_out_bare(args, early_config.known_args_namespace)
         options.require_terminal(early_config.known_args_namespace)
         keep_to_own(early_config, args)

@@ -16,7 +16,8 @@ _CLONES = pytest.StashKey[dict[str, Path]]()
 def add_datasets(config: pytest.Config) -> None:
     """Have pytest collect the session's datasets, beside the paths that it is called with.
 
-    Raises pytest.UsageError where one cannot be had.
+    A dataset of which it is called with node ids is not collected whole. Raises pytest.UsageError where one cannot be
+    had.
     """
     clones: dict[str, Path] = {}
     config.stash[_CLONES] = clones
@@ -26,18 +27,25 @@ def add_datasets(config: pytest.Config) -> None:
 
     until_end = contextlib.ExitStack()
     config.add_cleanup(until_end.close)
-    found = []
+    found: list[tuple[str, Path]] = []
     for text in dict.fromkeys(texts):
         try:
             dataset = parse_dataset(text, config.invocation_params.dir)
-            found.append(str(until_end.enter_context(fetched(dataset))))
+            found.append((dataset.name, until_end.enter_context(fetched(dataset))))
         except UsageError as error:
             raise pytest.UsageError(f"--evocode-dataset: {error}") from None
         clones[dataset.name] = dataset.clone
         if (projects := foreign_projects(config)) is not None:
             projects.add(dataset.clone)
-    is_called_with_paths = config.args_source is config.ArgsSource.ARGS
-    config.args = [*(config.args if is_called_with_paths else ()), *found]
+    named = config.args if config.args_source is config.ArgsSource.ARGS else []
+    names = [each.partition("/")[0] for each in named]
+    whole = [str(path) for name, path in found if name not in names]
+    config.args = [*(_argument(clones, each) for each in named), *whole]
+
+
+def _argument(clones: dict[str, Path], argument: str) -> str:
+    name, slash, rest = argument.partition("/")
+    return f"{clones[name]}/{rest}" if slash and name in clones else argument
 
 
 def dataset_node_id(config: pytest.Config, path: Path) -> str | None:

@@ -43,6 +43,14 @@ def test_tasks_of_a_dataset_are_collected_alone_or_beside_what_pytest_is_called_
     assert (node_ids(beside), beside.exit_status) == (["test_own.py::test_own", *rounds(dataset)], 0), beside.text
 
 
+def test_a_node_id_of_a_dataset_selects_its_round(dataset: str, run_tasks: RunTasks) -> None:
+    first, second = rounds(dataset)
+    one = run_tasks("--collect-only", "-q", f"--evocode-dataset={dataset}", second)
+    assert (node_ids(one), one.exit_status) == ([second], 0), one.text
+    task = run_tasks("--collect-only", "-q", f"--evocode-dataset={dataset}", first.partition("/task.toml")[0])
+    assert (node_ids(task), task.exit_status) == ([first], 0), task.text
+
+
 def test_workers_run_a_dataset_that_is_here_without_its_source(
     tmp_path: Path, dataset: str, run_tasks: RunTasks
 ) -> None:

@@ -72,8 +72,9 @@ _SUITE = """\
 #!/bin/bash
 # Written by evocode import: the exercise's own tests, and all else that is no solution, in place of what is there.
 cp -R /tests/files/. .
-if {test}; then echo 1; else echo 0; fi > /tmp/reward
-cp /tmp/reward /logs/verifier/reward.txt
+reward=0
+{test} && reward=1
+echo $reward > /logs/verifier/reward.txt
 """
 _SOLUTION = "#!/bin/bash\n# Written by evocode import: the exercise's example.\ncp -R /solution/files/. .\n"
 

@@ -93,14 +93,18 @@ class _Member:
             draft.note(
                 self.source.path("solution/solve.sh"), f"in {name} it starts from where the round before left off", do
             )
-        script = self.source.text("tests/test.sh", "")
-        if fetched := _FETCHES.search(script):
-            line = script.count("\n", 0, fetched.start(1)) + 1
-            do = "have the image bring it, so that verdicts do not depend on a network; the check hermetic tells"
-            draft.note(self.source.path("tests/test.sh"), f"{fetched[1]} fetches what the suite needs", do, line=line)
+        note_fetches(draft, self.source.path("tests/test.sh"), self.source.text("tests/test.sh", ""))
         for entry in sorted(os.listdir(self.directory)):
             if entry not in _CARRIED and not is_dropping(entry):
                 draft.note(self.directory / entry, "is no part of the format, and was left out")
+
+
+def note_fetches(draft: Draft, path: Path, script: str) -> None:
+    """Note where a suite's script needs a network first."""
+    if fetched := _FETCHES.search(script):
+        line = script.count("\n", 0, fetched.start(1)) + 1
+        do = "have the image bring it, so that verdicts do not depend on a network; the check hermetic tells"
+        draft.note(path, f"{fetched[1]} fetches what the suite needs", do, line=line)
 
 
 def _configuration(members: Sequence[_Member], draft: Draft) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from pytest_evocode.tasks.foreign.draft import Draft
 from pytest_evocode.tasks.foreign.source import Source
 
 _WORKDIR = "/testbed"
+_GIT = f"git -c safe.directory={_WORKDIR}"
+"""Whoever the files belong to."""
 _DOCKERFILE = """\
 # Written by evocode import. SWE-bench's own image has the versions of that time: {image}
 FROM python:3.11
@@ -29,8 +31,8 @@ RUN pip install --no-cache-dir pytest -e .
 _SUITE = """\
 #!/bin/bash
 # Written by evocode import: the tests as test_patch has them, of which all that are listed have to pass.
-{restore}git apply -v /tests/test.patch
-python -P -m pytest -rA -p no:cacheprovider {modules} > /tmp/output 2>&1
+{restore}{git} apply -v /tests/test.patch
+python -P -m pytest -rA --show-capture=no -p no:cacheprovider {modules} > /tmp/output 2>&1
 cat /tmp/output
 python /tests/listed.py /tests/listed.json /tmp/output
 """
@@ -52,7 +54,7 @@ for kind, tests in json.loads(listed).items():
         print(f"CASE_RESULT case_id={test} origin_step=round-1 requirement_ref={kind} case_type=core status={status}")
 pathlib.Path("/logs/verifier/reward.txt").write_text(str(reward))
 '''
-_SOLUTION = "#!/bin/bash\n# Written by evocode import.\ngit apply -v /solution/fix.patch\n"
+_SOLUTION = f"#!/bin/bash\n# Written by evocode import.\n{_GIT} apply -v /solution/fix.patch\n"
 _LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -110,8 +112,8 @@ class _Instance:
         changed = sorted(set(_CHANGED.findall(test_patch)) - set(_ADDED.findall(test_patch)))
         if odd := next((each for each in (*modules, *changed) if not _QUOTABLE.fullmatch(each)), None):
             raise self._error(f"{odd!r} is no plain path; correct it")
-        restore = f"git checkout -q {commit} -- {' '.join(changed)}\n" if changed else ""
-        suite = _SUITE.format(restore=restore, modules=" ".join(modules))
+        restore = f"{_GIT} checkout -q {commit} -- {' '.join(changed)}\n" if changed else ""
+        suite = _SUITE.format(git=_GIT, restore=restore, modules=" ".join(modules))
         self.draft.write(f"steps/{round_}/tests/test.sh", suite, executable=True)
         self.draft.write(f"steps/{round_}/tests/listed.py", _LISTED)
         self.draft.write(f"steps/{round_}/tests/listed.json", json.dumps(listed, indent=1) + "\n")

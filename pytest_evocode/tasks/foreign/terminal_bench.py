@@ -25,6 +25,7 @@ from pytest_evocode.tasks.compose_file import COMPOSE_FILES, MAIN
 from pytest_evocode.tasks.config_text import read_mapping
 from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.tasks.foreign.draft import Draft
+from pytest_evocode.tasks.foreign.harbor import note_fetches
 from pytest_evocode.tasks.foreign.source import Source, YamlTable, read_yaml
 
 CONFIG = "task.yaml"
@@ -47,8 +48,9 @@ _SUITE = """\
 #!/bin/bash
 # Written by evocode import: the round is passed if run-tests.sh ends well.
 export TEST_DIR=/tests PYTEST_ADDOPTS="--junit-xml=/logs/verifier/junit.xml"
-if bash /tests/run-tests.sh; then echo 1; else echo 0; fi > /tmp/reward
-cp /tmp/reward /logs/verifier/reward.txt
+reward=0
+bash /tests/run-tests.sh && reward=1
+echo $reward > /logs/verifier/reward.txt
 """
 
 
@@ -168,7 +170,7 @@ def _write_solution(source: Source, draft: Draft, round_: str) -> None:
 
 
 def _write_suite(source: Source, draft: Draft, round_: str) -> None:
-    source.text("run-tests.sh", "it runs the tests of Terminal-Bench's tasks")
+    note_fetches(draft, source.path("run-tests.sh"), source.text("run-tests.sh", "it runs the tests of such a task"))
     if source.path("tests").is_dir():
         draft.copy(source.path("tests"), f"steps/{round_}/tests")
     draft.copy(source.path("run-tests.sh"), f"steps/{round_}/tests/run-tests.sh")

@@ -35,8 +35,8 @@ def test_an_instance_is_one_round() -> None:
     assert f"fetch -q --depth 1 https://github.com/acme/prices {INSTANCE['base_commit']} \\\n" in dockerfile
     assert "swebench/sweb.eval.x86_64.acme_1776_prices-12:latest" in dockerfile
     suite = imported.text("steps/round-1/tests/test.sh")
-    assert f"\ngit checkout -q {INSTANCE['base_commit']} -- tests/test_price.py\n" in suite
-    assert "-rA -p no:cacheprovider tests/test_price.py >" in suite
+    assert f" checkout -q {INSTANCE['base_commit']} -- tests/test_price.py\n" in suite
+    assert "-rA --show-capture=no -p no:cacheprovider tests/test_price.py >" in suite
     assert json.loads(imported.text("steps/round-1/tests/listed.json")) == {
         "FAIL_TO_PASS": [NODE_ID],
         "PASS_TO_PASS": ["tests/test_price.py::test_signs[-1]"],
@@ -48,7 +48,7 @@ def test_an_instance_is_one_round() -> None:
 def test_nothing_is_restored_where_the_tests_are_new() -> None:
     patch = "diff --git a/tests/new.py b/tests/new.py\nnew file mode 100644\n"
     suite = Imported("swe-bench", written({**INSTANCE, "test_patch": patch})).text("steps/round-1/tests/test.sh")
-    assert "git checkout" not in suite
+    assert "checkout" not in suite
 
 
 @pytest.mark.parametrize(
