@@ -83,7 +83,7 @@ def _recognised(text: str) -> _Reading | None:
     try:
         report = json.loads(text)
     except (ValueError, RecursionError):
-        return _events(text) if any(word in head for word in _EVENTS) else None
+        return _events(text) if _EVENT.search(head) else None
     results = report.get("results")
     if isinstance(results, dict) and _are_tables(results.get("tests"), "name"):
         return _ctrf(report)
@@ -91,7 +91,7 @@ def _recognised(text: str) -> _Reading | None:
         return _jest(report)
     if _are_tables(report.get("tests"), "nodeid"):
         return _json_report(report)
-    return _events(text) if any(word in head for word in _EVENTS) else None
+    return _events(text) if _EVENT.search(head) else None
 
 
 def _are_tables(value: object, key: str) -> bool:
@@ -314,7 +314,7 @@ def _jest(report: Any) -> _Reading:
 
 # Lines of JSON: go test -json, and libtest of Rust.
 
-_EVENTS = ('"Action":', '"event":', '"Action" :', '"event" :')
+_EVENT = re.compile(r'"(?:Action|event)"\s*:')
 _ENDS = {
     "ok": "passed",
     "pass": "passed",
@@ -351,9 +351,8 @@ def _events(text: str) -> _Reading:
             yield f"line {number} is not whole: {_shortened(line)}"
             continue
         yield from _event(stream, event, number)
-    for (package, name), line_number in stream.running.items():
-        id = f"{package}::{name}" if package else name
-        yield as_case({}, id=id, status="error", reason=f"it began in line {line_number} and did not end")
+    for key, begun in stream.running.items():
+        yield as_case({}, id=_joined(key), status="error", reason=f"it began in line {begun} and did not end")
     for package in sorted(stream.begun):
         yield f"the package {_shortened(package)} has no end: it is not complete"
     yield from _short_of("the events of suites", stream.announced, stream.found)
@@ -366,7 +365,7 @@ def _event(stream: _Stream, event: Mapping[str, Any], number: int) -> _Reading:
     what, key = event.get("Action") or event.get("event"), (package, name)
     if package and what in _ENDS and not name:
         stream.begun.discard(package)
-    elif "Package" in event:
+    elif package and "Package" in event:
         stream.begun.add(package)
     if event.get("type") == "suite":
         stream.announced += _number(event.get("test_count"))
@@ -382,8 +381,11 @@ def _event(stream: _Stream, event: Mapping[str, Any], number: int) -> _Reading:
             stream.failing.add(package)
         stream.running.pop(key, None)
         stream.found += 1
-        id = "::".join(part for part in key if part)
-        yield as_case({}, id=id, status=status, reason="" if status == "passed" else said.strip())
+        yield as_case({}, id=_joined(key), status=status, reason="" if status == "passed" else said.strip())
+
+
+def _joined(key: tuple[str, str]) -> str:
+    return "::".join(part for part in key if part)
 
 
 # XML as JUnit's, which most runners can write.
@@ -534,8 +536,9 @@ def _tap(text: str) -> _Reading:
     found, broken, in_block = 0, "", False
     for number, whole in enumerate(text.split("\n"), 1):
         line = whole[:_LONGEST_LINE].rstrip()
+        in_block = in_block and line[:1] in (" ", "\t", "")  # It ends with its indentation, if not before.
         if in_block or line.strip() == "---":
-            in_block = line.strip() != "..." and line[:1] in (" ", "\t", "")
+            in_block = line.strip() != "..."
         elif line.startswith("Bail out!"):
             yield f"line {number}: {_shortened(line)}"
         elif plan is None and (planned := _TAP_PLAN.match(line)):

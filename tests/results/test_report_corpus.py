@@ -151,6 +151,31 @@ def test_what_cannot_be_read_is_named_with_its_place(report: str, place: str) ->
     assert str(refused.value).endswith(place)
 
 
+def test_a_block_in_tap_that_nobody_ends_hides_no_test() -> None:
+    cases, notes = read("1..2\nnot ok 1 - a\n  ---\n  message: |\n    ok 2 - b\nok 2 - c\n")
+    assert [(case.id, case.status) for case in cases] == [("a", "failed"), ("c", "passed")]
+    assert notes == ()
+
+
+@pytest.mark.parametrize(
+    ("events", "id", "reason"),
+    [
+        ('{"Action": "run", "Package": "p", "Test": "TestA"}\n', "p::TestA", "it began in line 1 and did not end"),
+        ('{"type": "test", "event": "started", "name": "a"}\n', "a", "it began in line 1 and did not end"),
+        (
+            '{"Action": "start", "Package": "p"}\n# p\n{"Action": "output", "Package": "p", "Output": "no x\\n"}\n'
+            '{"Action": "fail", "Package": "p"}\n',
+            "p",
+            "no x",
+        ),
+    ],
+)
+def test_what_begins_and_does_not_end_and_what_ends_without_a_test_is_an_error(
+    events: str, id: str, reason: str
+) -> None:
+    assert read(events)[0] == (Case(id=id, status="error", reason=reason),)
+
+
 def test_names_that_come_again_are_counted() -> None:
     names = ["a", "a (2)", "a", "a", "b"]
     cases, _ = read("1..5\n" + "".join(f"ok - {name}\n" for name in names))
