@@ -6,6 +6,7 @@ A reader yields cases, and texts on what is wrong with the report, each of which
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,36 +29,37 @@ _MOST_NOTES, _SHOWN = 20, 5
 _SHORT = 60  # characters
 
 
-def parse_case_file(name: str, report: bytes | str, *, called: str = "") -> Found:
+def parse_case_file(name: str, report: bytes | str) -> Found:
     """Return the cases of a report that has one of the usual names.
 
     Args:
         name: One of :data:`CASE_FILES`, which says the format; a report in another format is read all the same.
         report: The content; it may be hostile, but its size is the caller's to limit.
-        called: What messages call the file, where that is not ``name``.
 
     Raises:
         UnreadableCases: The content is in no format.
         VerifierFault: There are more cases, or longer ones, than a suite may report.
     """
-    called = called or name
-    text, notes = _decoded(called, report)
+    text, notes = _decoded(name, report)
     try:
-        return _gathered(CASE_FILES[name](text), called, notes)
+        return _gathered(CASE_FILES[name](text), name, notes)
     except _WRONG as error:
-        wrong = f"{called} is not what its name says: {type(error).__name__}: {error}"
-    if (found := parse_report(called, report, named=wrong)) is None:
-        raise UnreadableCases(wrong)
+        wrong = UnreadableCases(f"{name} is not what its name says: {type(error).__name__}: {error}")
+    try:
+        found = parse_report(name, report)
+    except UnreadableCases:
+        raise wrong from None
+    if found is None:
+        raise wrong
     return found
 
 
-def parse_report(name: str, report: bytes | str, *, named: str = "") -> Found | None:
+def parse_report(name: str, report: bytes | str) -> Found | None:
     """Return the cases of a report in any of the formats, or None where the content is in none of them.
 
     Args:
         name: What messages call it.
         report: Its content; it may be hostile, but its size is the caller's to limit.
-        named: What to say of one that cannot be read; its format, if empty.
 
     Raises:
         UnreadableCases: It is in one of the formats up to a place that is wrong.
@@ -68,7 +70,7 @@ def parse_report(name: str, report: bytes | str, *, named: str = "") -> Found | 
         reading = _recognised(text)
         return None if reading is None else _gathered(reading, name, notes)
     except _WRONG as error:
-        raise UnreadableCases(named or f"{name} cannot be read: {type(error).__name__}: {error}") from None
+        raise UnreadableCases(f"{name} cannot be read: {type(error).__name__}: {error}") from None
 
 
 def _recognised(text: str) -> _Reading | None:
@@ -81,7 +83,7 @@ def _recognised(text: str) -> _Reading | None:
     try:
         report = json.loads(text)
     except (ValueError, RecursionError):
-        return _events(text) if any(word in head for word in _EVENTS) else None
+        return _events(text) if _EVENT.search(head) else None
     results = report.get("results")
     if isinstance(results, dict) and _are_tables(results.get("tests"), "name"):
         return _ctrf(report)
@@ -89,7 +91,7 @@ def _recognised(text: str) -> _Reading | None:
         return _jest(report)
     if _are_tables(report.get("tests"), "nodeid"):
         return _json_report(report)
-    return _events(text) if any(word in head for word in _EVENTS) else None
+    return _events(text) if _EVENT.search(head) else None
 
 
 def _are_tables(value: object, key: str) -> bool:
@@ -100,17 +102,15 @@ def _are_tables(value: object, key: str) -> bool:
 def _gathered(reading: Iterable[Case | str], name: str, notes: list[str]) -> Found:
     """Return what a reader yields: each case with an id of its own, and each note with the name of the report."""
     again: list[str] = []
-    more_notes = 0
 
     def cases() -> Iterator[Case]:
-        nonlocal more_notes
         taken: dict[str, int] = {}
         for found in reading:
             if isinstance(found, str):
                 if len(notes) < _MOST_NOTES:
                     notes.append(f"{name}, {found}")
-                else:
-                    more_notes += 1
+                elif len(notes) == _MOST_NOTES:
+                    notes.append(f"{name}: and more like this")
                 continue
             case = found
             if found.id in taken:
@@ -127,8 +127,6 @@ def _gathered(reading: Iterable[Case | str], name: str, notes: list[str]) -> Fou
     if again:
         more = f" and {len(again) - _SHOWN} more" if len(again) > _SHOWN else ""
         notes.append(f"{name}: passed when run again: {', '.join(map(_shortened, again[:_SHOWN]))}{more}")
-    if more_notes:
-        notes.append(f"{name}: {more_notes} more such notes")
     return kept, tuple(notes)
 
 
@@ -183,7 +181,7 @@ def _is_of_single_bytes(encoding: str) -> bool:
 
     Others could take very long. The backslash tells those that read escapes, which would warn of wrong ones.
 
-    >>> [_is_of_single_bytes(each) for each in ("ISO-8859-1", "cp1252", "utf-8", "punycode", "unicode_escape", "zip")]
+    >>> [_is_of_single_bytes(each) for each in ("ISO-8859-1", "cp1252", "big5", "punycode", "unicode_escape", "zip")]
     [True, True, False, False, False, False]
     """
     try:
@@ -196,12 +194,22 @@ def _is_of_single_bytes(encoding: str) -> bool:
 # JSON: CTRF, pytest-json-report, jest.
 
 
+@contextlib.contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Say in which place of a report something is wrong."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{place}: {type(error).__name__}: {error}") from None
+
+
 def _ctrf(report: Any) -> _Reading:
     results = report["results"]
     found = failing = 0
-    for test in results["tests"]:
-        case = as_case(test.get("extra") or {}, id=test["name"], status=test["status"], reason=test.get("message"))
-        again = test.get("flaky") is True or _number(test.get("retries")) > 0
+    for number, test in enumerate(results["tests"]):
+        with _at(f"results.tests[{number}]"):
+            case = as_case(test.get("extra") or {}, id=test["name"], status=test["status"], reason=test.get("message"))
+            again = test.get("flaky") is True or _number(test.get("retries")) > 0
         yield _run_again(case) if again else case
         found += 1
         failing += case.failing
@@ -217,21 +225,21 @@ def _run_again(case: Case) -> Case:
 
 
 def _json_report(report: Any) -> _Reading:
-    tests = [(test, _of_stages(test["outcome"], *_stages(test))) for test in report["tests"]]
+    statuses = []
+    for number, test in enumerate(report["tests"]):
+        with _at(f"tests[{number}]"):
+            statuses.append(_of_stages(test["outcome"], *_stages(test)))
     # A module that does not import, or is skipped as a whole, has no tests.
     modules = [each for each in report.get("collectors") or () if each["outcome"] != "passed"]
-    failing = [status for _, status in tests if status_of(status) in ("failed", "error")]
+    failing = any(status_of(status) in ("failed", "error") for status in statuses)
     hidden = report.get("exitcode") == 1 and not failing and not any(each["outcome"] == "failed" for each in modules)
-    for test, status in tests:
-        reason = _first_said(test)
+    for number, (test, status) in enumerate(zip(report["tests"], statuses, strict=True)):
+        with _at(f"tests[{number}]"):
+            case = _test_of_pytest(test, status)
         if hidden and str(test["outcome"]).startswith("subtests"):
             # What was said of a subtest that failed is gone when a later one passes.
-            status, reason = "failed", "pytest ended with exit code 1, so one of its subtests failed"
-        # Plugins add this; that of native suites has what CASE_RESULT lines have, under other names.
-        more = test.get("metadata") or {}
-        described = {"origin_step": more.get("origin"), "requirement_ref": more.get("requirement"), **more}
-        described["case_type"] = more.get("kind")
-        case = as_case(described, id=test["nodeid"], status=status, reason=reason)
+            reason = "pytest ended with exit code 1, so one of its subtests failed"
+            case = case.model_copy(update={"status": "failed", "reason": reason})
         yield _run_again(case) if test["outcome"] == "rerun" else case
     for module in modules:
         status = "error" if module["outcome"] == "failed" else module["outcome"]
@@ -239,9 +247,17 @@ def _json_report(report: Any) -> _Reading:
     summary = report.get("summary")
     if isinstance(summary, dict):
         collected = _number(summary.get("collected")) - _number(summary.get("deselected"))
-        yield from _short_of("summary", collected, len(tests))
+        yield from _short_of("summary", collected, len(statuses))
     if hidden:
         yield "exitcode is 1, and no test is said to have failed"
+
+
+def _test_of_pytest(test: Mapping[str, Any], status: Any) -> Case:
+    # Plugins add metadata; that of native suites has what CASE_RESULT lines have, under other names.
+    more = test.get("metadata") or {}
+    described = {"origin_step": more.get("origin"), "requirement_ref": more.get("requirement"), **more}
+    described["case_type"] = more.get("kind")
+    return as_case(described, id=test["nodeid"], status=status, reason=_first_said(test))
 
 
 def _stages(test: Mapping[str, Any]) -> Iterator[Any]:
@@ -265,7 +281,7 @@ def _of_stages(outcome: Any, setup: Any, call: Any, teardown: Any) -> Any:
     >>> _of_stages("rerun", "passed", "passed", "passed"), _of_stages("subtests passed", "passed", "failed", "passed")
     ('passed', 'failed')
     >>> _of_stages("xfailed", "passed", "skipped", "passed"), _of_stages("rerun", "failed", None, "passed")
-    ('skipped', 'error')
+    ('xfailed', 'error')
     """
     if isinstance(outcome, dict | list):
         raise TypeError("the outcome of a test is no text")
@@ -279,15 +295,18 @@ def _of_stages(outcome: Any, setup: Any, call: Any, teardown: Any) -> Any:
 
 def _jest(report: Any) -> _Reading:
     found = failing = 0
-    for file in report["testResults"]:
-        tests = file["assertionResults"]
-        for test in tests:
-            reason = "\n".join(map(str, test.get("failureMessages") or ()))
-            case = as_case({}, id=f"{file['name']}::{test['fullName']}", status=test["status"], reason=reason)
-            yield _run_again(case) if _number(test.get("invocations")) > 1 else case
+    for number, file in enumerate(report["testResults"]):
+        of_file = 0
+        for place, test in enumerate(file["assertionResults"]):
+            with _at(f"testResults[{number}].assertionResults[{place}]"):
+                reason = "\n".join(map(str, test.get("failureMessages") or ()))
+                case = as_case({}, id=f"{file['name']}::{test['fullName']}", status=test["status"], reason=reason)
+                again = _number(test.get("invocations")) > 1
+            yield _run_again(case) if again else case
             found += 1
-            failing += case.failing
-        if file.get("status") == "failed" and not any(status_of(test["status"]) == "failed" for test in tests):
+            of_file += case.failing
+        failing += of_file
+        if file.get("status") == "failed" and not of_file:
             yield as_case({}, id=file["name"], status="error", reason=file.get("message"))
     yield from _short_of("numTotalTests", report.get("numTotalTests"), found)
     yield from _short_of("numFailedTests", report.get("numFailedTests"), failing, "failed tests")
@@ -295,7 +314,7 @@ def _jest(report: Any) -> _Reading:
 
 # Lines of JSON: go test -json, and libtest of Rust.
 
-_EVENTS = ('"Action":', '"event":', '"Action" :', '"event" :')
+_EVENT = re.compile(r'"(?:Action|event)"\s*:')
 _ENDS = {
     "ok": "passed",
     "pass": "passed",
@@ -332,9 +351,8 @@ def _events(text: str) -> _Reading:
             yield f"line {number} is not whole: {_shortened(line)}"
             continue
         yield from _event(stream, event, number)
-    for (package, name), line_number in stream.running.items():
-        id = f"{package}::{name}" if package else name
-        yield as_case({}, id=id, status="error", reason=f"it began in line {line_number} and did not end")
+    for key, begun in stream.running.items():
+        yield as_case({}, id=_joined(key), status="error", reason=f"it began in line {begun} and did not end")
     for package in sorted(stream.begun):
         yield f"the package {_shortened(package)} has no end: it is not complete"
     yield from _short_of("the events of suites", stream.announced, stream.found)
@@ -347,7 +365,7 @@ def _event(stream: _Stream, event: Mapping[str, Any], number: int) -> _Reading:
     what, key = event.get("Action") or event.get("event"), (package, name)
     if package and what in _ENDS and not name:
         stream.begun.discard(package)
-    elif "Package" in event:
+    elif package and "Package" in event:
         stream.begun.add(package)
     if event.get("type") == "suite":
         stream.announced += _number(event.get("test_count"))
@@ -363,13 +381,22 @@ def _event(stream: _Stream, event: Mapping[str, Any], number: int) -> _Reading:
             stream.failing.add(package)
         stream.running.pop(key, None)
         stream.found += 1
-        id = "::".join(part for part in key if part)
-        yield as_case({}, id=id, status=status, reason="" if status == "passed" else said.strip())
+        yield as_case({}, id=_joined(key), status=status, reason="" if status == "passed" else said.strip())
+
+
+def _joined(key: tuple[str, str]) -> str:
+    return "::".join(part for part in key if part)
 
 
 # XML as JUnit's, which most runners can write.
 
 _JUNIT = re.compile(r"<(?:[\w.-]+:)?test(?:suites?|case)\b")
+#: Control characters, and references to such: programs print them, and not all runners leave them out.
+_NOT_XML = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
+    r"|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:[0-8bcef]|1[0-9a-f]));",
+    re.IGNORECASE,
+)
 _RANKS: tuple[CaseStatus, ...] = ("passed", "skipped", "failed", "error")
 _OUTCOMES: dict[str, CaseStatus] = {"failure": "failed", "error": "error", "skipped": "skipped"}
 """The statuses of a test, by JUnit's element that says so."""
@@ -481,6 +508,10 @@ def _short_suite(element: _Element) -> list[str]:
 
 
 def _junit(text: str) -> _Reading:
+    if wrong := _NOT_XML.search(text):
+        line = text.count("\n", 0, wrong.start()) + 1
+        yield f"line {line}: XML cannot have the character {wrong[0]!r}, which is read as \ufffd"
+        text = _NOT_XML.sub("\ufffd", text)
     reader = _JUnitReader()
     for start in range(0, len(text), _CHUNK):
         reader.parser.Parse(text[start : start + _CHUNK])
@@ -505,8 +536,9 @@ def _tap(text: str) -> _Reading:
     found, broken, in_block = 0, "", False
     for number, whole in enumerate(text.split("\n"), 1):
         line = whole[:_LONGEST_LINE].rstrip()
+        in_block = in_block and line[:1] in (" ", "\t", "")  # It ends with its indentation, if not before.
         if in_block or line.strip() == "---":
-            in_block = line.strip() != "..." and line[:1] in (" ", "\t", "")
+            in_block = line.strip() != "..."
         elif line.startswith("Bail out!"):
             yield f"line {number}: {_shortened(line)}"
         elif plan is None and (planned := _TAP_PLAN.match(line)):

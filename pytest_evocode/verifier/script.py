@@ -59,8 +59,8 @@ def _read(
         verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, timed_out=True)
         whole_lines = result.output[: result.output.rfind("\n") + 1]
         try:
-            cases, _ = _cases(fork, task, _read_logs(fork, task), names, whole_lines, settings.pinned)
-            verdict = verdict.model_copy(update={"cases": cases})
+            cases, flags = _cases(fork, task, _read_logs(fork, task), names, whole_lines, settings.pinned)
+            verdict = verdict.model_copy(update={"cases": cases, "flags": flags})
         except VerifierFault as error:
             verdict = verdict.model_copy(update={"flags": (f"cases: {error}",)})
         return SuiteRun(result.output, verdict, hang=_where_it_hung(verdict, result.output))

@@ -47,3 +47,13 @@ def test_a_command_that_is_killed_while_it_writes_its_trajectory_has_its_work_gr
     (record,) = session.record(agent="mine").rounds
     assert record.passed
     assert record.timed_out == "agent"
+
+
+def test_a_command_that_removes_its_working_directory_has_failed_the_round_and_those_after_it(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 3)
+    declare(pytester, 'echo line-1 >> log.txt"""\ncontinue = """cd / && rm -rf /app')
+    session = run_tasks("tasks", agent="cmd:mine")
+    assert session.outcomes == {"passed": 1, "failed": 2}
+    assert "w/o faults" not in session.text

@@ -126,6 +126,56 @@ def test_one_bad_byte_costs_no_more_than_itself_and_is_told(report: bytes, id: s
     )
 
 
+@pytest.mark.parametrize("wrong", ["\x1b", "\0", "&#27;", "&#x0;", "&#x1B;", "&#0011;"])
+def test_a_character_that_xml_cannot_have_costs_no_more_than_itself_and_is_told(wrong: str) -> None:
+    report = f'<testsuite>\n<testcase name="a"><failure>{wrong}[31mred&#10;&#x9;</failure></testcase></testsuite>'
+    assert read(report) == (
+        (Case(id="a", status="failed", reason="\ufffd[31mred"),),
+        (f"R, line 2: XML cannot have the character {wrong!r}, which is read as \ufffd",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "place"),
+    [
+        ('{"tests": [{"nodeid": "a", "outcome": "passed"}, {"nodeid": "b"}]}', "tests[1]: KeyError: 'outcome'"),
+        ('{"results": {"tests": [{"name": "a"}]}}', "results.tests[0]: KeyError: 'status'"),
+        ('{"testResults": [{"assertionResults": [{}]}]}', "testResults[0].assertionResults[0]: KeyError: 'name'"),
+        ('<testsuite>\n<testcase name="a">\n</testsuite>', "mismatched tag: line 3, column 2"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(report: str, place: str) -> None:
+    with pytest.raises(UnreadableCases) as refused:
+        parse_report("R", report)
+    assert str(refused.value).startswith("R cannot be read: ")
+    assert str(refused.value).endswith(place)
+
+
+def test_a_block_in_tap_that_nobody_ends_hides_no_test() -> None:
+    cases, notes = read("1..2\nnot ok 1 - a\n  ---\n  message: |\n    ok 2 - b\nok 2 - c\n")
+    assert [(case.id, case.status) for case in cases] == [("a", "failed"), ("c", "passed")]
+    assert notes == ()
+
+
+@pytest.mark.parametrize(
+    ("events", "id", "reason"),
+    [
+        ('{"Action": "run", "Package": "p", "Test": "TestA"}\n', "p::TestA", "it began in line 1 and did not end"),
+        ('{"type": "test", "event": "started", "name": "a"}\n', "a", "it began in line 1 and did not end"),
+        (
+            '{"Action": "start", "Package": "p"}\n# p\n{"Action": "output", "Package": "p", "Output": "no x\\n"}\n'
+            '{"Action": "fail", "Package": "p"}\n',
+            "p",
+            "no x",
+        ),
+    ],
+)
+def test_what_begins_and_does_not_end_and_what_ends_without_a_test_is_an_error(
+    events: str, id: str, reason: str
+) -> None:
+    assert read(events)[0] == (Case(id=id, status="error", reason=reason),)
+
+
 def test_names_that_come_again_are_counted() -> None:
     names = ["a", "a (2)", "a", "a", "b"]
     cases, _ = read("1..5\n" + "".join(f"ok - {name}\n" for name in names))
@@ -136,4 +186,4 @@ def test_many_notes_are_a_few() -> None:
     suites = "".join(f'<testsuite name="s{number}" tests="2"><testcase name="a"/></testsuite>' for number in range(99))
     _, notes = read(f"<testsuites>{suites}</testsuites>")
     assert notes[0] == "R, line 1: s0 announces 2 tests and has 1: it is not complete"
-    assert (len(notes), notes[-1]) == (21, "R: 79 more such notes")
+    assert (len(notes), notes[-1]) == (21, "R: and more like this")

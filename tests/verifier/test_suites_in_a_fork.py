@@ -11,7 +11,8 @@ from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.verifier import SuiteRun
 
 RunSuite = Callable[..., SuiteRun]
-PASS = "echo 1 > /logs/verifier/reward.txt\n"
+REWARD = "/logs/verifier/reward.txt"
+PASS = f"echo 1 > {REWARD}\n"
 
 
 def verdict(run: SuiteRun) -> Verdict:
@@ -198,6 +199,23 @@ def test_a_source_that_cannot_be_read_is_flagged_and_the_next_one_is_taken(
     (flag,) = found.flags
     assert flag.startswith(said)
     assert found.passed
+
+
+def test_all_reports_whose_names_end_like_that_of_the_first_are_read(suite: RunSuite) -> None:
+    reports = {
+        "TEST-a.xml": "<testsuite><testcase name='a'/><testcase name='b'/></testsuite>",
+        "TEST-b.xml": "<testsuite tests='3'><testcase name='b'><failure/></testcase><testcase name='c'/></testsuite>",
+        "TEST-c.xml": "<testsuite><testcase name='d'/>",
+        "page.xml": "<html/>",
+        "same.json": REPORTS["report.json"],
+    }
+    found = verdict(suite(f"cp /tests/*.xml /tests/*.json /logs/verifier\necho 0 > {REWARD}", tests=reports))
+    assert [(case.id, case.status) for case in found.cases] == [("a", "passed"), ("b", "failed"), ("c", "passed")]
+    short, broken = found.flags
+    assert (
+        short == "cases: /logs/verifier/TEST-b.xml, line 1: testsuite announces 3 tests and has 2: it is not complete"
+    )
+    assert broken.startswith("cases: /logs/verifier/TEST-c.xml cannot be read: ExpatError: ")
 
 
 def test_when_no_source_can_be_read_the_printed_cases_are_left(suite: RunSuite) -> None:
