@@ -33,7 +33,7 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
         kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
             files of such attempts on a node of a cluster.
         references: Include the states of reference solutions and what they change, which are shared by all sessions,
-            and the tasks that a node of a cluster keeps.
+            the tasks that a node of a cluster keeps, and what sandboxes' images were made of.
     """
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
@@ -93,6 +93,7 @@ def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Ite
 
 def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
     from pytest_evocode.environments.sandbox import leftovers as sandboxes
+    from pytest_evocode.environments.sandbox.base_system import packages_digest
     from pytest_evocode.environments.sandbox.launcher_client import Launcher
     from pytest_evocode.environments.sandbox.snapshots import remove_tree
 
@@ -106,6 +107,9 @@ def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> 
 
     if references:
         yield from _reference_states("sandbox", remove_reference_state)
+        for path in sandboxes.unneeded_layers(packages_digest()):
+            what = f"sandbox layer {path}"
+            yield Leftover(what, partial(sandboxes.remove_layer, launcher, path, what))
 
 
 def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[Leftover]:
