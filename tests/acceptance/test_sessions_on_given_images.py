@@ -75,3 +75,11 @@ def test_an_image_of_another_machine_is_one_error(
     session = run_tasks(f"--evocode-image={NAME}=layout", "tasks")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
     assert session.text.count("it is for linux/sparc, and this machine is linux/") == 1
+
+
+@pytest.mark.parametrize("what", ["--evocode-check", "--evocode-agent=oracle", "--evocode-warm"])
+def test_what_cannot_be_built_is_said_once(what: str, write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, dockerfile="FROM scratch\nONBUILD RUN x\n")
+    session = run_tasks(what, "tasks", agent=None)
+    assert session.text.count("this task needs Docker: ONBUILD is not replayed") == 1, session.text
+    assert session.text.count("stands in for every FROM image") == 1

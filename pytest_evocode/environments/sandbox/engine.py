@@ -134,7 +134,7 @@ class SandboxEngine:
                 logger.info("sandboxes in %s, rootless=%s, cgroups=%s", state, without_root, bool(self._tree))
                 return
         self._launcher.close()
-        raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
+        raise _no_sandbox(reasons[-1])
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -328,6 +328,19 @@ class SandboxEngine:
         if self._state_lock is not None:
             self._release_state()
         self._launcher.close()
+
+
+def _no_sandbox(why: str) -> EnvironmentUnavailable:
+    """Return the error for a machine on which none can be made, with what a container needs where this is one.
+
+    Args:
+        why: Why the last way failed, which needs least of the machine; for the others that is in the log.
+    """
+    message = f"bubblewrap cannot make a sandbox here: {why.rstrip('.')}"
+    if any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))):
+        options = " ".join(f"--security-opt {what}=unconfined" for what in ("seccomp", "apparmor", "systempaths"))
+        message += f". This is a container, which for sandboxes has to be started with {options}"
+    return EnvironmentUnavailable(message)
 
 
 def _describe(given: int, rootless: bool) -> str:
