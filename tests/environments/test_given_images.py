@@ -18,13 +18,13 @@ import pytest
 from click.testing import CliRunner
 
 from pytest_evocode.cli.kept import clean_command
-from pytest_evocode.environments import Environment
+from pytest_evocode.environments import BuildWish, Environment
 from pytest_evocode.environments.choice import describe_images
 from pytest_evocode.environments.docker import engine as docker_engine
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.environments.sandbox.given_images import machine, parse_given, read_image
 from pytest_evocode.environments.sandbox.leftovers import DIRECTORIES, GIVEN, IMAGES
-from pytest_evocode.errors import BuildError, EnvironmentUnavailable, UsageError
+from pytest_evocode.errors import BuildError, Cancelled, EnvironmentFault, EnvironmentUnavailable, UsageError
 from tests.environments.image_files import (
     ENTRY,
     directory,
@@ -399,6 +399,20 @@ def test_layers_may_be_compressed_in_other_ways(pack: str, make_task: MakeTask, 
                 engine.image_key(task)
         else:
             assert engine.image_key(task)
+
+
+def test_unpacking_ends_when_it_is_cancelled(make_task: MakeTask, tmp_path: Path) -> None:
+    cache = Path(os.environ["EVOCODE_CACHE"]) / IMAGES
+    before = {*cache.glob("*/")}
+    path = tiny(tmp_path / "layout", layer(file("x", "cancelled")))
+    wish = BuildWish()
+    wish.cancelled.set()
+    image = read_image(NAME, path)
+    with contextlib.closing(SandboxEngine(images={NAME: path})) as engine, pytest.raises(Cancelled):
+        engine.build(make_task(f"FROM {NAME}\nRUN echo cancelled\n"), None, wish)
+    with pytest.raises(EnvironmentFault, match="not unpacked any more"), open(os.devnull, "wb") as output_:
+        image.copy_layer(*image.layers[0], wish.cancelled, output_)
+    assert {*cache.glob("*/")} == before
 
 
 def test_an_image_that_makes_no_sense(make_task: MakeTask, tmp_path: Path) -> None:

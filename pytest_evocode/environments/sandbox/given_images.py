@@ -17,6 +17,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -24,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_evocode.errors import BuildError, UsageError
+from pytest_evocode.errors import BuildError, EnvironmentFault, UsageError
 from pytest_evocode.tasks import Healthcheck
 
 _CHUNK = 2**20  # bytes
@@ -75,17 +76,20 @@ class GivenImage:
         """Stands for the files of all layers, whatever the image is called or sets."""
         return hashlib.sha256(" ".join(digest for digest, _ in self.layers).encode()).hexdigest()
 
-    def copy_layer(self, digest: str, file: str, output: IO[bytes]) -> None:
-        """Write the plain tar of a layer.
+    def copy_layer(self, digest: str, file: str, cancelled: threading.Event, output: IO[bytes]) -> None:
+        """Write the plain tar of a layer, unless that is ``cancelled``.
 
         Raises:
             BuildError: It cannot be read, or is another one than the image says.
             BrokenPipeError: Nobody reads what is written.
+            EnvironmentFault: It was cancelled.
         """
         found = hashlib.new(digest.partition(":")[0])
         try:
             with self.open(file) as packed, _plain(packed) as plain:
                 while chunk := plain.read(_CHUNK):
+                    if cancelled.is_set():
+                        raise EnvironmentFault(f"{self.path} is not unpacked any more")
                     found.update(chunk)
                     output.write(chunk)
         except BrokenPipeError:

@@ -174,7 +174,8 @@ class SandboxImages:
         directory = self._cache / IMAGES / f"{GIVEN}{image.key[:32]}-{kind}"
         # Not ahead: this build may have the slot that it would wait for.
         wish = replace(wish, ahead=False)
-        self._make_once(str(directory), directory, partial(_unpack, self._settings, image), wish)
+        unpack = partial(_unpack, self._settings, image, wish.cancelled)
+        self._make_once(str(directory), directory, unpack, wish)
         return directory
 
     def _directories_of_host(self, wish: BuildWish) -> Path:
@@ -199,7 +200,7 @@ class SandboxImages:
         return self._builds.once(name, lock, lambda: directory if directory.exists() else None, make, wish)[1]
 
 
-def _unpack(settings: SandboxSettings, image: GivenImage, building: Path) -> None:
+def _unpack(settings: SandboxSettings, image: GivenImage, cancelled: threading.Event, building: Path) -> None:
     """Unpack the layers of an image one over the other, and mark the result as a whole system."""
     logger.info("unpacking the image %s in %s", image.path, building)
     root = building / "root"
@@ -209,11 +210,11 @@ def _unpack(settings: SandboxSettings, image: GivenImage, building: Path) -> Non
     request = {"operation": "apply_layer", "root": str(root), "rootless": settings.rootless}
     try:
         for digest, file in image.layers:
-            feed(lambda pipe: launcher.begin(request, [pipe]), partial(image.copy_layer, digest, file))
+            feed(lambda pipe: launcher.begin(request, [pipe]), partial(image.copy_layer, digest, file, cancelled))
         launcher.ask({"operation": "part_usr", "root": str(root), "usr": str(building / "usr")})
     except BuildError:
         raise
-    except EnvironmentFault as error:
+    except EnvironmentFault as error:  # Which once() knows for what it is where the build was cancelled.
         raise BuildError(f"the image {image.path} cannot be unpacked: {error}") from error
     (building / WHOLE).write_text(f"{image.digest}\n")
 
