@@ -170,8 +170,10 @@ def test_what_a_stage_does_not_have(sandbox_engine: Engine, make_task: MakeTask)
         sandbox_engine.create(task, env={}, network=None)
 
 
-@pytest.mark.parametrize("rootless", [False, True])
-def test_files_come_from_an_image_that_has_no_program(rootless: bool, make_task: MakeTask, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rootless", [None, True])
+def test_files_come_from_an_image_that_has_no_program(
+    rootless: bool | None, make_task: MakeTask, tmp_path: Path
+) -> None:
     """As those do that are nothing but a program to be copied."""
     files = layer(file("tool", "#!/bin/sh\necho ran\n", mode=0o755), link("usr/link", "../tool"))
     image = write_directory(layout([((files,), {"Env": ["A=1"]}, None)]), tmp_path / "layout")
