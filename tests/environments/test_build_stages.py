@@ -170,6 +170,17 @@ def test_what_a_stage_does_not_have(sandbox_engine: Engine, make_task: MakeTask)
         sandbox_engine.create(task, env={}, network=None)
 
 
+def test_what_of_the_host_is_hidden_cannot_be_copied(make_task: MakeTask) -> None:
+    hidden = Path("/usr/share/doc")
+    if not hidden.is_dir():
+        pytest.skip(f"{hidden} is not there to be hidden")
+    with contextlib.closing(SandboxEngine([hidden])) as engine:
+        for source in (hidden, next(hidden.iterdir())):
+            task = make_task(f"FROM scratch AS all\nFROM scratch\nCOPY --from=all {source} /doc\n")
+            with pytest.raises(BuildError, match=f"{source} is not in the stage all"):
+                engine.create(task, env={}, network=None)
+
+
 @pytest.mark.parametrize("rootless", [None, True])
 def test_files_come_from_an_image_that_has_no_program(
     rootless: bool | None, make_task: MakeTask, tmp_path: Path

@@ -168,7 +168,7 @@ def _is_real_directory(path: str) -> bool:
 def find_in_layers(request: dict[str, Any]) -> dict[str, Any]:
     """Reply with what patterns find in an image: for each the paths, sorted, with the names in those of directories."""
     own_user_namespace()
-    files = LayeredFiles(request["layers"], OPAQUE)
+    files = LayeredFiles(request["layers"], OPAQUE, request["hidden"])
     found = []
     for pattern in request["patterns"]:
         paths = []
@@ -206,7 +206,7 @@ def _names(files: LayeredFiles, path: str) -> list[str]:
 def pack_from_layers(request: dict[str, Any], output: int) -> dict[str, Any]:
     """Pack files and directories of an image into a pipe, each under the name that it has in the target."""
     own_user_namespace()
-    files = LayeredFiles(request["layers"], OPAQUE)
+    files = LayeredFiles(request["layers"], OPAQUE, request["hidden"])
     with os.fdopen(output, "wb") as file, tarfile.open(fileobj=file, mode="w|", bufsize=_CHUNK) as archive:
         for path, target in request["members"]:
             for entry, name in _walk(files, _followed(files, path), target):

@@ -132,12 +132,16 @@ class Replay:
             The names in the target, and whether they go into it or one is the target itself.
         """
         layers = self._layers[origin.number] if isinstance(origin, Stage) else (self.unpack(origin),)
-        mounts = {
-            "": [f"{layer}/root" for layer in reversed(layers)],
-            "/usr": [*(f"{layer}/usr" for layer in reversed(layers)), *host_below(layers)],
+        host = host_below(layers)
+        files = {
+            "layers": {
+                "": [f"{layer}/root" for layer in reversed(layers)],
+                "/usr": [*(f"{layer}/usr" for layer in reversed(layers)), *host],
+            },
+            "hidden": [str(path) for path in self.settings.hidden if host],
         }
         launcher = self.settings.launcher
-        asked = {"operation": "find_in_layers", "layers": mounts, "patterns": copy.sources}
+        asked = {"operation": "find_in_layers", **files, "patterns": copy.sources}
         found: list[tuple[str, list[str] | None]] = []
         for source, paths in zip(copy.sources, launcher.ask(asked)["found"], strict=True):
             if not paths:
@@ -152,7 +156,7 @@ class Replay:
             own = os.path.basename(path) if into_directory else os.path.basename(target)
             names |= {own} if inside is None else {*inside}
             members.append((path, f"{target}/{own}" if inside is None and into_directory else target))
-        _pass_on(launcher, {"operation": "pack_from_layers", "layers": mounts, "members": members}, environment)
+        _pass_on(launcher, {"operation": "pack_from_layers", **files, "members": members}, environment)
         return names, into_directory
 
 
