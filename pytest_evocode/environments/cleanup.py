@@ -27,13 +27,14 @@ class Leftover:
 def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[Leftover]]:
     """Find what dead sessions left, of all engines that can be had here, and yield it.
 
-    What a living session owns is never among it. The leftovers can be removed for as long as the context lasts.
+    What a living session owns is never among it. The leftovers can be removed for as long as the context lasts. With
+    ``references``, layers that sandboxes' images are made of are among it where no session may use them.
 
     Args:
         kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
             files of such attempts on a node of a cluster.
         references: Include the states of reference solutions and what they change, which are shared by all sessions,
-            the tasks that a node of a cluster keeps, and what sandboxes' images were made of.
+            and the tasks that a node of a cluster keeps.
     """
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))

@@ -69,7 +69,7 @@ def _add_attempt_options(option: _Add, flag: _Add) -> None:
     option(
         "env",
         "ENV",
-        "docker, sandbox, or auto (default): docker if it answers",
+        "docker, sandbox, or auto: docker if it answers (default)",
         default="auto",
     )
     option(
