@@ -13,7 +13,7 @@ import click
 from pytest_evocode.checks.attacks import ATTACKS
 from pytest_evocode.checks.cheating import passed_rounds
 from pytest_evocode.cli.printing import echo, print_json
-from pytest_evocode.cli.shared_options import ending_orderly, environment_option, json_option, named_task
+from pytest_evocode.cli.shared_options import ending_orderly, environment_option, given_images, json_option, named_task
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.report.tables import aligned
@@ -34,7 +34,8 @@ def harden_command(directories: tuple[Path, ...], environment: str, as_json: boo
     The exit status is 1 if a round is passed, or a task cannot be played.
     """
     tasks = [load_task(named_task(directory)) for directory in directories]
-    engine, _ = choose_engine(environment, hidden=[Path.cwd(), *(task.directory.resolve() for task in tasks)])
+    hidden = [Path.cwd(), *(task.directory.resolve() for task in tasks)]
+    engine, _ = choose_engine(environment, hidden=hidden, images=given_images())
     found: list[dict[str, object]] = []
     problems, is_passed = [], False
     with contextlib.closing(engine), ending_orderly():

@@ -34,14 +34,42 @@ directories_argument = click.argument("directories", metavar="[DIR]...", nargs=-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-environment_option = click.option(
-    "--env",
-    "environment",
-    type=click.Choice(NAMES),
-    default="auto",
-    show_default=True,
-    help="Where to run what has to be run; auto is Docker where a daemon answers, else the sandbox.",
-)
+_IMAGES = f"{__name__}.images"
+
+
+def _keep_images(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> None:
+    if given:
+        from pytest_evocode.environments.sandbox.given_images import parse_given
+
+        context.meta[_IMAGES] = {name: path.resolve() for name, path in map(parse_given, given)}
+
+
+def environment_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option ``--env``, as ``environment``, and ``--image``, for :func:`given_images`."""
+    image = click.option(
+        "--image",
+        metavar="NAME=PATH",
+        multiple=True,
+        expose_value=False,
+        callback=_keep_images,
+        help="Have PATH, an OCI layout or archive, for FROM NAME in the sandbox; repeatable.",
+    )
+    environment = click.option(
+        "--env",
+        "environment",
+        type=click.Choice(NAMES),
+        default="auto",
+        show_default=True,
+        help="Where to run what has to be run; auto is Docker where a daemon answers, else the sandbox.",
+    )
+    decorated: Callable[..., None] = environment(image(command))
+    return decorated
+
+
+def given_images() -> dict[str, Path]:
+    """Return where the images are that ``--image`` gives the running command, by name."""
+    images: dict[str, Path] = click.get_current_context().meta.get(_IMAGES, {})
+    return images
 
 
 def named_task(directory: Path) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.printing import echo
-from pytest_evocode.cli.shared_options import ending_orderly, environment_option, named_task
+from pytest_evocode.cli.shared_options import ending_orderly, environment_option, given_images, named_task
 from pytest_evocode.environments.scratch import Scratch
 from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.names import TASK_FILE
@@ -47,6 +47,7 @@ def watch_command(directory: Path, arguments: tuple[str, ...], environment: str)
     changes = _changes(directory)
     with ending_orderly(), contextlib.closing(Scratch("watch")) as results:
         options = ["--evocode-agent=oracle", f"--evocode-env={environment}", f"--evocode-results={results.path}"]
+        options += [f"--evocode-image={name}={path}" for name, path in given_images().items()]
         loop = _Loop(directory, [*options, "-q", "--no-header", *arguments], results)
         try:
             next(changes)  # From here on no change is missed.

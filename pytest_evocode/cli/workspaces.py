@@ -13,7 +13,13 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.printing import echo
-from pytest_evocode.cli.shared_options import DEFAULT_RESULTS, ending_orderly, environment_option, named_task
+from pytest_evocode.cli.shared_options import (
+    DEFAULT_RESULTS,
+    ending_orderly,
+    environment_option,
+    given_images,
+    named_task,
+)
 from pytest_evocode.environments import Command, Environment, choose_engine
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.errors import EvocodeError, UsageError
@@ -81,7 +87,8 @@ def diff_command(directory: Path, rounds: tuple[str, ...], environment: str, **a
 
 def _workspaces(task: Task, first: int, last: int, environment: str) -> tuple[Tree, Tree]:
     """Return the files after two rounds; the earlier comes first, so that its state is there for the later one."""
-    engine, _ = choose_engine(environment, hidden=[Path.cwd(), task.directory.resolve()])
+    hidden = [Path.cwd(), task.directory.resolve()]
+    engine, _ = choose_engine(environment, hidden=hidden, images=given_images())
     with contextlib.closing(engine):
         states = ReferenceWorkspaces(task, engine, playing=_tell_playing)
         trees: dict[int, Tree] = {}
@@ -194,7 +201,8 @@ def shell_command(place: str, agent: str | None, results: Path, suite: bool, env
         if environment not in ("auto", kept.environment):
             raise UsageError(f"{attempt} was made in {kept.environment}; leave out --env")
         environment = kept.environment
-    engine, _ = choose_engine(environment, hidden=[Path.cwd(), task.directory.resolve()])
+    hidden = [Path.cwd(), task.directory.resolve()]
+    engine, _ = choose_engine(environment, hidden=hidden, images=given_images())
     with contextlib.closing(engine), ending_orderly(), contextlib.ExitStack() as life:
         if kept is None:
             workspace = life.enter_context(ReferenceWorkspaces(task, engine, playing=_tell_playing).after(index))

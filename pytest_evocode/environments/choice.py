@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import difflib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from pytest_evocode.environments import scratch
 from pytest_evocode.environments.cache import cache_directory
@@ -24,7 +25,11 @@ NAMES = ("auto", *ENGINES)
 
 
 def choose_engine(
-    name: str = "auto", *, hidden: Sequence[Path] = (), failed_builds: Path | None = None
+    name: str = "auto",
+    *,
+    hidden: Sequence[Path] = (),
+    failed_builds: Path | None = None,
+    images: Mapping[str, Path] = MappingProxyType({}),
 ) -> tuple[Engine, str]:
     """Start the engine of a name, and return it with the reason for the choice, in a few words for the header.
 
@@ -33,10 +38,12 @@ def choose_engine(
         hidden: Directories of the host that no environment may show.
         failed_builds: A directory for builds that failed, which are not begun again by whoever shares it; None begins
             them again whenever the image is needed.
+        images: Where images are that sandboxes have in place of the host's system, by the names that they have in FROM;
+            Docker has images of its own.
 
     Raises:
         EnvironmentUnavailable: The engine cannot be had here; the message says what can be done.
-        UsageError: There is no engine of that name.
+        UsageError: There is no engine of that name, or one of the images cannot be used.
     """
     Removals().background(scratch.remove_all_dead)
     if name not in NAMES:
@@ -44,7 +51,7 @@ def choose_engine(
         hint = f" did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"unknown environment {name!r};{hint} known are {', '.join(NAMES)}")
     if name == "sandbox":
-        return _sandbox(hidden, failed_builds), "asked for"
+        return _sandbox(hidden, failed_builds, images), "asked for"
     try:
         from pytest_evocode.environments.docker.engine import DockerEngine
 
@@ -55,12 +62,12 @@ def choose_engine(
                 f"{no_docker}. Start Docker, set DOCKER_HOST, or run with --evocode-env=sandbox."
             ) from None
         try:
-            return _sandbox(hidden, failed_builds), f"{no_docker}"
+            return _sandbox(hidden, failed_builds, images), f"{no_docker}"
         except EnvironmentUnavailable as no_sandbox:
             raise EnvironmentUnavailable(
                 "no environment to run tasks in. There are two ways out:\n"
                 f"  - Docker: {no_docker}. Start it, or set DOCKER_HOST.\n"
-                f"  - the sandbox: {no_sandbox}. Install it with: pip install 'pytest-evocode[sandbox]'"
+                f"  - the sandbox: {no_sandbox}"
             ) from None
 
 
@@ -93,7 +100,29 @@ def _bare_engine() -> Engine:
     return engine
 
 
-def _sandbox(hidden: Sequence[Path], failed_builds: Path | None = None) -> Engine:
+def _sandbox(
+    hidden: Sequence[Path], failed_builds: Path | None = None, images: Mapping[str, Path] = MappingProxyType({})
+) -> Engine:
     from pytest_evocode.environments.sandbox.engine import SandboxEngine
 
-    return SandboxEngine(hidden, failed_builds=failed_builds)
+    return SandboxEngine(hidden, failed_builds=failed_builds, images=images)
+
+
+def describe_images(images: Mapping[str, Path], engine: Engine, tasks: Iterable[Path]) -> str:
+    """Return what of the images that the user gave has no effect; empty where there is nothing to be said.
+
+    Args:
+        images: Those images, by name.
+        engine: The engine of the session.
+        tasks: The directories of its tasks.
+    """
+    if not images:
+        return ""
+    if engine.name != "sandbox":
+        return f"--evocode-image is for the sandbox, and has no effect in {engine.name}"
+    from pytest_evocode.environments.sandbox.dockerfile import names_in
+    from pytest_evocode.environments.sandbox.given_images import full_name
+
+    used = {full_name(name) for task in tasks for name in names_in(task)}
+    unused = [name for name in images if full_name(name) not in used]
+    return f"no task here is built on {', '.join(unused)}, which --evocode-image gives" if unused else ""

@@ -27,7 +27,8 @@ class Leftover:
 def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[Leftover]]:
     """Find what dead sessions left, of all engines that can be had here, and yield it.
 
-    What a living session owns is never among it. The leftovers can be removed for as long as the context lasts.
+    What a living session owns is never among it. The leftovers can be removed for as long as the context lasts. With
+    ``references``, layers that sandboxes' images are made of are among it where no session may use them.
 
     Args:
         kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
@@ -93,6 +94,7 @@ def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Ite
 
 def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
     from pytest_evocode.environments.sandbox import leftovers as sandboxes
+    from pytest_evocode.environments.sandbox.base_system import packages_digest
     from pytest_evocode.environments.sandbox.launcher_client import Launcher
     from pytest_evocode.environments.sandbox.snapshots import remove_tree
 
@@ -106,6 +108,9 @@ def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> 
 
     if references:
         yield from _reference_states("sandbox", remove_reference_state)
+        for path in sandboxes.unneeded_layers(packages_digest()):
+            what = f"sandbox layer {path}"
+            yield Leftover(what, partial(sandboxes.remove_layer, launcher, path, what))
 
 
 def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[Leftover]:

@@ -59,14 +59,16 @@ class LayeredFiles:
     Args:
         mounts: The layers, the highest first, by the path at which they are mounted, without a slash at its end.
         opaque: The attribute of a directory that hides what the layers below it have there.
+        hidden: Paths at which there is to be nothing.
     """
 
-    def __init__(self, mounts: Mapping[str, Sequence[str]], opaque: str) -> None:
+    def __init__(self, mounts: Mapping[str, Sequence[str]], opaque: str, hidden: Iterable[str] = ()) -> None:
         self.opaque = opaque
         self.mounts = frozenset(mounts)
         self._found: dict[str, Entry | None] = {
             path: Entry(os.lstat(layers[0]), tuple(layers)) if layers else None for path, layers in mounts.items()
         }
+        self._found |= dict.fromkeys(hidden)
 
     def find(self, path: str) -> Entry | None:
         """Return what stands at an absolute path, whose links are not followed; None where there is nothing."""

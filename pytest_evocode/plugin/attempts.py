@@ -99,7 +99,7 @@ class AttemptCollector(pytest.Collector):
         try:
             session.running = trial = self._make_trial(alone)
         except TaskError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         self.trial = trial.__enter__()
 
     def _make_trial(self, alone: RoundItem | None) -> Trial:

@@ -111,7 +111,7 @@ class CheckItem(TaskItem):
                 why = str(error).splitlines()[0].removeprefix("cannot be checked: ")
                 pytest.skip(f"cannot be checked, see {teller}: {why}")
             if not isinstance(error, CannotBeChecked):
-                pytest.fail(str(error), pytrace=False)
+                raise pytest.fail.Exception(str(error), pytrace=False) from None
             self._found = [str(error)]
 
     def runtest(self) -> None:

@@ -201,7 +201,8 @@ class CollectionHooks:
         # An engine, which is asked what it can limit, is not even looked for where nothing is run.
         runs = session.selected and session.cluster is None and not config.option.collectonly
         limits = describe_limits(session.selected, session.engine) if runs else ""
-        return [f"evocode: {line}" for line in (self._resuming, shards, limits) if line]
+        images = session.describe_images(session.selected) if runs else ""
+        return [f"evocode: {line}" for line in (self._resuming, shards, limits, images) if line]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Let the sound tasks run beside a broken one, as long as nothing else is broken."""

@@ -73,6 +73,12 @@ def _add_attempt_options(option: _Add, flag: _Add) -> None:
         default="auto",
     )
     option(
+        "image",
+        "NAME=PATH",
+        "have PATH, an OCI layout or archive, for FROM NAME",
+        action="append",
+    )
+    option(
         "budget",
         "LIMITS",
         "stop at LIMITS: tokens, cost, turns, minutes=N of an attempt, N/round of a round, total-cost=USD of all",
@@ -143,7 +149,7 @@ def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
         nargs="?",
         const=_BARE["--evocode-shell"],
     )
-    flag("keep", "keep the environments where suites failed, and print how to enter them")
+    flag("keep", "keep environments where suites failed, to be entered")
     flag("snapshots", "keep the files of every round for 'evocode regrade'")
     flag("warm", "build images and play reference solutions, so that later runs need not; run no agent")
     flag("check", "check the tasks themselves, and run no agent")
@@ -168,6 +174,11 @@ def _add_ini_settings(setting: _Add) -> None:
     setting(
         "cluster_resources",
         "with --evocode-cluster: resources that an agent's attempts need, one AGENT: NAME=AMOUNT a line",
+        default=[],
+    )
+    setting(
+        "images",
+        "images that sandboxes are made of, one NAME=PATH a line, relative to the root directory; --evocode-image wins",
         default=[],
     )
     setting("max_connections", "requests under way at once per model provider and key, over all workers (default: 100)")

@@ -95,11 +95,20 @@ class EvocodeSession:
 
             hidden = [self.config.rootpath, self.settings.results, self.config.invocation_params.dir]
             self._engine, self.engine_reason = choose_engine(
-                self.settings.environment, hidden=hidden, failed_builds=self.shared / _FAILED_BUILDS
+                self.settings.environment,
+                hidden=hidden,
+                failed_builds=self.shared / _FAILED_BUILDS,
+                images=self.settings.images,
             )
             # Not at the session's end: one that is refused after this has none.
             self.config.add_cleanup(partial(self._close, self._engine))
         return self._engine
+
+    def describe_images(self, selected: Selected) -> str:
+        """Return which of the images that were given have no effect; empty where all have one."""
+        from pytest_evocode.environments.choice import describe_images
+
+        return describe_images(self.settings.images, self.engine, {each.directory for each in selected})
 
     def _close(self, engine: Engine) -> None:
         engine.close()

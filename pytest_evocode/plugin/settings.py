@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -35,6 +36,8 @@ class Settings:
     """Whether an agent's next turn begins ahead of a verdict that may end the attempt."""
     environment: str
     """The engine's name, or ``auto``."""
+    images: Mapping[str, Path]
+    """Where images are that sandboxes are made of, absolute, by the names that they have in FROM."""
     results: Path
     """The results directory, absolute."""
     report: Path | None
@@ -142,6 +145,7 @@ def read_settings(config: pytest.Config) -> Settings:
         agents=_read_agents(config),
         from_round=config.getoption("evocode_from"),
         environment=config.getoption("evocode_env"),
+        images=_read_images(config),
         results=results,
         report=_read_report(config, results),
         cases=_read_cases(config),
@@ -307,10 +311,31 @@ def _read_cluster(config: pytest.Config) -> str | None:
             "--evocode-cluster makes attempts at once on the cluster's nodes; leave out -n, or use -n0"
         )
     why = "--evocode-cluster makes attempts on other machines, where {} would have no effect; leave one of them out"
-    _refuse_beside(config, "check warm pin case shell keep snapshots", why)
+    _refuse_beside(config, "check warm pin case shell keep snapshots image", why)
     if config.getoption("usepdb", False):
         raise pytest.UsageError("--pdb cannot enter what runs on other machines; leave out --evocode-cluster")
     return name
+
+
+def _read_images(config: pytest.Config) -> Mapping[str, Path]:
+    """Return where the images are that are given; those of the command line win."""
+    if not (config.getini("evocode_images") or config.getoption("evocode_image")):
+        return {}
+    from pytest_evocode.environments.sandbox.given_images import parse_given
+
+    setting = setting_name(config, "evocode_images")
+    given = [(setting, text, config.rootpath) for text in config.getini("evocode_images")]
+    given += [
+        ("--evocode-image", text, config.invocation_params.dir) for text in config.getoption("evocode_image") or ()
+    ]
+    images: dict[str, Path] = {}
+    for where, text, place in given:
+        try:
+            name, path = parse_given(text)
+        except UsageError as error:
+            raise pytest.UsageError(f"{where}: {error}") from None
+        images[name] = (place / path).resolve()
+    return images
 
 
 def _read_budget(config: pytest.Config) -> Budget:

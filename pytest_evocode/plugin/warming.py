@@ -89,7 +89,7 @@ class WarmItem(TaskItem):
             self._why = str(error)
             return
         except EvocodeError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         if (record := warmed.failed) is not None:
             self._tell_failed(record, warmed.output)
         told = {"made": warmed.made, "seconds": round(warmed.seconds, 3), "bytes": warmed.size, "rounds": warmed.rounds}

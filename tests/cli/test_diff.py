@@ -10,6 +10,7 @@ import pytest
 
 from pytest_evocode.cli.new_task import Form, write_task
 from tests.cli.conftest import Evocode
+from tests.environments.image_files import layout, tiny_system, write_directory
 from tests.terminals import HANGS, Person
 
 EVOCODE = [sys.executable, "-c", "from pytest_evocode.cli import main; main()"]
@@ -53,6 +54,18 @@ def test_the_workspace_of_a_round_against_that_of_the_round_before(
     assert sum(line.startswith("+") for line in both.out.splitlines()) > len(made.splitlines())
     same = evocode("diff", parcels, "round-2", "round-2", "--env=sandbox")
     assert (same.status, same.out, same.err) == (0, "", "")
+
+
+@pytest.mark.usefixtures("_shared_cache")
+def test_an_image_that_is_given(evocode: Evocode, tmp_path: Path) -> None:
+    task = make(tmp_path, 1)
+    (task / "steps/round-1/solution/solve.sh").write_text("#!/bin/bash\ncat /etc/os-release > which\n")
+    (task / "environment/Dockerfile").write_text("FROM tiny\nWORKDIR /work\n")
+    write_directory(layout([((tiny_system(),), {}, None)]), tmp_path / "layout")
+    found = evocode("diff", task, "round-1", "--env=sandbox", f"--image=tiny={tmp_path}/layout")
+    assert found.out.endswith("+++ b/which\n@@ -0,0 +1 @@\n+ID=tiny\n"), found.err
+    wrong = evocode("diff", task, "round-1", "--env=sandbox", "--image=tiny")
+    assert "'tiny': write it as NAME=PATH" in wrong.err
 
 
 @pytest.mark.usefixtures("_shared_cache")

@@ -499,15 +499,42 @@ RUN mkdir -p /deb/DEBIAN /deb/opt/own /deb/usr/bin /deb/etc && cd /deb && \\
       'Replaces: util-linux' 'Description: x' > DEBIAN/control && \\
     printf '#!/bin/sh\\nset -e\\nuseradd -m keeper\\nchown keeper:www-data /opt/own\\n' > DEBIAN/postinst && \\
     chmod 755 DEBIAN/postinst && echo first > etc/own.conf && echo own > usr/bin/chrt && \\
-    dpkg-deb --build . /own.deb && rm -r /deb && apt-get install -y /own.deb && chown keeper /own.deb
+    dpkg-deb --build . /own.deb && rm -r /deb && cd / && INSTALL && chown keeper /opt
 """
 
 
-def test_packages_are_installed_with_their_users_also_in_place_of_the_machines_own_files(build: Build) -> None:
-    environment = build(DEB)
+@pytest.mark.parametrize(
+    "install",
+    ["apt-get install -y /own.deb", "dpkg -i own.deb", "mkdir '/a place' && mv own.deb '/a place' && dpkg -iR /a*"],
+)
+def test_packages_are_installed_with_their_users_also_in_place_of_the_machines_own_files(
+    build: Build, install: str
+) -> None:
+    environment = build(DEB.replace("INSTALL", install))
     assert output(environment, "dpkg -s own | grep Status; cat /usr/bin/chrt /etc/own.conf; id -un keeper") == (
         "Status: install ok installed\nown\nfirst\nkeeper\n"
     )
+
+
+def test_other_users_see_an_image_that_was_made_with_a_closed_umask(
+    sandbox_engine: Engine, make_task: MakeTask
+) -> None:
+    before = os.umask(0o077)
+    try:
+        task = make_task(
+            f"{FROM}ENV UMASK=077\nCOPY <<EOF /copied\ntext\nEOF\nRUN mkdir /made && echo made > /made/file\n"
+        )
+        environment = sandbox_engine.create(task, env={}, network=None)
+        environment.start()
+    finally:
+        os.umask(before)
+    modes = (
+        "stat -c %a / /etc /etc/passwd /etc/hosts /usr /var /var/lib /var/lib/dpkg /var/lib/dpkg/status /copied /made"
+    )
+    assert environment.exec(f"{modes}; cat /etc/os-release /made/file /copied >/dev/null", user="nobody").output == (
+        "755\n755\n644\n644\n755\n755\n755\n755\n644\n644\n755\n"
+    )
+    environment.stop()
 
 
 def test_a_build_makes_fifos_and_does_without_devices(build: Build) -> None:
@@ -528,7 +555,6 @@ def test_a_build_makes_fifos_and_does_without_devices(build: Build) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "why"),
     [
-        ("FROM python:3.11 AS two\n", 2, "several stages"),
         ("COPY --from=builder /x /x\n", 2, "COPY --from"),
         ("WORKDIR /x\n\nADD https://example.org/x.tar /x\n", 4, "needs a network"),
         ("ADD git@github.com:o/r.git /x\n", 2, "needs a network"),

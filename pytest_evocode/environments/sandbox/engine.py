@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
@@ -34,6 +35,7 @@ from pytest_evocode.environments.sandbox.base_system import host_system, lay_lea
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, bubblewrap_version, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
+from pytest_evocode.environments.sandbox.given_images import GivenImages
 from pytest_evocode.environments.sandbox.images import SandboxImages
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.environments.sandbox.leftovers import lock_kept, read_kept
@@ -63,9 +65,11 @@ class SandboxEngine:
         cgroups: Whether the kernel is to enforce the limits where it can; None for yes unless ``rootless``.
         limits: The limits of a sandbox whose task sets none.
         failed_builds: A directory for builds that failed, which are not begun again by whoever shares it.
+        images: Where images are that take the place of the host's system, by the names that they have in FROM.
 
     Raises:
         EnvironmentUnavailable: No sandbox can be started here.
+        UsageError: One of the images cannot be used.
     """
 
     name = "sandbox"
@@ -79,7 +83,9 @@ class SandboxEngine:
         cgroups: bool | None = None,
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
         failed_builds: Path | None = None,
+        images: Mapping[str, Path] = MappingProxyType({}),
     ) -> None:
+        self._given = GivenImages(images)
         bwrap = find_bubblewrap()
         self._cache = cache_directory()
         self._launcher = Launcher()
@@ -123,13 +129,12 @@ class SandboxEngine:
                 self._empty_trash(wait=0)
                 no_cpu = self._tree is None or not self._tree.has_cpu
                 self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
-                one_user = "; without root all users are one" if without_root else ""
-                self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
-                self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds))
+                self.description = _describe(len(images), without_root)
+                self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds), self._given)
                 logger.info("sandboxes in %s, rootless=%s, cgroups=%s", state, without_root, bool(self._tree))
                 return
         self._launcher.close()
-        raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
+        raise _no_sandbox(reasons[-1])
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -138,6 +143,7 @@ class SandboxEngine:
             "bubblewrap": bubblewrap_version(self._settings.bwrap),
             "kernel": os.uname().release,
             "host's system": host_system(),
+            **{f"image {image.name}": image.digest for image in self._given},
         }
 
     def _with_cgroups(self, settings: SandboxSettings, wanted: bool) -> SandboxSettings:
@@ -280,7 +286,7 @@ class SandboxEngine:
 
     def image_key(self, task: Task) -> str:
         """See :class:`~pytest_evocode.environments.engines.Engine`."""
-        return self._images.ensure(task).layers[0].parent.name
+        return self._images.ensure(task).key
 
     def build_seconds(self, task: Task) -> float | None:
         """See :class:`~pytest_evocode.environments.engines.Engine`."""
@@ -322,6 +328,27 @@ class SandboxEngine:
         if self._state_lock is not None:
             self._release_state()
         self._launcher.close()
+
+
+def _no_sandbox(why: str) -> EnvironmentUnavailable:
+    """Return the error for a machine on which none can be made, with what a container needs where this is one.
+
+    Args:
+        why: Why the last way failed, which needs least of the machine; for the others that is in the log.
+    """
+    message = f"bubblewrap cannot make a sandbox here: {why.rstrip('.')}"
+    if any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))):
+        options = " ".join(f"--security-opt {what}=unconfined" for what in ("seccomp", "apparmor", "systempaths"))
+        message += f". This is a container, which for sandboxes has to be started with {options}"
+    return EnvironmentUnavailable(message)
+
+
+def _describe(given: int, rootless: bool) -> str:
+    """Return what sandboxes are made of, for the header."""
+    images = {0: "", 1: "1 image is given, and "}.get(given, f"{given} images are given, and ")
+    which = "every other" if given else "every"
+    one_user = "; without root all users are one" if rootless else ""
+    return f"{images}the host's {host_system()} stands in for {which} FROM image{one_user}"
 
 
 def memory_of_session() -> int:

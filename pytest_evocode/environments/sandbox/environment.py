@@ -17,8 +17,8 @@ from typing import BinaryIO
 from pytest_evocode.environments.archive import Source, lay_over, pack, unpack
 from pytest_evocode.environments.programs import Command, FileStatus, User
 from pytest_evocode.environments.protocol import Environment, FileContents, Snapshot
-from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
-from pytest_evocode.environments.sandbox.launcher_client import receive
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, host_below
+from pytest_evocode.environments.sandbox.launcher_client import feed, receive
 from pytest_evocode.environments.sandbox.leftovers import KeptSandbox, enter_line, keep_files
 from pytest_evocode.environments.sandbox.programs import SandboxPrograms
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_top_layer, remove_tree
@@ -78,18 +78,23 @@ class SandboxEnvironment(SandboxPrograms):
         super().__init__(settings, layers, network, cpus, memory_mb)
         self.workdir = workdir
         self._user = user
-        self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
+        # An image that has a system of its own says what it is to have, as in Docker.
+        self._env = {"PATH": PATH, **({"LANG": "C.UTF-8"} if host_below(below) else {}), **env}
         self._fill = fill
         self._carry = carry
         self._carried: tuple[Path, ...] = ()
         """A layer of its own that has what was carried over."""
         self._stays = top is not None
         self._pretends_owners = is_build and settings.rootless
+        if is_build:  # In which bash may be installed.
+            self._first_shell = "sh"
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         for name in ("root", "root-work", "usr", "usr-work"):
-            (self.layers.top / name).mkdir(parents=True, mode=0o755, exist_ok=self._stays)
+            (self.layers.top / name).mkdir(parents=True, exist_ok=self._stays)
+            if not self._stays:
+                (self.layers.top / name).chmod(0o755)  # Whatever the session's umask is.
         try:
             if self._carry is not None:
                 self._carried = (self._settings.state / f"carried-{uuid.uuid4().hex[:12]}",)
@@ -121,18 +126,7 @@ class SandboxEnvironment(SandboxPrograms):
 
     def _unpack(self, write: Callable[[BinaryIO], object], *, writable: bool = False) -> None:
         """Have a worker unpack a tar, which is written into a pipe; with ``writable``, open its directories to all."""
-        read, write_end = os.pipe()
-        with os.fdopen(write_end, "wb") as stream:
-            try:
-                reply = self._begin("unpack", [read], writable=writable)
-            finally:
-                os.close(read)
-            with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
-                write(stream)
-                stream.flush()
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-        receive(reply)
+        feed(lambda pipe: self._begin("unpack", [pipe], writable=writable), write)
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -267,7 +261,7 @@ class SandboxEnvironment(SandboxPrograms):
         return fork
 
     def _as_built(self) -> Environment:
-        """Return a sandbox with the host's system, which is below every image, and nothing else."""
+        """Return a sandbox with the system that is below the image, and nothing else."""
         below = self.layers.below[:1]
         return SandboxEnvironment(self._settings, below, workdir="/", user="0", env={}, network=None)
 

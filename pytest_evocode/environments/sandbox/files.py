@@ -29,21 +29,21 @@ def unpack_from_pipe(request: dict[str, Any], stream: int) -> dict[str, Any]:
                 if request["writable"]:
                     os.chmod(path, 0o777)
                 continue
-            _make_way(path)
+            make_way(path)
             if request["rootless"]:  # A file of an owner that cannot be set would get neither its mode nor its time.
                 member.uid = member.gid = 0
             archive.extract(member, "/", numeric_owner=True)
     return {}
 
 
-def _make_way(path: str) -> None:
+def make_way(path: str) -> None:
     """Make the directories above a path, and remove whatever is in the way of them and at the path itself.
 
     An agent may have put a FIFO where a file is to be written; opening that would never return.
     """
     above = os.path.dirname(path)
     if above != "/" and not os.path.isdir(above):
-        _make_way(above)
+        make_way(above)
         os.mkdir(above, 0o755)
     remove_path(path)
 

@@ -1,17 +1,15 @@
-"""Sandbox images: the host's own system plus what a Dockerfile adds, replayed once per content."""
+"""Sandbox images: the host's own system, or one that the user gave, and what a Dockerfile adds, once per content."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import os
-import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -20,34 +18,29 @@ from pytest_evocode.environments.builds import (
     CERTIFICATES,
     Builds,
     certificates,
-    ending_when,
     failed_installation,
     install_script,
     proxies,
 )
 from pytest_evocode.environments.engines import BuildWish, Installation
-from pytest_evocode.environments.programs import ExecResult
-from pytest_evocode.environments.sandbox.base_system import host_system, lay_base, lay_directories, packages_digest
-from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
-from pytest_evocode.environments.sandbox.dockerfile import (
-    CopyInstruction,
-    find_files,
-    read_dockerfile,
-)
-from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
-from pytest_evocode.environments.sandbox.leftovers import IMAGES, note_installation
+from pytest_evocode.environments.sandbox.base_system import host_system, lay_directories, packages_digest
+from pytest_evocode.environments.sandbox.bubblewrap import WHOLE, SandboxSettings, host_below
+from pytest_evocode.environments.sandbox.dockerfile import Stage, read_dockerfile
+from pytest_evocode.environments.sandbox.given_images import NONE_GIVEN, GivenImage, GivenImages
+from pytest_evocode.environments.sandbox.launcher_client import feed
+from pytest_evocode.environments.sandbox.leftovers import DIRECTORIES, GIVEN, IMAGE_RECORD, IMAGES, note_installation
+from pytest_evocode.environments.sandbox.replay import Replay, making_layer
 from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
-from pytest_evocode.errors import BuildError, NeedsDocker
+from pytest_evocode.errors import BuildError, EnvironmentFault, NeedsDocker
 from pytest_evocode.tasks import Healthcheck, Task
 from pytest_evocode.tasks.content_hash import hash_directory
 
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "8"
+_FORMAT = "9"
 _INSTALLING = 900.0  # seconds
-_OWN = ("base", "added")  # layers that one image has, in its directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +52,33 @@ class SandboxImage:
     workdir: str
     user: str
     entry_point: tuple[str, ...]
-    """The ENTRYPOINT; empty where there is none. That of the FROM image is not known."""
+    """The ENTRYPOINT; empty where there is none. That of a FROM image that is not given is not known."""
     healthcheck: Healthcheck | None
-    """The HEALTHCHECK, as far as that is in the Dockerfile, too."""
+    """The HEALTHCHECK, as far as it is known in the same way."""
     seconds: float
     """How long it took to build."""
+    key: str
+    """Stands for its contents."""
 
 
 class SandboxImages:
     """The images of tasks in sandboxes, and those with what agents need on top, below a cache directory."""
 
-    def __init__(self, settings: SandboxSettings, cache: Path, builds: Builds) -> None:
+    def __init__(self, settings: SandboxSettings, cache: Path, builds: Builds, given: GivenImages = NONE_GIVEN) -> None:
         self._settings = settings
         self._cache = cache
         self._builds = builds
+        self._given = given
 
     def ensure(self, task: Task, installation: Installation | None = None) -> SandboxImage:
         """Find or build a task's image, with an installation on top if there is one; raises BuildError."""
         return self.build(task, installation, BuildWish())[0]
 
     def size(self, task: Task, installation: Installation | None) -> int:
-        """Return the bytes of what was built for a task and installed on top."""
+        """Return the bytes of what was built for a task and installed on top, with the image that the user gave."""
         layers = self.ensure(task, installation).layers
-        return bytes_of(self._settings.launcher, *(layer for layer in layers if layer.name in _OWN))
+        own = (layer for layer in layers if not layer.name.startswith(DIRECTORIES))
+        return bytes_of(self._settings.launcher, *own)
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[SandboxImage, bool]:
         """Do as :meth:`ensure`, and return whether something had to be built for it, too.
@@ -90,21 +87,24 @@ class SandboxImages:
             BuildError: It cannot be built here.
             Cancelled: It is not wanted any more.
         """
-        directory = _image_directory(self._settings, self._cache, task)
-        assert task.dockerfile is not None
-        below = [directory / "base"]
-        if self._settings.rootless:
-            below.append(directory.with_name(f"directories-{packages_digest()[:20]}"))
-            self._make_once(str(below[1]), below[1], lay_directories, wish)
+        stage = self._read(task)
+        directory = self._directory(task, stage)
+        # It may be there from before, and what it is made on no more.
+        if (bottom := stage.bottom() if stage is not None else None) is not None:
+            self._unpacked(bottom, wish)
+        elif self._settings.rootless:
+            self._directories_of_host(wish)
         timeout = task.config.environment.build_timeout_sec
-        build = partial(_build, self._settings, task.dockerfile, timeout, wish.cancelled, below[1:])
+        build = partial(self._fill, directory, task, stage, wish)
         # What a failure says depends on where the task is and how long it gives the build.
         made = self._make_once(f"{directory} {task.file} {timeout}", directory, build, wish)
-        recorded = json.loads((directory / "image.json").read_text())
+        recorded = json.loads((directory / IMAGE_RECORD).read_text())
+        layers = tuple(Path(os.path.normpath(directory / name)) for name in recorded.pop("layers"))
+        del recorded["packages"]
         recorded["entry_point"] = tuple(recorded["entry_point"])
         if recorded["healthcheck"] is not None:
             recorded["healthcheck"] = Healthcheck(**recorded["healthcheck"])
-        image = SandboxImage((*below, directory / "added"), **recorded)
+        image = SandboxImage(layers, **recorded, key=directory.name)
         if installation is None:
             return image, made
         digest = hashlib.sha256(f"{directory.name}\0{installation.script}".encode()).hexdigest()[:32]
@@ -112,6 +112,75 @@ class SandboxImages:
         install = partial(_install, self._settings, image, installation, wish.cancelled)
         made |= self._make_once(f"{directory} {task.file}", directory, install, wish)
         return replace(image, layers=(*image.layers, directory / "added")), made
+
+    def _read(self, task: Task) -> Stage | None:
+        """Return the last stage of the task's Dockerfile; None where that need not be known before it is built."""
+        _refuse(task)
+        named = task.config.environment.docker_image
+        image = self._given.find(named) if named is not None else None
+        if image is not None:
+            return Stage(task.file, base=image.name, below=image)
+        if task.dockerfile is None and named is not None:
+            raise BuildError(
+                f"{task.file}: this task needs Docker: docker_image names a finished image, and the sandbox can only "
+                "replay a Dockerfile. Start Docker and run with --evocode-env=docker, or give the image with "
+                f"--evocode-image={named}=PATH."
+            )
+        dockerfile = task.dockerfile_to_build()
+        return read_dockerfile(dockerfile, self._given) if self._given else None
+
+    def _directory(self, task: Task, stage: Stage | None) -> Path:
+        """Return where the image of the task's environment is or will be, named by its contents."""
+        salt = [_FORMAT, "rootless" if self._settings.rootless else "root", packages_digest()]
+        salt += sorted(stage.given()) if stage is not None else ()
+        if stage is not None and stage.dockerfile == task.file:  # A finished image.
+            digest = hashlib.sha256("\0".join(salt).encode()).hexdigest()
+        else:
+            digest = hash_directory(task.dockerfile_to_build().parent, *salt)
+        return self._cache / IMAGES / digest[:32]
+
+    def _fill(self, directory: Path, task: Task, stage: Stage | None, wish: BuildWish, building: Path) -> None:
+        """Build the image of a task in a directory that will be ``directory``."""
+        logger.info("building the image of %s in %s", task.name, building)
+        started = time.monotonic()
+        if stage is None:
+            stage = read_dockerfile(task.dockerfile_to_build())
+        replay = Replay(
+            self._settings,
+            building,
+            task.config.environment.build_timeout_sec,
+            wish.cancelled,
+            partial(self._unpacked, wish=wish),
+            partial(self._directories_of_host, wish),
+        )
+        layers = replay.build(stage)
+        seconds = time.monotonic() - started
+        image = {name: getattr(stage, name) for name in ("env", "workdir", "user", "entry_point")}
+        healthcheck = stage.healthcheck and stage.healthcheck.model_dump()
+        record = {
+            **image,
+            "healthcheck": healthcheck,
+            "seconds": seconds,
+            "layers": [os.path.relpath(layer, building) for layer in layers],
+            "packages": packages_digest(),
+        }
+        (building / IMAGE_RECORD).write_text(json.dumps(record))
+        logger.info("built the image of %s in %.1f s", task.name, seconds)
+
+    def _unpacked(self, image: GivenImage, wish: BuildWish) -> Path:
+        """Return the layer with the files of an image that the user gave, which are unpacked unless they are there."""
+        kind = "rootless" if self._settings.rootless else "root"
+        directory = self._cache / IMAGES / f"{GIVEN}{image.key[:32]}-{kind}"
+        # Not ahead: this build may have the slot that it would wait for.
+        wish = replace(wish, ahead=False)
+        unpack = partial(_unpack, self._settings, image, wish.cancelled)
+        self._make_once(str(directory), directory, unpack, wish)
+        return directory
+
+    def _directories_of_host(self, wish: BuildWish) -> Path:
+        directory = self._cache / IMAGES / f"{DIRECTORIES}{packages_digest()[:20]}"
+        self._make_once(str(directory), directory, lay_directories, replace(wish, ahead=False))
+        return directory
 
     def _make_once(self, name: str, directory: Path, fill: Callable[[Path], None], wish: BuildWish) -> bool:
         """Make a directory of the cache unless it exists, whole or not at all; return whether it was made."""
@@ -130,6 +199,25 @@ class SandboxImages:
         return self._builds.once(name, lock, lambda: directory if directory.exists() else None, make, wish)[1]
 
 
+def _unpack(settings: SandboxSettings, image: GivenImage, cancelled: threading.Event, building: Path) -> None:
+    """Unpack the layers of an image one over the other, and mark the result as a whole system."""
+    logger.info("unpacking the image %s in %s", image.path, building)
+    root = building / "root"
+    root.mkdir()
+    root.chmod(0o755)
+    launcher = settings.launcher
+    request = {"operation": "apply_layer", "root": str(root), "rootless": settings.rootless}
+    try:
+        for digest, file in image.layers:
+            feed(lambda pipe: launcher.begin(request, [pipe]), partial(image.copy_layer, digest, file, cancelled))
+        launcher.ask({"operation": "part_usr", "root": str(root), "usr": str(building / "usr")})
+    except BuildError:
+        raise
+    except EnvironmentFault as error:  # Which once() knows for what it is where the build was cancelled.
+        raise BuildError(f"the image {image.path} cannot be unpacked: {error}") from error
+    (building / WHOLE).write_text(f"{image.digest}\n")
+
+
 def _install(
     settings: SandboxSettings,
     image: SandboxImage,
@@ -140,7 +228,7 @@ def _install(
     logger.info("installing %s in %s", installation.name, building)
     env = {**image.env, **proxies()}
     trusted = certificates(installation)
-    with _making_layer(settings, image.layers, env, cancelled, building / "added") as environment:
+    with making_layer(settings, image.layers, env, cancelled, building / "added") as environment:
         if trusted:
             with scratch_directory() as directory:
                 (directory / PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
@@ -151,13 +239,15 @@ def _install(
             where = (
                 f"in a sandbox, which has the system of this machine ({host_system()}): its script {ending}. Start "
                 "Docker and run with --evocode-env=docker, or install what is missing here"
+                if host_below(image.layers)
+                else f"in a sandbox of the given image: its script {ending}"
             )
             raise failed_installation(installation, where, done.output)
     note_installation(building, installation.name)
 
 
-def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path:
-    """Return where the image of the task's environment is or will be, named by its contents."""
+def _refuse(task: Task) -> None:
+    """Raise BuildError for a task that takes Docker whatever its image is."""
     if task.compose is not None:
         line = task.compose.line("services") or 1
         raise NeedsDocker(task.compose.path, line, "the sandbox starts no services of a compose file")
@@ -166,93 +256,3 @@ def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path
             f"{task.file}: this task needs Docker: environment.gpus = {gpus}, and the sandbox has no GPUs. Start "
             "Docker and run with --evocode-env=docker."
         )
-    if task.dockerfile is None and task.config.environment.docker_image is not None:
-        raise BuildError(
-            f"{task.file}: this task needs Docker: docker_image names a finished image, and the "
-            "sandbox can only replay a Dockerfile. Start Docker and run with --evocode-env=docker."
-        )
-    kind = "rootless" if settings.rootless else "root"
-    digest = hash_directory(task.dockerfile_to_build().parent, _FORMAT, kind, packages_digest())
-    return cache / IMAGES / digest[:32]
-
-
-def _build(
-    settings: SandboxSettings,
-    dockerfile: Path,
-    timeout: float,
-    cancelled: threading.Event,
-    shared: Sequence[Path],
-    building: Path,
-) -> None:
-    logger.info("building the image of %s in %s", dockerfile, building)
-    started = time.monotonic()
-    replay = read_dockerfile(dockerfile)
-    tool = replay.promised_tool
-    if tool and not shutil.which(tool, path=PATH):
-        why = f"FROM {replay.base} promises {tool}, and this system has none below /usr"
-        raise NeedsDocker(dockerfile, replay.base_line, why)
-    lay_base(building / "base", promised_tool=tool, rootless=settings.rootless)
-    deadline = time.monotonic() + timeout
-    with _making_layer(settings, [building / "base", *shared], {}, cancelled, building / "added") as environment:
-        for step in replay.steps:
-            if isinstance(step, CopyInstruction):
-                _copy(dockerfile, step, environment, rootless=settings.rootless)
-                continue
-            left = max(0.1, deadline - time.monotonic())
-            ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
-            _expect(ran, dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
-    seconds = time.monotonic() - started
-    image = {name: getattr(replay, name) for name in ("env", "workdir", "user", "entry_point")}
-    healthcheck = replay.healthcheck and replay.healthcheck.model_dump()
-    (building / "image.json").write_text(json.dumps({**image, "healthcheck": healthcheck, "seconds": seconds}))
-    logger.info("built the image of %s in %.1f s", dockerfile, seconds)
-
-
-@contextlib.contextmanager
-def _making_layer(
-    settings: SandboxSettings, below: Sequence[Path], env: Mapping[str, str], cancelled: threading.Event, layer: Path
-) -> Iterator[SandboxEnvironment]:
-    """Start a sandbox, and keep what was written in it as a layer for others when the context ends well."""
-    environment = SandboxEnvironment(settings, below, workdir="/", user="0", env=env, network="public", is_build=True)
-    try:
-        with ending_when(cancelled, environment.stop):
-            environment.start()
-            yield environment
-        environment.remove(["/logs"])
-        environment.end(keep_files=True)
-        layer.mkdir()
-        written = [str(environment.layers.top / name) for name in ("root", "usr")]
-        settings.launcher.host_command(["mv", "--", *written, str(layer)])  # A rename would not do between two disks.
-        remove_tree(settings.launcher, environment.layers.top)
-    finally:
-        environment.stop()
-
-
-def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: str = "") -> None:
-    if not result.ok:
-        ending = late if result.timed_out else f"ended with exit code {result.exit_code}"
-        raise BuildError(
-            f"{dockerfile}:{line}: replayed on {host_system()}, '{what}' {ending}. Correct it, or, where it needs its "
-            f"own base image, start Docker and run with --evocode-env=docker. Its last lines were:\n{result.tail()}"
-        )
-
-
-def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironment, *, rootless: bool) -> None:
-    """Execute COPY or ADD by Docker's rules: the contents of a directory, and several sources only into a directory."""
-    target = copy.target.rstrip("/") or "/"
-    is_there = environment.exec(["test", "-d", target]).ok
-    with scratch_directory() as scratch:
-        members, into_directory = find_files(dockerfile, copy, scratch, is_there or copy.target.endswith("/"))
-        parent = target if into_directory else os.path.dirname(target)
-        environment.put(members, parent)
-    copied = [os.path.join(parent, name) for name in {name.partition("/")[0] for name in members}]
-    if into_directory and not is_there:
-        copied.append(target)
-    changes = []
-    if copy.owner is not None and not rootless:  # A rootless sandbox has one user, who owns every file.
-        group = copy.owner if copy.owner.isdigit() else ""
-        changes.append(["chown", "-R", copy.owner if ":" in copy.owner else f"{copy.owner}:{group}"])
-    if copy.mode is not None:
-        changes.append(["chmod", "-R", f"{copy.mode:o}"])
-    for change in changes if copied else ():
-        _expect(environment.exec([*change, "--", *copied]), dockerfile, copy.line, " ".join(change))

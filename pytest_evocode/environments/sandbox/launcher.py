@@ -23,8 +23,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..overlay import LayeredFiles, NewLayer, list_changes
-from . import files, mounts, processes
+from . import files, image_layers, mounts, processes
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
+from .mounts import OPAQUE
 from .processes import default_signals, lock, signal_inside
 from .watch import Watch
 
@@ -33,7 +34,6 @@ CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
 _PR_SET_PDEATHSIG = 1
-OPAQUE = "user.overlay.opaque"  # bubblewrap mounts overlays with "userxattr", as root too.
 
 _MESSAGE = 2**16  # bytes; the kernel has some 200 KiB for a whole socket
 _UNFINISHED = 10.0  # seconds for which a sandbox counts as just started
@@ -160,6 +160,10 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "list_changes": _list_changes,
     "remove_tree": _remove_tree,
     "carry_over": _carry_over,
+    "apply_layer": image_layers.apply_layer,
+    "part_usr": image_layers.part_usr,
+    "find_in_layers": image_layers.find_in_layers,
+    "pack_from_layers": image_layers.pack_from_layers,
 }
 
 

@@ -11,8 +11,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO
 
 from pytest_evocode.environments.sandbox import launcher
 from pytest_evocode.environments.sandbox.cgroups import Cgroup, CgroupTree
@@ -176,6 +176,37 @@ def receive(reply: socket.socket, timeout: float | None = None) -> dict[str, Any
         except TimeoutError:
             raise EnvironmentFault(f"the worker for a sandbox did not reply within {timeout:.0f} s") from None
     return {**parse(b"".join(pieces)), **({"fd": fds[0]} if fds else {})}
+
+
+def feed(begin: Callable[[int], socket.socket], write: Callable[[BinaryIO], object]) -> None:
+    """Have a worker read what is written into a pipe, and wait for its reply.
+
+    Args:
+        begin: Sends the request with a descriptor of the pipe, and returns the socket of the reply.
+        write: Writes into the pipe.
+
+    Raises:
+        EnvironmentFault: The request failed.
+    """
+    read, write_end = os.pipe()
+    with os.fdopen(write_end, "wb") as stream:
+        try:
+            reply = begin(read)
+        finally:
+            os.close(read)
+        try:
+            with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
+                write(stream)
+                stream.flush()
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+        except BaseException:
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+            with contextlib.suppress(EnvironmentFault):  # It may still be at work with what it got.
+                receive(reply)
+            raise
+    receive(reply)
 
 
 def parse(text: bytes) -> dict[str, Any]:

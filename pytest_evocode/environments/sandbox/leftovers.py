@@ -230,6 +230,10 @@ def remove_sandbox_leftover(launcher: Launcher, path: Path) -> None:
 
 #: Below the cache directory.
 IMAGES = "sandbox-images"
+#: How directories there begin that several images share: of images that the user gave, and of the host's ``/usr``.
+GIVEN, DIRECTORIES = "image-", "directories-"
+#: The file in a directory of an image that tells what it is made of.
+IMAGE_RECORD = "image.json"
 _INSTALLED = "installation.json"
 
 
@@ -274,10 +278,43 @@ def remove_agent_layer(launcher: Launcher, layer: AgentLayer) -> None:
     Raises:
         EnvironmentFault: It is in use by now.
     """
+    remove_layer(launcher, layer.path, str(layer))
+
+
+def remove_layer(launcher: Launcher, path: Path, what: str) -> None:
+    """Remove a directory with layers that is not in use; whoever needs it makes it anew.
+
+    Raises:
+        EnvironmentFault: It is in use by now; the message says ``what``.
+    """
     with _no_session_begins():
-        if _is_used(layer.path):
-            raise EnvironmentFault(f"the {layer} is in use by now")
-        remove_tree(launcher, layer.path)
+        if _is_used(path):
+            raise EnvironmentFault(f"the {what} is in use by now")
+        remove_tree(launcher, path)
+
+
+def unneeded_layers(packages: str) -> list[Path]:
+    """Find images that were unpacked, what is of another state of this machine's packages, and what killed builds left.
+
+    What a session may use, or a kept sandbox is made of, is not among it.
+
+    Args:
+        packages: Stands for those packages as they are now.
+    """
+    found = []
+    for path in sorted((cache_directory() / IMAGES).glob("*/")):
+        record = path / IMAGE_RECORD
+        of_packages = None
+        if path.name.startswith(DIRECTORIES):
+            of_packages = path.name.removeprefix(DIRECTORIES)
+        elif record.is_file():
+            with contextlib.suppress(OSError, ValueError):
+                of_packages = str(json.loads(record.read_text()).get("packages"))
+        is_old = of_packages is not None and not (of_packages and packages.startswith(of_packages))
+        if is_old or path.name.startswith(GIVEN) or "." in path.name:
+            found.append(path)
+    with _no_session_begins():
+        return [path for path in found if not _is_used(path)]
 
 
 @contextlib.contextmanager
@@ -300,6 +337,6 @@ def _is_used(path: Path) -> bool:
         with contextlib.suppress(PermissionError):
             if parent.is_dir() and any(is_locked(each / LOCK) for each in parent.iterdir() if each.is_dir()):
                 return True
-        if any(path in layer.parents for layer in layers_below(kept_sandboxes(parent))):
+        if any(path in (layer, *layer.parents) for layer in layers_below(kept_sandboxes(parent))):
             return True
     return False

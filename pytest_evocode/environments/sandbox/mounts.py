@@ -15,6 +15,7 @@ from typing import Any
 from .identity import check, enter_namespaces, libc
 
 CLONE_NEWNS = 0x00020000
+OPAQUE = "user.overlay.opaque"  # bubblewrap mounts overlays with "userxattr", as root too.
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _SLAVE = 1, 2, 4, 8, 0x20, 0x1000, 0x4000, 0x80000
 #: What bubblewrap puts into a sandbox's /dev.
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.environments.egress import PROXY_PORT, EgressGate
 from pytest_evocode.environments.programs import Stream, TakeOutput
 from pytest_evocode.environments.sandbox import launcher as namespaces
-from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, host_below, sandbox_argv
 from pytest_evocode.environments.sandbox.cgroups import Cgroup
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
 from pytest_evocode.environments.sandbox.launcher_client import parse, receive
@@ -291,6 +291,9 @@ class RunningSandbox:
         memory_mb: MiB of memory that it may use, None for the session's default.
     """
 
+    _first_shell = "bash"
+    """The program that PID 1 begins as."""
+
     def __init__(
         self,
         settings: SandboxSettings,
@@ -320,8 +323,19 @@ class RunningSandbox:
         self._opened: weakref.WeakSet[SandboxProgram] = weakref.WeakSet()
 
     def _launch(self) -> int:
-        argv = sandbox_argv(self._settings, self.layers, network=self._shares_network, shm=self._memory // 2)
-        pid, pidfd = self._launcher.start_sandbox(argv)
+        shell = self._first_shell
+        argv = sandbox_argv(
+            self._settings, self.layers, network=self._shares_network, shm=self._memory // 2, shell=shell
+        )
+        try:
+            pid, pidfd = self._launcher.start_sandbox(argv)
+        except EnvironmentFault as error:
+            if f"execvp {shell}:" in str(error) and not host_below(self.layers.below):
+                raise EnvironmentFault(
+                    f"a sandbox needs {shell} and finds none; if the task's image has none, install it in its "
+                    "environment/Dockerfile"
+                ) from None
+            raise
         covering = {"operation": "cover", "namespaces": self._namespaces, "rootless": self._settings.rootless}
         try:
             receive(self._launcher.begin(covering, [pidfd]))

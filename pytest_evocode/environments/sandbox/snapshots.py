@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments.owners import Owner, is_needed
-from pytest_evocode.environments.sandbox.bubblewrap import Layers
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, host_below
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.errors import EnvironmentFault
 
@@ -56,7 +56,7 @@ class SandboxSnapshot:
         """Return the layers of an image, given from the lowest, and of the snapshot above it for the launcher."""
         below = {
             path: [*(f"{layer}/{name}" for layer in reversed(image)), *own]
-            for path, name, own in (("", "root", ()), ("/usr", "usr", ("/usr",)))
+            for path, name, own in (("", "root", ()), ("/usr", "usr", host_below(image)))
         }
         above = {"": [f"{self.layer}/root", *below[""]], "/usr": [f"{self.layer}/usr", *below["/usr"]]}
         return {"image": below, "snapshot": above}

@@ -76,6 +76,7 @@ class ControllerPlugin:
                 settings = self._session.settings
                 self._tell(describe_shards(selected, settings.shard, self._session.expected_seconds))
                 self._tell(describe_limits(selected, self._session.engine))
+                self._tell(self._session.describe_images(selected))
 
     def _tell(self, line: str) -> None:
         terminal = self._config.pluginmanager.getplugin("terminalreporter")
