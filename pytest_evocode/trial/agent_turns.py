@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +31,6 @@ from pytest_evocode.tasks.text_files import read_instruction
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
-from pytest_evocode.trial.checkpoints import memory_of
 from pytest_evocode.trial.context import Progress, TrialContext, writing_results
 
 logger = logging.getLogger(__name__)
@@ -254,3 +254,17 @@ class AgentTurns:
             return
         with writing_results():
             self._directory.write_trajectory(round_.name, trajectory)
+
+
+def memory_of(agent: Agent) -> object:
+    """Return what an agent remembers, as a copy in JSON's types: its next turn begins before it is last written.
+
+    Raises :class:`~pytest_evocode.errors.AgentFault` when JSON has no form for it.
+    """
+    if not isinstance(agent, ResumableAgent):
+        return None
+    try:
+        memory: object = json.loads(json.dumps(agent.save_state()))
+    except (TypeError, ValueError) as error:
+        raise AgentFault(f"{agent.name}: what save_state gave has no form in JSON: {error}") from error
+    return memory

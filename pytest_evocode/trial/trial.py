@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import threading
 from collections.abc import Iterator, Sequence
@@ -27,7 +26,7 @@ from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import RoundRecord, TurnRecord
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.task import RoundSelection
-from pytest_evocode.trial.agent_turns import AgentTurns
+from pytest_evocode.trial.agent_turns import AgentTurns, memory_of
 from pytest_evocode.trial.context import Progress, TrialContext, TrialOptions, writing_results
 from pytest_evocode.trial.log import AttemptLog, Resumption
 from pytest_evocode.trial.references import ReferenceChanges, StartingState
@@ -310,7 +309,7 @@ class Trial:
         """
         stopwatch = self._turns.stopwatch
         stopwatch.begin("bookkeeping")
-        memory = _memory_of(self.agent)
+        memory = memory_of(self.agent)
         stopwatch.begin("snapshot")
         snapshot = self._verdicts.snapshot(environment, self._rounds[turn.index - 1])
         stopwatch.begin("bookkeeping")
@@ -338,17 +337,3 @@ class Trial:
             self._log.write_attempt(self._started, deterministic=is_deterministic(self.agent))
         except (OSError, RecordFault) as error:
             self._unwritten = error
-
-
-def _memory_of(agent: Agent) -> object:
-    """Return what an agent remembers, as a copy in JSON's types: its next turn begins before it is last written.
-
-    Raises :class:`~pytest_evocode.errors.AgentFault` when JSON has no form for it.
-    """
-    if not isinstance(agent, ResumableAgent):
-        return None
-    try:
-        copy: object = json.loads(json.dumps(agent.save_state()))
-    except (TypeError, ValueError) as error:
-        raise AgentFault(f"{agent.name}: what save_state gave has no form in JSON: {error}") from error
-    return copy

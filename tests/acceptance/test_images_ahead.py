@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.environments.sandbox import images
+from pytest_evocode.environments.sandbox.images import SandboxImages
+from pytest_evocode.tasks import Task
 from pytest_evocode.trial.warming import ImagesAhead
 from tests.acceptance.tasks import DOCKERFILE
 
@@ -37,13 +38,13 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tasks whose images were built in this process, which begins without any."""
     monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
     names: list[str] = []
-    build = images._build
+    fill = SandboxImages._fill
 
-    def remember(settings: Any, dockerfile: Path, *arguments: Any) -> None:
-        names.append(dockerfile.parents[1].name)
-        build(settings, dockerfile, *arguments)
+    def remember(self: SandboxImages, directory: Path, task: Task, *arguments: Any) -> None:
+        names.append(task.name)
+        fill(self, directory, task, *arguments)
 
-    monkeypatch.setattr(images, "_build", remember)
+    monkeypatch.setattr(SandboxImages, "_fill", remember)
     return names
 
 
