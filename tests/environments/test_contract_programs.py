@@ -358,7 +358,7 @@ def test_a_port_where_nobody_listens_refuses(programs: Environment) -> None:
 
 
 def test_files_are_written_with_their_directories_and_owner(programs: Environment) -> None:
-    contents = {"a.txt": b"a", "deep/er/b": bytes(range(256)) * 100, "a name\nof \udcff": b"", "deep/c": b"c"}
+    contents = {"a.txt": b"a", "deep/er/b": bytes(range(256)) * 1000, "a name\nof \udcff": b"", "deep/c": b"c"}
     programs.write_files("/opt/new/place", contents)
     assert programs.read_files({"/opt/new/place/a.txt": 10})["/opt/new/place/a.txt"] == b"a"
     assert programs.read_files({"/opt/new/place/deep/er/b": 10**6})["/opt/new/place/deep/er/b"] == contents["deep/er/b"]
@@ -417,7 +417,8 @@ def test_files_that_cannot_be_written_are_an_error_of_that_call(
 def test_what_stands_at_a_path_is_described(programs: Environment) -> None:
     programs.exec(
         "mkdir /opt/seen; cd /opt/seen; printf 12345 > file; chmod 4750 file; touch -d @1234567890.5 file;"
-        "mkdir -m 1777 directory; ln -s 'a b/../c' link; mkfifo fifo; ln -s directory way; touch directory/inner"
+        "mkdir -m 1777 directory; ln -s 'a b/../c' link; mkfifo fifo; ln -s directory way; touch directory/inner;"
+        "ln -s round round"
     )
     file = programs.file_status("/opt/seen/file")
     assert file is not None
@@ -428,6 +429,9 @@ def test_what_stands_at_a_path_is_described(programs: Environment) -> None:
     link = programs.file_status("/opt/seen/link")
     assert link is not None
     assert (link.kind, link.size, link.target) == ("link", 0, "a b/../c")
+    loop = programs.file_status("/opt/seen/round")
+    assert loop is not None
+    assert loop.kind == "link"
     fifo = programs.file_status("/opt/seen/fifo")
     assert fifo is not None
     assert (fifo.kind, fifo.size) == ("other", 0)

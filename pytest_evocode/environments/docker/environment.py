@@ -378,7 +378,7 @@ class DockerEnvironment(CommandEnvironment):
 
     def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        write_files(self._ready(), directory, files, *self._ids(user))
+        write_files(self._client, self._ready(), directory, files, *self._ids(user))
 
     def _ids(self, user: User | None) -> tuple[int, int]:
         """Return the numbers of a user and of the user's group."""

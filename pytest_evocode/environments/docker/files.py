@@ -9,6 +9,7 @@ import base64
 import contextlib
 import io
 import json
+import logging
 import os
 import posixpath
 import shlex
@@ -38,10 +39,13 @@ DIRECTORY = 1 << 31
 SYMLINK = 1 << 27
 SPECIAL = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
 
-# Stands for a path where the engine answers 500: symlinks that lead to each other.
-_LOOP: Mapping[str, Any] = {"mode": SYMLINK, "size": 0, "mtime": "", "linkTarget": ""}
+logger = logging.getLogger(__name__)
+
 _UNTOUCHED = "1970-01-01T00:00:00Z"
+# Stands for a path where the engine answers 500: symlinks that lead to each other.
+LOOP: Mapping[str, Any] = {"mode": SYMLINK, "size": 0, "mtime": _UNTOUCHED, "linkTarget": ""}
 _SMALL = 2**14  # bytes that go over the channel
+_PAUSING = 3.0  # seconds for the processes of a container to stop
 _USERS = 2**20  # bytes; of 300 MB the engine makes objects that fill 24 GB of memory
 _BATCH = 2**14  # bytes of arguments that no kernel refuses; more than a path has
 
@@ -75,7 +79,7 @@ class ContainerFiles:
                 parent = self.look_up(posixpath.dirname(path.rstrip("/")))
                 if parent is None or not int(parent["mode"]) & DIRECTORY:
                     return None
-                return _LOOP
+                return LOOP
             response.raise_for_status()
         found: dict[str, Any] = json.loads(base64.b64decode(response.headers["X-Docker-Container-Path-Stat"]))
         return found
@@ -343,6 +347,31 @@ def _was_told_to_kill(client: APIClient, container: str, state: Mapping[str, Any
         return any(
             event["timeNano"] > started and event["Actor"]["Attributes"].get("signal") in _DEADLY for event in events
         )
+
+
+@contextlib.contextmanager
+def paused(client: APIClient, container: str) -> Iterator[None]:
+    """Pause a container, unless something in it that cannot be paused keeps the engine from doing so.
+
+    The engine tries only once, which fails where the machine is so busy that processes take a while to stop.
+    """
+    from docker.errors import APIError
+
+    deadline = time.monotonic() + _PAUSING
+    is_paused = False
+    while not is_paused:
+        try:
+            client.pause(container)
+            is_paused = True
+        except APIError as error:
+            if "unable to freeze" not in str(error) or time.monotonic() > deadline:
+                logger.info("container %.12s cannot be paused: %s", container, error)
+                break
+    try:
+        yield
+    finally:
+        if is_paused:
+            client.unpause(container)
 
 
 def nanoseconds(moment: str) -> int:

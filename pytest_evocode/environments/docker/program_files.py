@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evocode.environments.docker.calls import faults
 from pytest_evocode.environments.docker.channel import REQUEST_LIMIT, as_printf_format
-from pytest_evocode.environments.docker.files import ContainerFiles, nanoseconds, streamed
+from pytest_evocode.environments.docker.files import LOOP, ContainerFiles, nanoseconds, paused, streamed
 from pytest_evocode.environments.programs import CappedOutput, FileKind, FileStatus
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def status_of(client: APIClient, files: ContainerFiles, path: str) -> FileStatus
         size=int(found["size"]) if kind == "file" else 0,
         mode=mode & 0o777 | sum(bit for go, bit in _SPECIAL_BITS if mode & go),
         modified=nanoseconds(found["mtime"]) / 10**9,
-        target=_target(client, files.container, path) if kind == "link" else "",
+        # The engine gives no archive of symlinks that lead to each other.
+        target=_target(client, files.container, path) if kind == "link" and found is not LOOP else "",
     )
 
 
@@ -81,14 +82,18 @@ put() { replace "$1"; printf -- "$2" > "./$1" || exit 9; }
 """
 
 
-def write_files(container: ContainerFiles, directory: str, files: Mapping[str, bytes], uid: int, gid: int) -> None:
+def write_files(
+    client: APIClient, container: ContainerFiles, directory: str, files: Mapping[str, bytes], uid: int, gid: int
+) -> None:
     """Write files as :meth:`Environment.write_files` does, for an owner given by number."""
     directory = directory.rstrip("/") or "/"
     channel = container.channel
     small = sum(map(len, files.values())) <= REQUEST_LIMIT
     if small and channel.control(_writing_script(directory, files, uid, gid)):
         return
-    _write_by_engine(container, directory, files, uid, gid)
+    # The engine follows links, and so nothing may be put in the way between what is looked at and what is written.
+    with paused(client, container.container):
+        _write_by_engine(container, directory, files, uid, gid)
 
 
 def _writing_script(directory: str, files: Mapping[str, bytes], uid: int, gid: int) -> str:

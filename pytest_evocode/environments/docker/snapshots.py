@@ -23,9 +23,8 @@ import os
 import shlex
 import tarfile
 import tempfile
-import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -33,7 +32,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.execs import EngineCommand
-from pytest_evocode.environments.docker.files import streamed
+from pytest_evocode.environments.docker.files import paused, streamed
 from pytest_evocode.environments.engines import ExportedLayer
 from pytest_evocode.environments.overlay import LayeredFiles, is_below, list_changes
 from pytest_evocode.environments.tree_archives import CHUNK
@@ -111,7 +110,6 @@ KEEP_FOR = "evocode.keep-for"
 SIZE_LIMIT = 32 * 2**30
 _KEPT = "evocode-kept-"
 _OPAQUE = "trusted.overlay.opaque"
-_PAUSING = 3.0  # seconds for the processes of a container to stop
 MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, anew in every container
 
 
@@ -203,32 +201,6 @@ def _size_of_changes(client: APIClient, container: str) -> int:
 def snapshot_labels(keep_for: Path | None, volumes: Sequence[str]) -> dict[str, str]:
     """Return the labels of a snapshot's image, beside those of the container."""
     return {} if keep_for is None or volumes else {KEEP_FOR: str(keep_for)}
-
-
-@contextlib.contextmanager
-def paused(client: APIClient, container: str) -> Iterator[None]:
-    """Pause a container, unless something in it that cannot be paused keeps the engine from doing so.
-
-    The engine pauses a container that it commits, but tries only once, and goes on without a word where that fails. It
-    fails where the machine is so busy that processes take a while to stop.
-    """
-    from docker.errors import APIError
-
-    deadline = time.monotonic() + _PAUSING
-    is_paused = False
-    while not is_paused:
-        try:
-            client.pause(container)
-            is_paused = True
-        except APIError as error:
-            if "unable to freeze" not in str(error) or time.monotonic() > deadline:
-                logger.info("container %.12s is committed without a pause: %s", container, error)
-                break
-    try:
-        yield
-    finally:
-        if is_paused:
-            client.unpause(container)
 
 
 def copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:

@@ -32,8 +32,8 @@ from pytest_evocode.environments.docker.compose.project import (
     run_compose,
 )
 from pytest_evocode.environments.docker.container_settings import health_of, wait_until_healthy
-from pytest_evocode.environments.docker.files import ContainerFiles
-from pytest_evocode.environments.docker.snapshots import COMMENT, REPOSITORY, copy_volume, paused
+from pytest_evocode.environments.docker.files import ContainerFiles, paused
+from pytest_evocode.environments.docker.snapshots import COMMENT, REPOSITORY, copy_volume
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
