@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Command, Engine, Environment
-from pytest_evocode.environments.engines import ResourceLimits
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.environments.engines import ResourceLimits
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.sandbox.cgroups import find_parents, memory_limits
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable

@@ -45,8 +45,8 @@ from pytest_evocode.environments.engines import (
     BuildWish,
     ExportedLayer,
     Installation,
-    ResourceLimits,
 )
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.environments.protocol import Snapshot
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable

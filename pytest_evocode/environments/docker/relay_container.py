@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _STARTING = 30.0  # seconds for the program to listen
-_MEMORY, _PROCESSES = 256 * 2**20, 32
+_RELAY_MEMORY, _RELAY_PROCESSES = 256 * 2**20, 32
 _NOBODY = "65534:65534"
 _CONNECTIONS = "256"  # that Perl takes at once; for Python's the session closes others
 # Does what the multiplexer does in Python.
@@ -178,9 +178,9 @@ class RelayContainer:
                 host_config=self._client.create_host_config(
                     network_mode=network,
                     dns=dns,
-                    mem_limit=_MEMORY,
-                    memswap_limit=_MEMORY,
-                    pids_limit=_PROCESSES,
+                    mem_limit=_RELAY_MEMORY,
+                    memswap_limit=_RELAY_MEMORY,
+                    pids_limit=_RELAY_PROCESSES,
                     cap_drop=["ALL"],
                     read_only=True,
                     security_opt=["no-new-privileges:true"],

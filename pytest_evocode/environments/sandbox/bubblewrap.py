@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from pytest_evocode.environments.engines import ResourceLimits
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.errors import EnvironmentUnavailable
 

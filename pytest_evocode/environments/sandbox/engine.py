@@ -24,9 +24,9 @@ from pytest_evocode.environments.engines import (
     BuildWish,
     ExportedLayer,
     Installation,
-    ResourceLimits,
 )
 from pytest_evocode.environments.entry_points import EntryPoint
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.programs import Command
 from pytest_evocode.environments.protocol import Snapshot
 from pytest_evocode.environments.removals import Removals
