@@ -8,7 +8,7 @@ import pytest
 from docker import APIClient
 from docker.errors import APIError
 
-from pytest_evocode.environments.docker import snapshots
+from pytest_evocode.environments.docker import files
 
 BUSY = "Cannot pause container c: OCI runtime pause failed: unable to freeze: unknown"
 
@@ -32,7 +32,7 @@ class Engine:
 
 def committed(failures: int, why: str = BUSY) -> list[str]:
     engine = Engine(failures, why)
-    with snapshots.paused(cast(APIClient, cast(Any, engine)), "c"):
+    with files.paused(cast(APIClient, cast(Any, engine)), "c"):
         engine.calls.append("commit")
     return engine.calls
 
@@ -42,7 +42,7 @@ def test_a_pause_that_fails_is_tried_again_before_the_commit() -> None:
 
 
 def test_what_cannot_be_paused_at_all_is_committed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "_PAUSING", 0.0)
+    monkeypatch.setattr(files, "_PAUSING", 0.0)
     assert committed(10**9) == ["pause", "commit"]
 
 
