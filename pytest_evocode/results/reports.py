@@ -317,6 +317,7 @@ def _jest(report: Any) -> _Reading:
 
 # Lines of JSON: go test -json, and libtest of Rust.
 
+_GO_BROKEN = re.compile(r"FAIL\t(\S+)\s*(.*)")
 _EVENT = re.compile(r'"(?:Action|event)"\s*:')
 _ENDS = {
     "ok": "passed",
@@ -347,13 +348,18 @@ def _events(text: str) -> _Reading:
     stream = _Stream()
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip()[:1] != "{":
-            continue  # What a compiler has to say may be between the events.
+            # What a compiler has to say may be between the events, and until 1.23 how go ends a package that fails so.
+            if broken := _GO_BROKEN.match(line):
+                yield as_case({}, id=broken[1], status="error", reason=broken[2])
+            continue
         try:
             event = json.loads(line)
         except ValueError:
             yield f"line {number} is not whole: {_shortened(line)}"
             continue
         yield from _event(stream, event, number)
+    if not text.endswith("\n"):
+        yield "its last line has no end: it may not be complete"
     for key, begun in stream.running.items():
         yield as_case({}, id=_joined(key), status="error", reason=f"it began in line {begun} and did not end")
     for package in sorted(stream.begun):
