@@ -409,7 +409,8 @@ _NOT_XML = re.compile(
 _RANKS: tuple[CaseStatus, ...] = ("passed", "skipped", "failed", "error")
 _OUTCOMES: dict[str, CaseStatus] = {"failure": "failed", "error": "error", "skipped": "skipped"}
 """The statuses of a test, by JUnit's element that says so."""
-_FLAKY = ("flakyFailure", "flakyError")
+_AGAIN = ("flaky", "rerun")
+"""How elements begin that tell of a test that was run again: one passed at last, the other did not."""
 _DEEPEST = 1000  # elements of XML within one another
 _CHUNK = 2**16  # characters
 
@@ -430,6 +431,7 @@ class _Element:
     tests: int = 0
     failures: int = 0
     missing: int = 0
+    runs_again: int = 0
 
     def take(self, status: CaseStatus, reason: str) -> None:
         """Take an outcome of a test, of which the worst counts."""
@@ -501,14 +503,16 @@ class _JUnitReader:
             above.take(_OUTCOMES[element.tag], reason)
             above.is_todo |= element.tag == "skipped" and element.attributes.get("type") == "todo"
             above.failures += element.tag != "skipped"
-        elif element.tag in _FLAKY and above.tag == "testcase":
-            above.is_flaky = True
+        elif element.tag.startswith(_AGAIN) and above.tag == "testcase":
+            above.is_flaky |= element.tag.startswith("flaky")
+            above.runs_again += 1
         elif element.tag in ("testsuite", "testsuites"):
             self._flush()
             self.found += [] if self._is_of_pytest(element) else _short_suite(element)
         above.tests += element.tests
         above.failures += element.failures
         above.missing += element.missing
+        above.runs_again += element.runs_again
 
 
 def _test_of(element: _Element) -> Case:
@@ -533,8 +537,9 @@ def _short_suite(element: _Element) -> list[str]:
         return [*_short_of(place, announced("tests"), element.tests)]
     if element.missing:
         return []
-    if 0 < _number(announced("tests")) < element.tests and element.tag == "testsuite":
-        # jest-junit does not count what is still to be written, and has it as if it had passed.
+    if 0 < _number(announced("tests")) < element.tests and element.tag == "testsuite" and not element.runs_again:
+        # jest-junit does not count what is still to be written, and has it as if it had passed. Surefire counts too few
+        # where tests were run again.
         return [f"{place} announces {announced('tests')} tests and has {element.tests}: not all of them may have run"]
     failures = _number(announced("failures")) + _number(announced("errors"))
     notes = [*_short_of(place, failures, element.failures, "failures")]
