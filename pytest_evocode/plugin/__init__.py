@@ -39,7 +39,7 @@ def pytest_load_initial_conftests(
         from pytest_evocode.plugin.pytest_private import import_as_written
 
         import_as_written(early_config, __name__.partition(".")[0])
-        from pytest_evocode.plugin.foreign_projects import keep_to_own
+        from pytest_evocode.plugin.foreign_projects import keep_to_own, leave_out_unknown
 
         options.spell_out_bare(args, early_config.known_args_namespace)
         options.require_terminal(early_config.known_args_namespace)
@@ -55,6 +55,8 @@ def pytest_load_initial_conftests(
     finally:
         namespace.file_or_dir = named
     options.refuse_unknown(parser, args, early_config)
+    if in_use:
+        leave_out_unknown(early_config, args)
     return result
 
 

@@ -8,13 +8,22 @@ in and all above, and any project that speaks of this plugin in its settings or 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.plugin.pytest_private import allow_unknown_settings, replace_settings
+from pytest_evocode.plugin.pytest_private import (
+    forget_settings,
+    leave_out_options,
+    names_of_settings,
+    replace_settings,
+)
+
+if TYPE_CHECKING:
+    from pytest_evocode.plugin.session import EvocodeSession
 
 _REPOSITORY = ".git"
 _SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -66,6 +75,7 @@ class ForeignProjects:
 
 
 _PROJECTS = pytest.StashKey[ForeignProjects]()
+_UNKNOWN = pytest.StashKey[list[str]]()
 
 
 def foreign_projects(config: pytest.Config) -> ForeignProjects | None:
@@ -90,8 +100,41 @@ def keep_to_own(config: pytest.Config, args: list[str]) -> None:
         # pytest takes no settings from here for what lies elsewhere, and names tests by what is around them.
         is_elsewhere = not around.is_relative_to(here) and around != Path(around.root)
         replace_settings(config, args, root=_directory(around) if is_elsewhere else None)
-    if not any(argument in _STRICT for argument in config.invocation_params.args):
-        allow_unknown_settings(config)
+
+
+def leave_out_unknown(config: pytest.Config, args: list[str]) -> None:
+    """Have a session with tasks begin without the options that pytest's ini file adds for plugins that are not here.
+
+    To be called once all plugins have declared their options.
+    """
+    if not _is_strict(config):
+        config.stash[_UNKNOWN] = leave_out_options(config, args)
+
+
+class UnknownSettings:
+    """Hooks by which settings that are for plugins that are not here end no session, and are told."""
+
+    def __init__(self, session: EvocodeSession) -> None:
+        self._config = session.config
+
+    def pytest_report_header(self) -> list[str]:
+        """Return what is in pytest's ini file without effect."""
+        unknown = [*sorted(names_of_settings(self._config)[0]), *self._config.stash.get(_UNKNOWN, [])]
+        if not unknown or _is_strict(self._config):
+            return []
+        return [f"evocode: {self._config.inipath}: {', '.join(unknown)}: of no plugin that is here, and without effect"]
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Forget the settings before pytest looks for them, which it does when all conftest files are loaded."""
+        result = yield
+        if not _is_strict(self._config):
+            forget_settings(self._config, names_of_settings(self._config)[0])
+        return result
+
+
+def _is_strict(config: pytest.Config) -> bool:
+    return any(argument in _STRICT for argument in config.invocation_params.args)
 
 
 def _directory(path: Path) -> Path:

@@ -6,14 +6,15 @@ All were seen to work with pytest 9.1 and 9.2; the tox environment ``pytestmain`
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 from _pytest._io import TerminalWriter as TerminalWriter
-from _pytest.config.findpaths import ConfigValue, determine_setup, parse_override_ini
+from _pytest.config.findpaths import determine_setup, parse_override_ini
 from _pytest.terminal import _get_node_id_with_markup
 
 
@@ -94,13 +95,30 @@ def replace_settings(config: pytest.Config, args: list[str], root: Path | None) 
     config.pluginmanager.consider_preparse(added)
 
 
-def allow_unknown_settings(config: pytest.Config) -> None:
-    """Have pytest warn of settings that no plugin declares, also where the ini file makes them an error.
+def leave_out_options(config: pytest.Config, args: list[str]) -> list[str]:
+    """Take options that nobody declares out of those that the ini file adds to a command line, and return them.
 
-    ``_inicfg``, ``_inicache``: nothing public changes ``strict_config`` once the command line is read.
+    ``parse_known_and_unknown_args``: pytest's own parser is the only one that knows which options have values. What
+    follows an unknown one, and would be a path, is taken for its value.
     """
-    config._inicfg["strict_config"] = ConfigValue("false", origin="override", mode="ini")
-    config._inicache.pop("strict_config", None)
+    added = config.getini("addopts")
+    known, unknown = config._parser.parse_known_and_unknown_args(added, copy.copy(config.option))
+    if not unknown or args[: len(added)] != added:
+        return []
+    values = (each for before, each in pairwise(added) if before in unknown and each in known.file_or_dir)
+    unknown += list(values)
+    args[: len(added)] = [each for each in added if each not in unknown]
+    return unknown
+
+
+def forget_settings(config: pytest.Config, names: Iterable[str]) -> None:
+    """Have pytest not find settings in its ini file.
+
+    ``_inicfg``: pytest warns of those that nobody declares, which a ``filterwarnings`` or ``strict_config`` there makes
+    an error that ends the session.
+    """
+    for name in names:
+        config._inicfg.pop(name, None)
 
 
 def names_of_settings(config: pytest.Config) -> tuple[set[str], set[str]]:

@@ -46,6 +46,7 @@ def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
     builds_images = reports and runs and not (settings.check or settings.warm or settings.cluster is not None)
     on_github = os.environ.get("GITHUB_ACTIONS") == "true"
     yield "session", "session_hooks:SessionHooks", True
+    yield "unknown-settings", "foreign_projects:UnknownSettings", True
     yield "collection", "collection:CollectionHooks", True
     yield "round-reports", "round_reports:RoundReports", True
     yield "worker", "xdist.worker:WorkerPlugin", not reports

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.sessions import RunTasks, Session
+from tests.acceptance.sessions import RunTasks
 from tests.acceptance.tasks import WriteTask, task_writer
 from tests.acceptance.test_collecting_tasks import EXPLOSIVE, node_ids
 
@@ -117,17 +117,19 @@ def test_a_test_module_that_is_named_runs_with_what_its_project_has_for_it(corpu
     assert session.outcomes == {"passed": 1}, session.text
 
 
-def test_a_setting_that_no_plugin_knows_is_a_warning_where_a_strict_corpus_is_started_in(
-    pytester: pytest.Pytester, write_task: WriteTask
+@pytest.mark.parametrize(
+    "more", ["strict_config = true", "filterwarnings = error", "addopts = --cov=src --cov-x tasks -v"]
+)
+def test_settings_for_plugins_that_are_not_here_are_told_where_a_corpus_is_started_in(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, more: str
 ) -> None:
     write_task("a", 1)
-    pytester.makeini("[pytest]\nasyncio_mode = auto\nstrict_config = true")
-    arguments = ("--collect-only", "-q", "--evocode-agent=oracle", "tasks")
-    session = Session(pytester.runpytest_inprocess(*arguments), pytester.path)
-    assert node_ids(session) == [f"tasks/a/{ROUND}"]
-    session.has("*Unknown config option: asyncio_mode*")
-    assert session.exit_status == 0
-    asked = Session(pytester.runpytest_inprocess("--strict-config", *arguments), pytester.path)
+    pytester.makeini(f"[pytest]\nasyncio_mode = auto\n{more}")
+    unknown = "asyncio_mode, --cov=src, --cov-x, tasks" if "addopts" in more else "asyncio_mode"
+    session = run_tasks("--collect-only", "tasks")
+    assert session.exit_status == 0, session.text
+    session.has(f"evocode: *tox.ini: {unknown}: of no plugin that is here, and without effect")
+    asked = run_tasks("--strict-config", "--collect-only", "tasks")
     assert asked.exit_status == pytest.ExitCode.USAGE_ERROR
 
 
