@@ -1,12 +1,14 @@
-"""The verifier: runs a round's suite where no process of the agent is, and makes a verdict of it."""
+"""The verifier: runs a round's suite where no process of the agent is, and makes a verdict of it.
+
+:mod:`~pytest_evocode.verifier.suite` runs native suites and those of a ``test.sh``, whose reports
+:mod:`~pytest_evocode.verifier.script` reads. A native suite gets at the workspace through
+:mod:`~pytest_evocode.verifier.door` alone. What the runs mean for the round, :mod:`~pytest_evocode.verifier.judging`
+says.
+"""
 
 from __future__ import annotations
 
-from pytest_evocode.verifier.native_session import NativeSession
-from pytest_evocode.verifier.suite import debug_cases, native_session, run_suite
-from pytest_evocode.verifier.suite_run import (
-    SuiteRun,
-    SuiteSettings,
+from pytest_evocode.verifier.judging import (
     as_recorded,
     compare_cases,
     ended_by,
@@ -14,9 +16,11 @@ from pytest_evocode.verifier.suite_run import (
     may_fall_short,
     needs_verdict,
     of_repeated,
-    round_variables,
     worst,
 )
+from pytest_evocode.verifier.native_session import NativeSession
+from pytest_evocode.verifier.suite import debug_cases, native_session, run_suite
+from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings, round_variables
 from pytest_evocode.verifier.toolbox import SuiteHome, Toolbox, find_suite_home, find_toolbox
 
 __all__ = [

@@ -545,7 +545,7 @@ def run_repeatedly(
     """Run a round's suite so many times, and return what the runs come to.
 
     The fork, and so the artifacts, are those of the run that counts, see
-    :func:`~pytest_evocode.verifier.suite_run.of_repeated`.
+    :func:`~pytest_evocode.verifier.judging.of_repeated`.
     """
     counting, left = suites.run_and_leave(environment, snapshot, round_)
     runs = [counting]
