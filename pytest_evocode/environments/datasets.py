@@ -96,24 +96,17 @@ def fetched(dataset: Dataset) -> Iterator[Path]:
 
 def _clone(dataset: Dataset, target: Path) -> None:
     _git(target.parent, "init", "--quiet", target.name)
-    try:
-        _git(target, "fetch", "--quiet", "--depth=1", "--no-tags", "--", dataset.url, dataset.commit)
-    except _GitFailed:  # Some servers give only what a branch or a tag names.
-        try:
-            _git(target, "fetch", "--quiet", "--", dataset.url, "+refs/*:refs/dataset/*")
-        except _GitFailed as error:
-            raise UsageError(f"{dataset.url} cannot be cloned: {error}") from None
-    try:
-        _git(target, "checkout", "--quiet", "--detach", dataset.commit)
-    except _GitFailed as error:
-        raise UsageError(f"{dataset.url} has no commit {dataset.commit}: {error}") from None
+    # Some servers give only what a branch or a tag names.
+    if _git(target, "fetch", "--quiet", "--depth=1", "--no-tags", "--", dataset.url, dataset.commit) and (
+        why := _git(target, "fetch", "--quiet", "--", dataset.url, "+refs/*:refs/dataset/*")
+    ):
+        raise UsageError(f"{dataset.url} cannot be cloned: {why}")
+    if why := _git(target, "checkout", "--quiet", "--detach", dataset.commit):
+        raise UsageError(f"{dataset.url} has no commit {dataset.commit}: {why}")
 
 
-class _GitFailed(Exception):
-    """Git did not do what it was asked to."""
-
-
-def _git(directory: Path, *arguments: str) -> None:
+def _git(directory: Path, *arguments: str) -> str:
+    """Run git in a directory, and return why it failed; empty where it did not."""
     # Of what git sets where it starts pytest itself nothing, and nobody is asked for a password.
     env = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
     env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
@@ -125,9 +118,10 @@ def _git(directory: Path, *arguments: str) -> None:
         raise UsageError(
             f"a dataset is cloned by git, which cannot be started ({error.strerror}); install it"
         ) from None
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith(("fatal: ", "error: "))]
-        raise _GitFailed(lines[0] if lines else f"git {arguments[0]} ended with {done.returncode}")
+    if done.returncode == 0:
+        return ""
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("fatal: ", "error: "))]
+    return lines[0] if lines else f"git {arguments[0]} ended with {done.returncode}"
 
 
 def unused_clones() -> list[Path]:

@@ -123,7 +123,7 @@ def test_b(workspace):
     write_apart(1, "mistyped", test={1: "def test_a(workspce):\n    workspce.run('true')\n"})
     dies = "import os\n\ndef test_a(workspace):\n    workspace.run('true')\n    os._exit(3)\n"
     write_apart(1, "dies", test={1: dies})
-    write_apart(1, "hangs", test={1: hangs}, toml="[verifier]\ntimeout_sec = 2")
+    write_apart(1, "hangs", test={1: hangs}, toml="[verifier]\ntimeout_sec = 6")
     session = run_tasks("tasks")
     assert session.outcomes == {"errors": 4}
     causes = {name: session.record(name).rounds[0].cause for name in ("idle", "mistyped", "dies", "hangs")}
@@ -133,7 +133,7 @@ def test_b(workspace):
     died = "the suite ended with exit code 3 and no report of its own in round-1/test_line_1.py::test_a"
     assert died in causes["dies"]
     # One limit is for the suite as a whole.
-    assert "the suite was stopped at its limit of 2 s in round-1/test_line_1.py::test_b" in causes["hangs"]
+    assert "the suite was stopped at its limit of 6 s in round-1/test_line_1.py::test_b" in causes["hangs"]
     for cause in causes.values():
         assert cause.splitlines()[0] in session.text
 
@@ -149,7 +149,7 @@ import pytest
 def test_a(workspace):
     workspace.run("sleep 600", timeout=600)
 """
-    write_apart(1, test={1: hangs}, toml="[verifier]\ntimeout_sec = 2")
+    write_apart(1, test={1: hangs}, toml="[verifier]\ntimeout_sec = 6")
     session = run_tasks("tasks")
     session.has("*the suite was stopped at its limit of 2 s in round-1/test_line_1.py::test_a*")
 

@@ -11,7 +11,9 @@ from pytest_evocode import errors
 
 PACKAGE = Path(pytest_evocode.__file__).parent
 EXCEPTIONS = {
-    name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning)
 }
 #: What runs beside the tests of a native suite, and imports nothing of the package.
 SESSION = PACKAGE / "verifier/in_container"
