@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -148,6 +149,20 @@ def test_lower_case_instructions_and_a_comment_on_top(sandbox_engine: Engine, ma
 @pytest.mark.matrix
 def test_an_image_named_python_has_python(build: Build) -> None:
     assert output(build(""), "python -c 'print(1)'; python3 -c 'print(2)'") == "1\n2\n"
+
+
+@pytest.mark.matrix
+def test_pip_of_an_image_named_python_installs(build: Build) -> None:
+    wheel = io.BytesIO()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("own.py", "print('own')")
+        archive.writestr("own-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: own\nVersion: 1\n")
+        archive.writestr("own-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("own-1.dist-info/RECORD", "")
+    install = "python3 -m pip install --no-index --no-deps /own-1-py3-none-any.whl && python3 -m own || exit 1"
+    environment = build("COPY own-1-py3-none-any.whl /\n", **{"own-1-py3-none-any.whl": wheel.getvalue()})
+    # Where the host's Python has no pip, the image has none.
+    assert output(environment, f"if python3 -m pip --version; then {install}; else echo own; fi").endswith("own\n")
 
 
 # COPY and ADD.

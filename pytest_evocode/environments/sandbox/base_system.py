@@ -165,6 +165,9 @@ def lay_base(base: Path, *, promised_tool: str | None, rootless: bool) -> None:
     # Images named python have `python`; Debian's own system has only `python3`.
     if promised_tool == "python3" and not shutil.which("python", path=PATH):
         (base / "usr/local/bin/python").symlink_to(shutil.which("python3", path=PATH) or "/usr/bin/python3")
+    # Nor does their pip refuse to install beside packages of the system.
+    if promised_tool == "python3" and glob.glob("/usr/lib/python3*/EXTERNALLY-MANAGED"):
+        (root / "etc/pip.conf").write_text("[global]\nbreak-system-packages = true\n")
 
 
 def lay_directories(layer: Path) -> None:
