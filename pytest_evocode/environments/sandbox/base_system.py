@@ -304,7 +304,7 @@ def _copy_public(path: str, root: Path) -> None:
         _make(target)
         for child in source.iterdir():
             _copy_public(str(child), root)
-    elif source.is_symlink() and str(source.readlink()).startswith(("/etc", "/usr", "..")):
+    elif source.is_symlink() and str(source.readlink()).startswith(("/etc", "/usr", "/bin", "/sbin", "/lib", "..")):
         target.symlink_to(source.readlink())
     elif source.is_file() and _is_public(source) and not _CREDENTIALS.search(source.read_bytes()):
         shutil.copy(source, target)
