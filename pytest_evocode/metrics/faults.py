@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pytest_evocode.metrics.grid import Grid, TaskRounds
 from pytest_evocode.metrics.scores import case_score, dataset_score, pinned_case_score, sr, sr_macro
@@ -63,18 +63,18 @@ def faults(chain: Grid, single_round: Grid) -> Faults | None:
     rounds = sum(_cells(grid) - _cells(rest) for grid, rest in pairs)
     attempts = sum(_attempts(grid) - _attempts(rest) for grid, rest in pairs)
     tasks = sum(len(grid.tasks) - len(rest.tasks) for grid, rest in pairs)
-    found = Faults(errors, rounds - errors, attempts, tasks)
     chain, single_round = left
-    if chain.tasks:
-        found = replace(
-            found,
-            dataset_score=dataset_score(chain),
-            case_score=case_score(chain),
-            pinned_case_score=pinned_case_score(chain),
-        )
-    if single_round.tasks:
-        found = replace(found, sr=sr(single_round), sr_macro=sr_macro(single_round))
-    return found
+    return Faults(
+        errors,
+        rounds - errors,
+        attempts,
+        tasks,
+        dataset_score=dataset_score(chain),
+        case_score=case_score(chain),
+        pinned_case_score=pinned_case_score(chain),
+        sr=sr(single_round),
+        sr_macro=sr_macro(single_round),
+    )
 
 
 def is_fault(record: RoundRecord) -> bool:
