@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.failures import refusal_rates
-from pytest_evocode.metrics.faults import FlakyRound, faults
+from pytest_evocode.metrics.faults import faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import by_agent, by_task, suite_facts
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending

@@ -6,7 +6,8 @@ import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from pytest_evocode.metrics.faults import Faults, FlakyRound
+from pytest_evocode.metrics.faults import Faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.intervals import Interval
 from pytest_evocode.metrics.scores import Scores

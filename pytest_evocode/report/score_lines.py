@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from pytest_evocode.metrics.breakdown import Group
-from pytest_evocode.metrics.faults import Faults, FlakyRound
+from pytest_evocode.metrics.faults import Faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Rounds
 from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
 from pytest_evocode.metrics.scores import Scores, mean_rewards

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.metrics.faults import FlakyRound, flaky_rounds
+from pytest_evocode.metrics.flaky import FlakyRound, flaky_rounds
 from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.report.benchmark import benchmark_lines, lowest_score

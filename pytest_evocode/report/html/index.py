@@ -225,9 +225,7 @@ _OTHERS = {
     "attempts_max": ("k", "attempts", "The most attempts at any task: the k of MT@k."),
     "trusting": ("Trusting", "rounds", f"Rounds whose verdict trusts {TRUSTS}."),
     "cost_usd": (
-        "Cost",
-        "USD",
-        "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is.",
+        "Cost", "USD", "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is.",
     ),
     "tokens": ("Tokens", "tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks."),
     "output_tokens": (
@@ -235,7 +233,7 @@ _OTHERS = {
         "Completion tokens of an attempt at a task, the mean over tasks, scaled to all its rounds.",
     ),
     "agent_seconds": (
-        "Time", "s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks."
+        "Time", "s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks.",
     ),
     SR_BY_TASK: ("SR, by task", "%", "The share of a task's single rounds that passed, the mean over tasks."),
 }  # fmt: skip

@@ -12,7 +12,8 @@ from pytest_evocode.metrics.analyses import first_failures, survival
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
 from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
-from pytest_evocode.metrics.faults import Faults, FlakyRound
+from pytest_evocode.metrics.faults import Faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores, case_score
