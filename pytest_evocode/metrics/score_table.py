@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from pytest_evocode.metrics.faults import Faults, FlakyRound, faults, flaky_rounds
+from pytest_evocode.metrics.faults import Faults, faults
+from pytest_evocode.metrics.flaky import FlakyRound, flaky_rounds
 from pytest_evocode.metrics.grid import NOTHING_KNOWN, Grid, Part, SuiteFacts, facts_of
 from pytest_evocode.metrics.grouping import (
     Grouping,

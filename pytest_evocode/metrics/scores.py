@@ -280,8 +280,7 @@ def final_round_completion(rounds: Rounds) -> float | None:
 
     Tasks of which that round was not selected are left out; None where that is all of them.
     """
-    found = per_task(rounds, task_values.is_complete)
-    return 100 * fmean(found) if found else None
+    return _percent(rounds, task_values.is_complete)
 
 
 def hard_tasks(rounds: Rounds) -> float | None:

@@ -52,7 +52,7 @@ class ReportFiles:
         session = self._session
         if not session.records:
             return
-        from pytest_evocode.report.scores import intervals_json
+        from pytest_evocode.report.score_lines import intervals_json
         from pytest_evocode.results.identity import identity_of
 
         run = session.run.record if session.run is not None else None

@@ -27,7 +27,7 @@ from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Engine
-    from pytest_evocode.metrics.faults import FlakyRound
+    from pytest_evocode.metrics.flaky import FlakyRound
     from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.metrics.spending import ExpectedAmounts
     from pytest_evocode.plugin.cluster.remote_trial import Cluster
@@ -261,7 +261,7 @@ class EvocodeSession:
     @property
     def flaky_rounds(self) -> list[FlakyRound]:
         """The rounds whose verdict is not always the same, ordered by task, agent and round."""
-        from pytest_evocode.metrics.faults import flaky_rounds
+        from pytest_evocode.metrics.flaky import flaky_rounds
 
         by_round = defaultdict(list)
         for record in self.records:

@@ -12,8 +12,8 @@ from pytest_evocode.metrics.over_attempts import Unit, counts
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, overall_token_ratio
 from pytest_evocode.report.notes import identity_json
-from pytest_evocode.report.scores import format_interval, format_range
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number, format_thousands
+from pytest_evocode.report.score_columns import COLUMNS, OLDER_LEADERBOARD, format_interval, score_values
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number
 
 _COUNTED: dict[Failed, str] = {"round": "rounds", "record": "failed records"}
 _TOKENS: dict[Tokens, str] = {"generated": "generated tokens", "total": "prompt and generated tokens"}
@@ -131,12 +131,13 @@ def _by_round(rows: Sequence[_Row]) -> Iterator[str]:
 def older_lines(scores: Mapping[str, Scores]) -> Iterator[str]:
     """Yield the table that EvoCode-Bench's older leaderboard (MT@4) has, by the name of the row."""
     yield "columns of EvoCode-Bench's older leaderboard; turns and tokens are of one attempt over all rounds of a task"
-    rows: list[tuple[str, ...]] = [("  agent", "k", "MT@k", "SR", "Gap", "Comp", "Avg Turns", "Output Tok.")]
+    rows: list[tuple[str, ...]] = [("  agent", *(COLUMNS[field].title for field in OLDER_LEADERBOARD))]
     for name, row in scores.items():
-        gap = NOT_MEASURED if row.gap is None else f"{row.gap:+.1f}"
-        before, behind = (row.mt_at_k, row.sr), (row.final_round_completion, row.avg_turns)
-        cells = (*map(format_number, before), gap, *map(format_number, behind), format_thousands(row.output_tokens))
-        rows.append((f"  {name}", format_range(row.fewest_attempts, row.attempts), *cells))
+        values = score_values(OLDER_LEADERBOARD, row)
+        cells = {field: COLUMNS[field].text(values, field) for field in OLDER_LEADERBOARD}
+        if row.gap is not None:
+            cells["gap"] = f"{row.gap:+.1f}"
+        rows.append((f"  {name}", *cells.values()))
     yield from aligned(rows)
 
 
@@ -176,19 +177,7 @@ def _passes(found: Analyses, unit: Unit) -> dict[str, list[dict[str, int]]]:
     return {task.task: [{"attempts": n, "passed": c} for n, c in counts(task, unit)] for task in found.row.grid.tasks}
 
 
-_OF_SCORES = (
-    "tasks",
-    "fewest_attempts",
-    "attempts",
-    "reliability",
-    "reliability_tasks",
-    "mt_at_k",
-    "sr",
-    "gap",
-    "final_round_completion",
-    "avg_turns",
-    "output_tokens",
-)
+_OF_SCORES = ("tasks", "fewest_attempts", "attempts", "reliability", "reliability_tasks", *OLDER_LEADERBOARD[1:])
 
 
 def _pooled_json(pooled: Pooled) -> dict[str, Any]:

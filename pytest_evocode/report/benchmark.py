@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.failures import refusal_rates
-from pytest_evocode.metrics.faults import FlakyRound, faults
+from pytest_evocode.metrics.faults import faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import by_agent, by_task, suite_facts
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.scores import (
-    SPENT,
-    case_lines,
-    deciding_lines,
-    fault_lines,
-    flaky_lines,
-    mark_lines,
-    score_rows,
-    undecided_lines,
-)
+from pytest_evocode.report.score_columns import SESSION
+from pytest_evocode.report.score_lines import flaky_lines, notes_below, score_rows
 from pytest_evocode.report.tables import aligned, format_number, join_first
-from pytest_evocode.results.records import Mode, Outcome, RoundRecord, total_waits
+from pytest_evocode.results.records import Outcome, RoundRecord, total_waits
 
 CHAIN = RunMode()
 _MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "undecided": "u", "error": "E", "not reached": "-"}
@@ -92,13 +85,10 @@ def benchmark_lines(
     found = {agent: mode.scores(of_agent, suites) for agent, of_agent in agents.items()}
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent, suites)) for agent, of_agent in agents.items()}
-    yield from aligned(score_rows(found, spent, titles=[*_TITLES[mode.mode], *SPENT], faults=broken))
+    yield from aligned(score_rows(found, spent, table=SESSION[mode.mode], faults=broken))
     yield from unpriced_lines(agents)
-    yield from case_lines(found)
-    yield from undecided_lines(found, {name: mode.grid(of_agent) for name, of_agent in agents.items()})
-    yield from deciding_lines(records)
-    yield from mark_lines(found, records)
-    yield from fault_lines(broken)
+    grids = {name: mode.grid(of_agent) for name, of_agent in agents.items()}
+    yield from notes_below(found, grids, records, broken)
     for agent, rate in refusal_rates(records).items():
         refused = sorted(record.place for record in records if record.agent == agent and record.refused)
         yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
@@ -144,15 +134,6 @@ def lower_bound_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[s
         if killed := [each for each in records if each.usage is not None and each.usage.at_least]:
             names = sorted(f"{each.task} {attempt_name(agent, each.attempt)} {each.round}" for each in killed)
             yield f"at least: {agent} was killed in mid-turn and used more than is known, in {join_first(names)}"
-
-
-#: The columns of a session's table, without what was spent.
-_OF_CHAINS = ("Case Score", "Pinned Case Score", "Avg Rounds", "Perfect Tasks", "time")
-_TITLES: dict[Mode, tuple[str, ...]] = {
-    "chain": ("Dataset Score", *_OF_CHAINS),
-    "fail-stop": ("Dataset Score", "MT@k", "k", *_OF_CHAINS),
-    "single-round": ("SR", "SR macro", "k", "Avg Rounds", "time"),
-}
 
 
 def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:

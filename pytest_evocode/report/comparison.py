@@ -12,7 +12,7 @@ from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, front
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
 from pytest_evocode.metrics.statistics.variance import MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.scores import format_interval
+from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, format_interval
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_money, format_number, join_first
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
@@ -103,14 +103,9 @@ def _points(difference: float | None) -> str:
 Compared = Metric | Literal["without_faults"]
 """What has a row: a metric, or the Dataset Score without the rounds that infrastructure errors kept from a verdict."""
 TITLES: dict[Compared, str] = {
-    "dataset_score": "Dataset Score",
-    "without_faults": "  w/o faults",
-    "case_score": "Case Score",
-    "pinned_case_score": "Pinned Case Score",
-    "mt_at_k": "MT@k",
-    "final_round_completion": "Comp",
-    "perfect_tasks": "Perfect Tasks, %",
-    "avg_rounds": "Avg Rounds",
+    **{name: f" {SUFFIX}" if name == "without_faults" else COLUMNS[name].title for name in COMPARED},
+    # A share here, and no number of tasks.
+    "perfect_tasks": f"{COLUMNS['perfect_tasks'].title}, %",
 }
 
 
@@ -161,7 +156,7 @@ def comparison_lines(
     else:
         yield from sentences(plan, SMALL_DIFFERENCE)
     if left_out:
-        titles = ", ".join(TITLES[metric].removesuffix(", %") for metric in left_out)
+        titles = ", ".join(COLUMNS[metric].title for metric in left_out)
         sides = " and ".join(_attempts(*each) for each in zip("AB", headline.attempts, strict=True))
         yield f"not compared, because the best of more attempts is better: {titles}; {sides} at each task"
     if any(faults):

@@ -6,7 +6,8 @@ import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from pytest_evocode.metrics.faults import Faults, FlakyRound
+from pytest_evocode.metrics.faults import Faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.intervals import Interval
 from pytest_evocode.metrics.scores import Scores
@@ -14,16 +15,7 @@ from pytest_evocode.metrics.spending import Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.benchmark import grid_rows
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.scores import (
-    case_lines,
-    deciding_lines,
-    fault_lines,
-    flaky_lines,
-    interval_lines,
-    mark_lines,
-    score_rows,
-    undecided_lines,
-)
+from pytest_evocode.report.score_lines import flaky_lines, interval_lines, notes_below, score_rows
 from pytest_evocode.results.records import RoundRecord
 
 #: Bytes that rounds which did not pass may take; GitHub shows nothing of a step that writes more than a MiB.
@@ -61,19 +53,7 @@ def session_summary(
         "## Benchmark",
         "  \n".join(map(plain, about)),
         markdown_table(score_rows(scores, spent, intervals, faults=faults)),
-        "  \n".join(
-            map(
-                plain,
-                [
-                    *interval_lines(intervals),
-                    *case_lines(scores),
-                    *undecided_lines(scores, by_agent(records)),
-                    *deciding_lines(records),
-                    *mark_lines(scores, records),
-                    *fault_lines(faults),
-                ],
-            )
-        ),
+        "  \n".join(map(plain, [*interval_lines(intervals), *notes_below(scores, by_agent(records), records, faults)])),
         markdown_table([head, *marks]),
         _LEGEND,
         "  \n".join(map(plain, flaky_lines(flaky))),

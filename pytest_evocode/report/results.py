@@ -14,24 +14,19 @@ from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.notes import identity_json
-from pytest_evocode.report.scores import (
+from pytest_evocode.report.score_columns import COLUMNS, format_interval
+from pytest_evocode.report.score_lines import (
     attempts_lines,
-    case_lines,
-    deciding_lines,
-    fault_lines,
     flaky_lines,
-    format_interval,
     group_lines,
     interval_lines,
     intervals_json,
-    mark_lines,
+    notes_below,
     score_rows,
-    undecided_lines,
 )
 from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.results.loading import StoredAttempt
 
-_TITLES: dict[Headline, str] = {"dataset_score": "Dataset Score", "case_score": "Case Score", "sr": "SR"}
 _HEAD = ("over attempts", "score", "mean", "SE", "each attempt", "SD within", "SD between", "within", "95 %")
 _SHOWN = 8
 
@@ -39,7 +34,7 @@ _SHOWN = 8
 def over_attempts_lines(rows: Mapping[str, Mapping[Headline, OverAttempts]]) -> Iterator[str]:
     """Yield a table with a line for each score of each row that has several attempts, and what its columns are."""
     cells = [
-        _attempts_cells(name if number == 0 else "", _TITLES[metric], found)
+        _attempts_cells(name if number == 0 else "", COLUMNS[metric].title, found)
         for name, scores in rows.items()
         for number, (metric, found) in enumerate(scores.items())
     ]
@@ -131,11 +126,9 @@ def results_lines(table: ScoreTable, *, with_intervals: bool) -> Iterator[str]:
     yield from aligned(score_rows(scores, spent, found, faults=faults))
     yield from interval_lines(found)
     yield from attempts_lines(scores)
-    yield from case_lines(scores)
-    yield from undecided_lines(scores, {row.name: row.grid for row in table.rows})
-    yield from deciding_lines(record for row in table.rows for record in row.records)
-    yield from mark_lines(scores)
-    yield from fault_lines(faults)
+    grids = {row.name: row.grid for row in table.rows}
+    records = [record for row in table.rows for record in row.records]
+    yield from notes_below(scores, grids, records, faults, name_marked=False)
     if several := {row.name: each for row in table.rows if (each := table.over_attempts(row))}:
         yield ""
         yield from over_attempts_lines(several)

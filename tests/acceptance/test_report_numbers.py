@@ -13,7 +13,7 @@ import pytest
 from pytest_evocode.cli import main
 from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.report.html.index import index_of
-from pytest_evocode.report.html.rows import SCORES
+from pytest_evocode.report.score_columns import REPORT
 from pytest_evocode.results.loading import load_results
 from tests import failing_agent
 from tests.acceptance.sessions import RunTasks, Session
@@ -48,7 +48,8 @@ def test_a_session_has_the_same_numbers_in_both(
     found = index(session)
     (row,) = found["rows"]
     (said,) = printed("results", str(session.results), "--by", "task", "--intervals")["rows"]
-    assert {name: row["scores"][name] for name in SCORES} == {name: said["scores"][name] for name in SCORES}
+    scores = (*REPORT, "trusting")
+    assert {name: row["scores"][name] for name in scores} == {name: said["scores"][name] for name in scores}
     groups = {name: group["dataset_score"] for name, group in row["groups"]["task"].items()}
     assert groups == {name: group["dataset_score"] for name, group in said["groups"].items()}
     kinds = printed("failures", str(session.results))["kinds"][row["name"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.metrics.faults import FlakyRound, flaky_rounds
+from pytest_evocode.metrics.flaky import FlakyRound, flaky_rounds
 from pytest_evocode.results.records import Repeats, RoundRecord
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.metrics.faults import FlakyRound, flaky_rounds
+from pytest_evocode.metrics.flaky import FlakyRound, flaky_rounds
 from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.report.benchmark import benchmark_lines, lowest_score
-from pytest_evocode.report.scores import flaky_lines
+from pytest_evocode.report.score_lines import flaky_lines
 from pytest_evocode.results.records import Case, Outcome, RoundRecord, Usage, Verdict
 
 LEGEND = ". passed   F failed   E error   - not reached"

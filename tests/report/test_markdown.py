@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_evocode.metrics.faults import FlakyRound, faults
+from pytest_evocode.metrics.faults import faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.scores import scores
 from pytest_evocode.metrics.spending import spending

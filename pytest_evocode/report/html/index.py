@@ -17,10 +17,10 @@ from pytest_evocode.report.html.ids import attempt_id, row_id, task_id
 from pytest_evocode.report.html.processes import Processes, outcome_values, process_values, read_processes
 from pytest_evocode.report.html.rows import SR_BY_TASK, pareto_of, ranked, rows_of
 from pytest_evocode.report.html.runs import runs_of
-from pytest_evocode.report.leaderboard import TITLES as OF_SCORES
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.notes import identity_notes, missing_notes, superseded_notes
-from pytest_evocode.report.scores import TRUSTS
+from pytest_evocode.report.score_columns import COLUMNS, REPORT
+from pytest_evocode.report.score_lines import TRUSTS
 from pytest_evocode.results.directory import now
 from pytest_evocode.results.loading import Results, StoredAttempt
 from pytest_evocode.results.merging import missing_shards
@@ -219,52 +219,30 @@ def _task(name: str, facts: TaskFacts | None, rounds: Sequence[str]) -> dict[str
     }
 
 
-PERCENT = "%"
-
+#: Title, unit and sentence of the numbers that are no columns of scores.
 _OTHERS = {
-    "reliability": "Reliability",
-    "attempts_min": "k, fewest",
-    "attempts_max": "k",
-    "trusting": "Trusting",
-    "cost_usd": "Cost",
-    "tokens": "Tokens",
-    "output_tokens": "Output tokens",
-    "agent_seconds": "Time",
-    SR_BY_TASK: "SR, by task",
-}
-_HELP: dict[str, tuple[str, str]] = {
-    "dataset_score": (PERCENT, "The share of a task's rounds that passed, the mean over tasks and attempts."),
-    "case_score": (PERCENT, "The share of cases that passed, the mean over rounds, attempts and tasks."),
-    "avg_rounds": ("calls", "Tool calls of the agent per round, the mean over tasks."),
-    "perfect_tasks": ("tasks", "Tasks of which one attempt passed all rounds; it grows with k."),
-    "mt_at_k": (
-        PERCENT,
-        "The share of rounds passed up to the first failure, by the attempt that gets farthest; it grows with k.",
+    "attempts_min": ("k, fewest", "attempts", "The fewest attempts at any round."),
+    "attempts_max": ("k", "attempts", "The most attempts at any task: the k of MT@k."),
+    "trusting": ("Trusting", "rounds", f"Rounds whose verdict trusts {TRUSTS}."),
+    "cost_usd": (
+        "Cost", "USD", "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is.",
     ),
-    "sr": (PERCENT, "The share of single rounds passed, each from the state that the reference solutions lead to."),
-    "gap": ("points", "SR less MT@k: what is lost because failures of earlier rounds stay in the workspace."),
-    "final_round_completion": (PERCENT, "The share of tasks whose last round an attempt passed; it grows with k."),
-    "mean_reward": (PERCENT, "The reward that decides, by each task's own strategy, the mean over attempts and tasks."),
-    "reliability": (PERCENT, "Of the rounds with several attempts that any of them passed, the share that all passed."),
-    "tasks": ("tasks", "How many tasks count."),
-    "rounds": ("rounds", "How many rounds of these tasks count."),
-    "attempts_min": ("attempts", "The fewest attempts at any round."),
-    "attempts_max": ("attempts", "The most attempts at any task: the k of MT@k."),
-    "trusting": ("rounds", f"Rounds whose verdict trusts {TRUSTS}."),
-    "cost_usd": ("USD", "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is."),
-    "tokens": ("tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks."),
+    "tokens": ("Tokens", "tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks."),
     "output_tokens": (
-        "tokens",
+        "Output tokens", "tokens",
         "Completion tokens of an attempt at a task, the mean over tasks, scaled to all its rounds.",
     ),
-    "agent_seconds": ("s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks."),
-    SR_BY_TASK: (PERCENT, "The share of a task's single rounds that passed, the mean over tasks."),
-}
+    "agent_seconds": (
+        "Time", "s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks.",
+    ),
+    SR_BY_TASK: ("SR, by task", "%", "The share of a task's single rounds that passed, the mean over tasks."),
+}  # fmt: skip
 
 
 def titles() -> dict[str, dict[str, str]]:
-    """Return title, sentence and unit of each number, by its field; those of scores are the leaderboard's."""
+    """Return title, sentence and unit of each number, by its field."""
+    scores = ((field, COLUMNS[field]) for field in REPORT)
     return {
-        field: {"title": _OTHERS.get(field) or OF_SCORES[field], "help": help_, "unit": unit}
-        for field, (unit, help_) in _HELP.items()
+        **{field: {"title": column.title, "help": column.help, "unit": column.unit} for field, column in scores},
+        **{field: {"title": title, "help": help_, "unit": unit} for field, (title, unit, help_) in _OTHERS.items()},
     }

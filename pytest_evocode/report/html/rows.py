@@ -12,7 +12,8 @@ from pytest_evocode.metrics.analyses import first_failures, survival
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
 from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
-from pytest_evocode.metrics.faults import Faults, FlakyRound
+from pytest_evocode.metrics.faults import Faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores, case_score
@@ -21,27 +22,10 @@ from pytest_evocode.report.html.cells import FoundFailures, failure_values
 from pytest_evocode.report.html.ids import row_id
 from pytest_evocode.report.leaderboard import best_first, can_be_compared, rankings
 from pytest_evocode.report.notes import changed_tasks, row_notes
-from pytest_evocode.report.scores import describe_faults, trusting_rounds
+from pytest_evocode.report.score_columns import REPORT, WITHOUT_FAULTS
+from pytest_evocode.report.score_lines import describe_faults, trusting_rounds
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.identity import AgentIdentity
-
-SCORES = (
-    "dataset_score",
-    "case_score",
-    "avg_rounds",
-    "perfect_tasks",
-    "mt_at_k",
-    "sr",
-    "gap",
-    "final_round_completion",
-    "mean_reward",
-    "reliability",
-    "tasks",
-    "rounds",
-    "trusting",
-)
-"""The fields of :class:`~pytest_evocode.metrics.scores.Scores` that a report shows under the same names."""
-_WITHOUT_FAULTS = ("dataset_score", "case_score", "sr")
 
 
 def rows_of(
@@ -97,9 +81,9 @@ def _row(
         "intervals": {
             name: {"low": each.low, "high": each.high}
             for name, each in intervals.items()
-            if each is not None and name in SCORES
+            if each is not None and name in REPORT
         },
-        "without_faults": None if faults is None else {name: getattr(faults, name) for name in _WITHOUT_FAULTS},
+        "without_faults": None if faults is None else {name: getattr(faults, name) for name in WITHOUT_FAULTS},
         "spending": _spending(row, scores),
         "groups": {by: _groups(table, row, by) for by in get_args(Dimension)},
         "survival": _survival(row),
@@ -121,8 +105,11 @@ def _harness(agent: AgentIdentity) -> str:
 
 def score_values(scores: Scores) -> dict[str, Any]:
     """Return the scores that a report shows, and k."""
-    values = {name: getattr(scores, name) for name in SCORES}
-    return {**values, "attempts_min": scores.fewest_attempts, "attempts_max": scores.attempts}
+    return {
+        **{name: getattr(scores, name) for name in (*REPORT, "trusting")},
+        "attempts_min": scores.fewest_attempts,
+        "attempts_max": scores.attempts,
+    }
 
 
 def _spending(row: ScoreRow, scores: Scores) -> dict[str, float | None]:
@@ -152,7 +139,7 @@ def _groups(table: ScoreTable, row: ScoreRow, by: Dimension) -> dict[str, dict[s
 
 
 def _group_values(group: Group) -> dict[str, Any]:
-    values = {name: getattr(group, name, None) for name in SCORES}
+    values = {name: getattr(group, name, None) for name in REPORT}
     return {name: value for name, value in values.items() if value is not None}
 
 

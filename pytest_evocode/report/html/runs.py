@@ -12,7 +12,7 @@ from typing import Any
 from pytest_evocode.metrics.grouping import session_of
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.html.ids import attempt_id, results_of_run, run_id
-from pytest_evocode.report.scores import TRUSTS
+from pytest_evocode.report.score_lines import TRUSTS
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
 from pytest_evocode.results.phases import PHASES, summed_phases

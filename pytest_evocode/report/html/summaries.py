@@ -14,9 +14,9 @@ from pytest_evocode.report.leaderboard import Leaderboard, as_csv, as_markdown
 from pytest_evocode.report.markdown import markdown_table, plain
 from pytest_evocode.report.printable import printable_json
 from pytest_evocode.report.results import results_json
+from pytest_evocode.report.score_columns import REPORT_TASKS
 from pytest_evocode.report.tables import NOT_MEASURED
 
-_TASKS = ("agent", "task", "dataset_score", "case_score", "avg_rounds", "mt_at_k", "sr", "gap", "rounds")
 _SURVIVAL = ("agent", "round", "passed", "of", "first_failures")
 _PARETO = ("score", "against", "agent", "x", "y", "front")
 _DIFFERENCES = (
@@ -45,7 +45,7 @@ def csv_files(
         yield "csv/leaderboard.csv", _encoded(redaction.values(as_csv(board)))
     names = {row["id"]: row["name"] for row in index["rows"]}
     yield "csv/rounds.csv", _csv(redaction.values(list(round_rows(table.rows))), ROUND_COLUMNS)
-    yield "csv/tasks.csv", _csv(_tasks(index), _TASKS)
+    yield "csv/tasks.csv", _csv(_tasks(index), ("agent", "task", *REPORT_TASKS))
     yield "csv/survival.csv", _csv(_survival(index), _SURVIVAL)
     yield "csv/pareto.csv", _csv(_pareto(index, names), _PARETO)
     yield "csv/comparisons.csv", _csv(_differences(comparisons, names), _DIFFERENCES)
@@ -54,7 +54,7 @@ def csv_files(
 def _tasks(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for row in index["rows"]:
         for task, values in row["groups"].get("task", {}).items():
-            yield {"agent": row["name"], "task": task, **{name: values.get(name) for name in _TASKS[2:]}}
+            yield {"agent": row["name"], "task": task, **{name: values.get(name) for name in REPORT_TASKS}}
 
 
 def _survival(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

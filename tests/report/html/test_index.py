@@ -18,9 +18,10 @@ from pytest_evocode.metrics.score_table import ScoreTable, score_table
 from pytest_evocode.report.html.cells import case_failures_of, cells_of
 from pytest_evocode.report.html.ids import attempt_id
 from pytest_evocode.report.html.index import index_of
-from pytest_evocode.report.html.rows import SCORES, comparisons_of
+from pytest_evocode.report.html.rows import comparisons_of
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.results import results_json
+from pytest_evocode.report.score_columns import REPORT
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.records import SelectedTask, TaskFacts, Usage
 from tests.report.html.contract import faults
@@ -29,6 +30,7 @@ from tests.results.foreign.harbor_trials import JOB, TASK_TOML, result_of, suite
 from tests.results.foreign.test_old_layout import old_trial
 
 OLD, NEW = "2026-01-01__00-00-00", "2026-02-01__00-00-00"
+SCORES = (*REPORT, "trusting")
 FACTS = TaskFacts(
     rounds=("round-1", "round-2", "round-3"),
     change_types=((), ("extension", "conflict"), ("extension",)),

@@ -1,29 +1,59 @@
-"""Tables of scores by agent and mode, or by groups of tasks and rounds, and what is to be said below them."""
+"""Scores as lines: tables by agent and mode, or by groups of tasks and rounds, and what is to be said below them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from pytest_evocode.metrics.breakdown import Group
-from pytest_evocode.metrics.faults import Faults, FlakyRound
+from pytest_evocode.metrics.faults import Faults
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Rounds
 from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
 from pytest_evocode.metrics.scores import Scores, mean_rewards
 from pytest_evocode.metrics.spending import Amount, Spending
 from pytest_evocode.names import attempt_name
+from pytest_evocode.report.score_columns import (
+    COLUMNS,
+    GROUPS,
+    MARK,
+    RESULTS,
+    SINGLE_ROUND_GROUPS,
+    WITH_INTERVAL,
+    depending_on_k,
+    listed,
+    measured_titles,
+    score_cells,
+    score_values,
+)
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
 from pytest_evocode.results.records import DecidingRule, RoundRecord
 
-LEFT_OUT: dict[str, Callable[[Faults], float | None]] = {
-    "Dataset Score": lambda found: found.dataset_score,
-    "Case Score": lambda found: found.case_score,
-    "SR": lambda found: found.sr,
-}
-"""The scores that have a second column, by the title of their first."""
-SUFFIX = " w/o faults"
-"""Behind the title of a score with infrastructure errors left out."""
+
+def notes_below(
+    scores: Mapping[str, Scores],
+    rounds: Mapping[str, Rounds],
+    records: Sequence[RoundRecord],
+    faults: Mapping[str, Faults | None],
+    *,
+    name_marked: bool = True,
+) -> Iterator[str]:
+    """Yield what is to be said below a table of scores, whatever its columns.
+
+    Args:
+        scores: The scores by the name of their row.
+        rounds: The rounds of each row.
+        records: All records.
+        faults: What infrastructure errors did, by the name of their row.
+        name_marked: Whether to name the rounds whose verdict trusts the agent's system.
+    """
+    yield from case_lines(scores)
+    yield from undecided_lines(scores, rounds)
+    yield from deciding_lines(records)
+    yield from mark_lines(scores, records if name_marked else ())
+    yield from fault_lines(faults)
 
 
 def fault_lines(faults: Mapping[str, Faults | None]) -> Iterator[str]:
@@ -86,55 +116,23 @@ def flaky_lines(found: Sequence[FlakyRound]) -> Iterator[str]:
         yield f"  and {len(found) - _SHOWN_ROUNDS} more"
 
 
-def format_part(part: int | None, tasks: int) -> str:
-    """Return a number of tasks, such as ``9/26``."""
-    return NOT_MEASURED if part is None else f"{part}/{tasks}"
-
-
-_OF_GROUPS: dict[str, Callable[[Scores | Group], str]] = {
-    "Dataset Score": lambda row: format_number(row.dataset_score),
-    "Case Score": lambda row: format_number(row.case_score),
-    "Pinned Case Score": lambda row: format_number(row.pinned_case_score),
-    "Avg Rounds": lambda row: format_number(row.avg_rounds),
-    "Perfect Tasks": lambda row: format_part(row.perfect_tasks, row.decided_tasks),
-    "MT@k": lambda row: format_number(row.mt_at_k),
-}
-_OF_SINGLE_GROUPS: dict[str, Callable[[Scores | Group], str]] = {
-    "SR": lambda row: format_number(row.sr),
-    "SR macro": lambda row: format_number(row.sr_macro),
-}
-_COLUMNS: dict[str, Callable[[Scores], str]] = {
-    **_OF_GROUPS,
-    "Comp": lambda row: format_number(row.final_round_completion),
-    **_OF_SINGLE_GROUPS,
-    "Gap": lambda row: format_number(row.gap),
-    "k": lambda row: format_range(row.fewest_attempts, row.attempts),
-    "time": lambda row: format_number(row.seconds, " s"),
-}
 SPENT: dict[str, Callable[[Spending], str]] = {
     "prompt tokens": lambda row: _amount(row.prompt_tokens, "{:,.0f}"),
     "completion tokens": lambda row: _amount(row.completion_tokens, "{:,.0f}"),
     "cost": lambda row: _amount(row.cost_usd, "${:,.4f}"),
 }
-#: Columns with scores that a suite's word decides: with :data:`MARK` where that trusts the agent's system.
-_MARKED = ("Dataset Score", "Case Score", "Pinned Case Score", "Perfect Tasks", "MT@k", "Comp", "SR", "SR macro")
-MARK = "*"
+"""The columns behind the scores."""
 TRUSTS = "the agent's system: paths that the task does not declare, or all of it (in place)"
 """What marked verdicts trust."""
 _Intervals = Mapping[str, Mapping[str, Interval | str]]
 """By the names of rows and of scores, with the reason where there is none."""
-#: Columns of intervals, each behind that of the score whose name it is of.
-_INTERVALS = {"95 %": "dataset_score", "SR 95 %": "sr"}
-_FAULTS: dict[str, Callable[[Faults], float | None]] = {title + SUFFIX: value for title, value in LEFT_OUT.items()}
-#: Columns that are left out where no agent has a number in them.
-_IF_MEASURED = ("Pinned Case Score", "SR", "SR macro", "Gap", *_INTERVALS, *SPENT, *_FAULTS)
 
 
 def score_rows(
     scores: Mapping[str, Scores],
     spent: Mapping[str, Spending],
     intervals: _Intervals | None = None,
-    titles: Sequence[str] = ("Dataset Score", "95 %", *_OF_GROUPS, "Comp", "SR", "SR 95 %", *_COLUMNS, *SPENT),
+    table: Sequence[str] = RESULTS,
     faults: Mapping[str, Faults | None] | None = None,
 ) -> list[tuple[str, ...]]:
     """Return a head and a row for each agent, without the columns that no agent has a number in.
@@ -143,38 +141,22 @@ def score_rows(
         scores: The scores by the name of their row.
         spent: The tokens and costs by the name of their row.
         intervals: 95 % intervals, or why there is none, by the name of their row and of their score.
-        titles: The columns. Where a row has faults, its scores without them follow those that have a second column.
+        table: The columns. Where a row has faults, its scores without them follow those that have a second column.
         faults: What infrastructure errors did, by the name of their row.
     """
     faults = faults or {}
-    cells = {name: {title: cell(row) for title, cell in _COLUMNS.items()} for name, row in scores.items()}
-    for name, row in cells.items():
-        row |= {title: cell(spent[name]) for title, cell in SPENT.items()}
-        row |= {title: _interval((intervals or {}).get(name, {}).get(score)) for title, score in _INTERVALS.items()}
-        row |= _fault_cells(row, faults.get(name))
-        if scores[name].trusting:
-            row |= {title: marked(row[title]) for title in (*_MARKED, *_FAULTS)}
-    empty = {title for title in _IF_MEASURED if all(row[title] == NOT_MEASURED for row in cells.values())}
-    titles = _with_faults(dict.fromkeys(titles)) if any(faults.values()) else titles
-    shown = [title for title in dict.fromkeys(titles) if title not in empty]
-    return [("agent", *shown), *((name, *(row[title] for title in shown)) for name, row in cells.items())]
-
-
-def _fault_cells(row: Mapping[str, str], found: Faults | None) -> dict[str, str]:
-    """Return the cells of the scores without faults, which without any are those of the scores."""
-    if found is None:
-        return {**{title + SUFFIX: row[title] for title in LEFT_OUT}, "faults": "0"}
-    return {**{title: format_number(value(found)) for title, value in _FAULTS.items()}, "faults": str(found.rounds)}
-
-
-def _with_faults(titles: Iterable[str]) -> list[str]:
-    """Return the columns with the scores without faults behind those with them and their intervals."""
-    found = list(titles)
-    for title in LEFT_OUT:
-        if title in found:
-            place = found.index(title) + 1
-            found.insert(place + (found[place : place + 1] in [[each] for each in _INTERVALS]), title + SUFFIX)
-    return [*found, "faults"]
+    rows: dict[str, dict[str, str]] = {}
+    for name, row in scores.items():
+        ends = None if intervals is None else intervals.get(name, {})
+        values = score_values(table, row, ends, faults.get(name), with_faults=any(faults.values()))
+        rows[name] = score_cells(table, values) | {title: cell(spent[name]) for title, cell in SPENT.items()}
+        if "faults" in values:
+            rows[name]["faults"] = str(values["faults"])
+    if_measured = {*SPENT}
+    for column in map(COLUMNS.__getitem__, table):
+        if_measured.update(column.beside, [column.title] if column.if_measured else [])
+    shown = measured_titles([*rows.values()], if_measured)
+    return [("agent", *shown), *((name, *(row[title] for title in shown)) for name, row in rows.items())]
 
 
 def interval_lines(intervals: _Intervals | None) -> Iterator[str]:
@@ -183,12 +165,8 @@ def interval_lines(intervals: _Intervals | None) -> Iterator[str]:
     >>> list(interval_lines({"gpt": {"dataset_score": NO_INTERVAL, "sr": ""}})), list(interval_lines(None))
     (['95 %: no interval below 5 tasks'], [])
     """
-    if any(row.get(score) == NO_INTERVAL for row in (intervals or {}).values() for score in _INTERVALS.values()):
+    if any(row.get(score) == NO_INTERVAL for row in (intervals or {}).values() for score in WITH_INTERVAL):
         yield f"95 %: {NO_INTERVAL}"
-
-
-def _interval(found: Interval | str | None) -> str:
-    return format_interval(found if isinstance(found, Interval) else None)
 
 
 def intervals_json(found: Mapping[str, Interval | str]) -> dict[str, Any]:
@@ -198,15 +176,6 @@ def intervals_json(found: Mapping[str, Interval | str]) -> dict[str, Any]:
         "intervals": {name: [known[name].low, known[name].high] if name in known else None for name in found},
         "interval_notes": {name: each.method if isinstance(each, Interval) else each for name, each in found.items()},
     }
-
-
-def marked(cell: str) -> str:
-    """Return a cell with the mark of scores that trust the agent's system, unless nothing was measured.
-
-    >>> marked("66.7"), marked("n/a")
-    ('66.7*', 'n/a')
-    """
-    return cell if cell == NOT_MEASURED else cell + MARK
 
 
 def mark_lines(scores: Mapping[str, Scores], records: Iterable[RoundRecord] = ()) -> Iterator[str]:
@@ -295,39 +264,19 @@ def _counted_as(row: Scores) -> str:
 def attempts_lines(scores: Mapping[str, Scores]) -> Iterator[str]:
     """Yield which columns cannot be compared between rows, where these have different numbers of attempts."""
     if len({(row.fewest_attempts, row.attempts) for row in scores.values() if row.mt_at_k is not None}) > 1:
-        yield "k is not the same for all: Perfect Tasks, MT@k, Comp and Gap depend on it; compare them for equal k only"
+        names = listed(depending_on_k(RESULTS))
+        yield f"k is not the same for all: {names} depend on it; compare them for equal k only"
 
 
 def group_lines(by: str, groups: Mapping[str, Group]) -> Iterator[str]:
     """Yield the table of an agent's scores by group, such as by task; ``by`` is the title of its first column."""
-    titles = ["Dataset Score", "Case Score", "Avg Rounds", "Perfect Tasks", "MT@k"]
-    if any(group.sr is not None for group in groups.values()):
-        titles = [*_OF_SINGLE_GROUPS, "Avg Rounds"]
-    cells = _OF_GROUPS | _OF_SINGLE_GROUPS
-    rows: list[tuple[str, ...]] = [(by, *titles, "tasks", "rounds")]
-    rows += [
-        (name, *(cells[title](group) for title in titles), str(group.tasks), str(group.rounds))
-        for name, group in groups.items()
-    ]
+    single = any(group.sr is not None for group in groups.values())
+    columns = {field: COLUMNS[field] for field in (SINGLE_ROUND_GROUPS if single else GROUPS)}
+    rows: list[tuple[str, ...]] = [(by, *(column.title for column in columns.values()), "tasks", "rounds")]
+    for name, group in groups.items():
+        cells = (column.text(asdict(group), field) for field, column in columns.items())
+        rows.append((name, *cells, str(group.tasks), str(group.rounds)))
     yield from aligned(rows)
-
-
-def format_range(low: int, high: int) -> str:
-    """Return a number that need not be the same everywhere.
-
-    >>> format_range(4, 4), format_range(1, 4)
-    ('4', '1-4')
-    """
-    return str(high) if low == high else f"{low}-{high}"
-
-
-def format_interval(found: Interval | None) -> str:
-    """Return the ends of an interval, or ``n/a``.
-
-    >>> format_interval(Interval(12.345, 50.0, "any")), format_interval(None)
-    ('12.3..50.0', 'n/a')
-    """
-    return NOT_MEASURED if found is None else f"{found.low:.1f}..{found.high:.1f}"
 
 
 def _amount(amount: Amount | None, form: str) -> str:
