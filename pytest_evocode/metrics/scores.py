@@ -94,9 +94,9 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         if part is not None
     ]
     return Scores(
-        dataset_score=dataset_score(chain) if chain.tasks else None,
-        case_score=case_score(chain) if chain.tasks else None,
-        pinned_case_score=pinned_case_score(chain) if chain.tasks else None,
+        dataset_score=dataset_score(chain),
+        case_score=case_score(chain),
+        pinned_case_score=pinned_case_score(chain),
         avg_rounds=avg_rounds(either),
         perfect_tasks=perfect_tasks(chain) if chain.decided().tasks else None,
         tasks=len(either.tasks),
@@ -105,14 +105,14 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         rounds=sum(len(task.indices) for task in either.tasks),
         attempts=max((len(task.attempts) for task in either.tasks), default=0),
         fewest_attempts=min((task.tries(index) for task in either.tasks for index in task.indices), default=0),
-        mean_reward=mean_reward(chain, strategies) if chain.tasks else None,
-        mt_at_k=mt_at_k(chain) if chain.tasks else None,
+        mean_reward=mean_reward(chain, strategies),
+        mt_at_k=mt_at_k(chain),
         reliability=reliability(chain),
         reliability_tasks=len(per_task(chain, task_values.all_of_any)),
-        final_round_completion=final_round_completion(chain) if chain.tasks else None,
-        hard_tasks=hard_tasks(chain) if chain.tasks else None,
-        sr=sr(single) if single.tasks else None,
-        sr_macro=sr_macro(single) if single.tasks else None,
+        final_round_completion=final_round_completion(chain),
+        hard_tasks=hard_tasks(chain),
+        sr=sr(single),
+        sr_macro=sr_macro(single),
         gap=gap(chain, single) if chain.tasks and single.tasks else None,
         avg_turns=avg_turns(either),
         output_tokens=output_tokens(either),
@@ -246,8 +246,7 @@ def reliability(rounds: Rounds) -> float | None:
     >>> reliability(records), reliability(records[:2])
     (50.0, None)
     """
-    several = per_task(rounds, task_values.all_of_any)
-    all_passed, any_passed = totals(several) if several else (0, 0)
+    all_passed, any_passed = totals(per_task(rounds, task_values.all_of_any))
     return 100 * all_passed / any_passed if any_passed else None
 
 
@@ -256,8 +255,7 @@ def sr(single_round: Rounds) -> float | None:
 
     Where there are several attempts at a round, p is their mean.
     """
-    found = per_task(single_round, task_values.passed_of)
-    passed, declared = totals(found) if found else (0, 0)
+    passed, declared = totals(per_task(single_round, task_values.passed_of))
     return 100 * passed / declared if declared else None
 
 

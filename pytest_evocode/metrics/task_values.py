@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial, wraps
 from itertools import takewhile
 from operator import eq
@@ -167,10 +167,9 @@ def passed_of(task: TaskRounds) -> tuple[float, float]:
     return sum(map(task.share, task.indices)), len(task.indices)
 
 
-def totals(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """Return the sums of the first and of the second numbers of at least one pair."""
-    parts, wholes = map(sum, zip(*pairs, strict=True))
-    return parts, wholes
+def totals(pairs: Collection[tuple[float, float]]) -> tuple[float, float]:
+    """Return the sums of the first and of the second numbers of pairs."""
+    return sum(part for part, _ in pairs), sum(whole for _, whole in pairs)
 
 
 def case_ratio(record: RoundRecord) -> float | None:

@@ -19,7 +19,7 @@ from pytest_evocode.report.html.rows import SR_BY_TASK, pareto_of, ranked, rows_
 from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.notes import identity_notes, missing_notes, superseded_notes
-from pytest_evocode.report.score_columns import COLUMNS, REPORT
+from pytest_evocode.report.score_columns import COLUMNS, REPORT, REPORT_MAIN, REPORT_MORE
 from pytest_evocode.report.score_lines import TRUSTS
 from pytest_evocode.results.directory import now
 from pytest_evocode.results.loading import Results, StoredAttempt
@@ -83,6 +83,7 @@ def index_of(
         "pareto": pareto_of(rankings),
         "notes": list(_notes(table)),
         "problems": list(dict.fromkeys([*results.problems, *unreadable, *_left_out(table, results), *problems])),
+        "columns": {"main": [*REPORT_MAIN], "more": [*REPORT_MORE]},
         "titles": titles(),
         "process_outcome": outcome_values(processes, table.rows),
     }

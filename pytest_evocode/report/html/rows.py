@@ -13,7 +13,6 @@ from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
 from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
 from pytest_evocode.metrics.faults import Faults
-from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores, case_score
@@ -162,12 +161,8 @@ def _notes(row: ScoreRow, scores: Scores, faults: Faults | None, *, any_version:
         yield f"infrastructure errors count as not passed: {describe_faults(faults)}"
     if scores.trusting:
         yield trusting_rounds(scores.trusting)
-    if flaky := row.flaky:
-        yield f"flaky, verdicts differ although nothing else does: {join_first([_flaky(each) for each in flaky], 5)}"
-
-
-def _flaky(found: FlakyRound) -> str:
-    return f"{found.task} {found.round}"
+    if flaky := [f"{each.task} {each.round}" for each in row.flaky]:
+        yield f"flaky, verdicts differ although nothing else does: {join_first(flaky, 5)}"
 
 
 _AGAINST = {"cost_usd": "cost", "tokens": "tokens", "agent_seconds": "time"}

@@ -8,20 +8,21 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
+from pytest_evocode.report.score_columns import REPORT_MAIN, REPORT_MORE
 from tests.report.html.sample_attempts import FAILURES, PARTS
 from tests.report.html.sample_world import ACTIVITIES, CHANGE_TYPES, Attempt, Task
 
 _TITLES = {
-    "dataset_score": ("Dataset Score", "Mean over tasks of the share of rounds that passed", "0-100"),
-    "case_score": ("Case Score", "Mean over rounds of the share of cases that passed", "0-100"),
-    "mt_at_k": ("MT@k", "Share of tasks with an attempt that passes all rounds", "0-100"),
-    "sr": ("SR", "Share of rounds that pass on their own", "0-100"),
+    "dataset_score": ("Dataset Score", "Mean over tasks of the share of rounds that passed", "%"),
+    "case_score": ("Case Score", "Mean over rounds of the share of cases that passed", "%"),
+    "mt_at_k": ("MT@k", "Share of tasks with an attempt that passes all rounds", "%"),
+    "sr": ("SR", "Share of rounds that pass on their own", "%"),
     "gap": ("Gap", "SR minus Dataset Score", "points"),
     "perfect_tasks": ("Perfect", "Tasks whose rounds all pass", "tasks"),
-    "avg_rounds": ("Avg. calls", "Tool calls per round", ""),
-    "final_round_completion": ("Final", "Share of tasks whose last round passed", "0-100"),
-    "mean_reward": ("Reward", "Mean reward", "0-1"),
-    "reliability": ("Reliability", "How often an attempt repeats what another did", "0-100"),
+    "avg_rounds": ("Avg. calls", "Tool calls per round", "calls"),
+    "final_round_completion": ("Final", "Share of tasks whose last round passed", "%"),
+    "mean_reward": ("Reward", "Mean reward", "%"),
+    "reliability": ("Reliability", "How often an attempt repeats what another did", "%"),
     "cost_usd": ("Cost", "Mean per attempt", "$"),
     "tokens": ("Tokens", "Mean per attempt", ""),
     "agent_seconds": ("Time", "Mean per attempt", "s"),
@@ -55,6 +56,7 @@ def index(tasks: list[Task], attempts: list[Attempt], random: Random) -> dict[st
         ],
         "notes": ["k differs: claude-code has 1 to 2 attempts at a round."],
         "problems": ["evocode-results/run-0/aider/ledger/1/round-2/record.json: it is no JSON; the round is left out"],
+        "columns": {"main": [*REPORT_MAIN], "more": [*REPORT_MORE]},
         "titles": {
             field: {"title": title, "help": text, "unit": unit} for field, (title, text, unit) in _TITLES.items()
         },

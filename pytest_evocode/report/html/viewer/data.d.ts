@@ -189,6 +189,8 @@ interface Index {
   notes: string[];
   /** What was left out and why: damaged records, missing attempts, tasks that are gone. */
   problems: string[];
+  /** Fields of scores that have a column, always or where somebody asks for more. */
+  columns: { main: string[]; more: string[] };
   /** Titles of the columns by field, and in one sentence what each is. */
   titles: { [field: string]: { title: string; help: string; unit: string } };
   /** Correlation of process and outcome over rows, null where it cannot be computed. */

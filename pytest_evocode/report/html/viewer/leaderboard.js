@@ -1,12 +1,17 @@
 /** The leaderboard: a table for each ranking, or the groups of a dimension side by side, and one row in full. */
 
-/** Scores that are shown, those of the first list always. */
-const MAIN_SCORES = /** @type {const} */ (["dataset_score", "case_score", "mt_at_k", "sr", "gap", "perfect_tasks"]);
-const MORE_SCORES = /** @type {const} */ (["final_round_completion", "mean_reward", "reliability", "avg_rounds"]);
-const ALL_SCORES = [...MAIN_SCORES, ...MORE_SCORES];
-/** @typedef {typeof MAIN_SCORES[number] | typeof MORE_SCORES[number]} ScoreField */
-/** Scores that are numbers of tasks or calls, and not 0 to 100. @type {readonly string[]} */
-const NOT_PERCENT = ["perfect_tasks", "avg_rounds"];
+/** @typedef {keyof ScoreValues} ScoreField */
+
+/** Scores that are shown always. */
+const mainScores = () => /** @type {ScoreField[]} */ (report.columns.main);
+
+/** Scores that are shown when somebody asks for more. */
+const moreScores = () => /** @type {ScoreField[]} */ (report.columns.more);
+
+const allScores = () => [...mainScores(), ...moreScores()];
+
+/** Whether a score is 0 to 100, and no number of tasks or calls. @param {string} field */
+const isShare = (field) => ["%", "points"].includes(own(report.titles, field)?.unit ?? "");
 
 /** @type {{[dimension in Dimension]: string}} */
 const DIMENSIONS = {
@@ -47,7 +52,7 @@ function groupControls(place) {
     // A choice among thousands of rounds is no choice: the rows of the table lead to each.
     dimension && groups.length <= 200 && settingSelect("Which", "group", [["", "all, side by side"], ...groups.map(same)]),
     dimension && place.settings.group === undefined && settingSelect("Score", "score", [["", titleOf("dataset_score")],
-      ...ALL_SCORES.slice(1).filter((field) => report.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((each) => isKnown(each[field])))).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
+      ...allScores().slice(1).filter((field) => report.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((each) => isKnown(each[field])))).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
 }
 
 /** @param {Place} place */
@@ -66,13 +71,13 @@ function leaderboardPart(place) {
   const alone = [...rankings.values()].filter((each) => each.length === 1).flat();
   if (rankings.size === 1) ranked.push(...alone.splice(0).map((row) => [row]));
   const all = place.settings.columns === "all";
-  const how = { scoresOf, whole: !dimension, fields: knownFields(all ? ALL_SCORES : MAIN_SCORES, rows, scoresOf) };
+  const how = { scoresOf, whole: !dimension, fields: knownFields(all ? allScores() : mainScores(), rows, scoresOf) };
   return [
     title,
     dimension && groupNote(rows, scoresOf, dimension, group),
     ranked.map((each, number) => rankingTable(each, rankingName(each[0], ranked.length > 1 ? `Ranking ${number + 1}: ` : ""), how)),
     alone.length > 0 && rankingTable(alone, ranked.length ? "Rows that can be ranked with no other" : "Rows of which no two can be ranked together", how),
-    columnsToggle(all, knownFields(MORE_SCORES, rows, scoresOf)),
+    columnsToggle(all, knownFields(moreScores(), rows, scoresOf)),
     marksExplained(rows),
   ];
 }
@@ -86,8 +91,8 @@ function rankingName(row, before) {
   return before ? before + name : name[0].toUpperCase() + name.slice(1);
 }
 
-/** Fields of a list that any row has a value for. @template {ScoreField} F
- * @param {readonly F[]} fields @param {Row[]} rows @param {ScoresOf} scoresOf */
+/** Fields of a list that any row has a value for.
+ * @param {ScoreField[]} fields @param {Row[]} rows @param {ScoresOf} scoresOf */
 const knownFields = (fields, rows, scoresOf) => fields.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
 
 /** @param {boolean} all whether all columns are shown @param {ScoreField[]} more */
@@ -98,8 +103,8 @@ const columnsToggle = (all, more) => more.length > 0 && h("p",
 /** Which scores a group does not have.
  * @param {Row[]} rows @param {ScoresOf} scoresOf @param {Dimension} dimension @param {string} group */
 function groupNote(rows, scoresOf, dimension, group) {
-  const known = knownFields(ALL_SCORES, rows, scoresOf);
-  const without = knownFields(ALL_SCORES, rows, (row) => row.scores).filter((field) => !known.includes(field)).map((field) => titleOf(field));
+  const known = knownFields(allScores(), rows, scoresOf);
+  const without = knownFields(allScores(), rows, (row) => row.scores).filter((field) => !known.includes(field)).map((field) => titleOf(field));
   return h("p",
     `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", named(group)), ", without intervals. ",
     without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.join(", ")}. `,
@@ -148,7 +153,7 @@ const scoreColumn = (field, scoresOf, whole) => ({
   cell: (row) => {
     const value = scoresOf(row)[field];
     const range = whole ? own(row.intervals, field) : undefined;
-    if (NOT_PERCENT.includes(field)) return field === "perfect_tasks" ? `${score(value, value && value % 1 ? 1 : 0)}` : score(value);
+    if (own(report.titles, field)?.unit === "tasks") return score(value, value && value % 1 ? 1 : 0);
     if (field !== "dataset_score" && !(field === "sr" && row.mode === "single-round")) return score(value);
     return h("span.score-cell", intervalBar(value ?? null, range, 0, 100, `${titleOf(field)} of ${row.name}`),
       h("span", score(value)),
@@ -202,13 +207,13 @@ function marksExplained(rows) {
 /** One score of all groups of a dimension: a line for each group, a column for each row.
  * @param {Row[]} rows @param {Dimension} dimension @param {Place} place */
 function groupsTable(rows, dimension, place) {
-  const field = /** @type {ScoreField} */ (ALL_SCORES.find((each) => each === place.settings.score) ?? "dataset_score");
+  const field = allScores().find((each) => each === place.settings.score) ?? "dataset_score";
   /** @type {Column<string>[]} */
   const columns = [{ title: DIMENSIONS[dimension], value: (group) => (dimension === "round" ? Number(group) || group : group), cell: named }];
   for (const row of rows) {
     /** @param {string} group */
     const value = (group) => own(row.groups[dimension], group)?.[field] ?? null;
-    const cell = NOT_PERCENT.includes(field) ? {} : { cell: (/** @type {string} */ group) => shareCell(value(group), score(value(group))) };
+    const cell = isShare(field) ? { cell: (/** @type {string} */ group) => shareCell(value(group), score(value(group))) } : {};
     columns.push({ title: row.name, number: score, value, ...cell });
   }
   return table({

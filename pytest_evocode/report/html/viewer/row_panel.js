@@ -26,7 +26,7 @@ function rowPart(place, left) {
 
 /** @param {Row} row @param {Partial<ScoreValues>} without */
 function withoutFaults(row, without) {
-  const fields = [...MAIN_SCORES, ...MORE_SCORES].filter((field) => isKnown(without[field]) && isKnown(row.scores[field]));
+  const fields = allScores().filter((field) => isKnown(without[field]) && isKnown(row.scores[field]));
   return fields.length > 0 && plainTable("Scores with and without rounds that have a fault", ["Score", "All rounds", "Without faults"],
     fields.map((field) => [titleOf(field), score(row.scores[field]), score(without[field])]));
 }
