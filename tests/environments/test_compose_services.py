@@ -209,6 +209,36 @@ def test_a_clean_fork_has_the_services_with_what_they_held(running: ComposeEnvir
         snapshot.discard()
 
 
+@pytest.mark.parametrize("place", ["/srv/handed:ro", "/app/handed:ro", "/app/handed", "/app"])
+def test_a_clean_fork_has_what_a_service_shares_with_main(
+    docker: DockerEngine, make_task: MakeTask, place: str
+) -> None:
+    compose = f"""\
+services:
+  main: {{volumes: ["handed:{place}"]}}
+  db:
+    image: {BASE}
+    command: [sleep, "600"]
+    volumes: ["handed:/data"]
+volumes: {{handed: {{}}}}
+"""
+    dockerfile = f"FROM {BASE}\nRUN mkdir -p /app && touch /app/of-the-image\n"
+    environment = composed(docker, make_task(files={"docker-compose.yaml": compose, "Dockerfile": dockerfile}))
+    path = place.removesuffix(":ro")
+    environment.exec("rm -f /app/of-the-image; echo work > /app/work")
+    environment.exec_in("db", "echo 1 > /data/said", timeout=30)
+    snapshot = environment.snapshot()
+    fork = environment.fork(snapshot, network=None, only=("/app",), exact=("/srv", path))
+    try:
+        fork.start()
+        assert fork.exec(f"cat {path}/said /app/work; ls -A /app").output.splitlines()[:2] == ["1", "work"]
+        assert not fork.exec("ls /app/of-the-image").ok
+    finally:
+        fork.stop()
+        environment.stop()
+        snapshot.discard()
+
+
 @pytest.mark.nightly
 def test_a_volume_that_only_the_image_declares_comes_along_with_its_owner(
     docker: DockerEngine, make_task: MakeTask

@@ -80,11 +80,16 @@ class CarriedFiles:
 
         Args:
             files: The files of the container, in which nothing of the agent is yet.
-            remove: Deletes files and trees there, as far as they are no volumes.
+            remove: Runs ``rm -rf`` there.
         """
         target = _Looks(files)
+        with faults("looking at a container's mounts"):
+            mounts = self.client.inspect_container(files.container)["Mounts"]
+        # What is shared with services came with them, and main may be one that can only read it.
+        shared = [each["Destination"] for each in mounts if each["Destination"] not in self.snapshot.volumes]
         trees = _outermost([_resolve(files, path) for path in self.only])
-        own = [*trees, *self.snapshot.volumes, *MOUNTED]
+        trees = [path for path in trees if not any(is_in(path, each) for each in shared)]
+        own = [*trees, *self.snapshot.volumes, *shared, *MOUNTED]
         exact = {path for path in self.exact if not any(is_in(path, each) for each in own)}
         with self._files() as source, tempfile.TemporaryFile() as packed, faults("carrying files over from a snapshot"):
             found = [path for path in trees if source.kind(path) in (DIRECTORY, 0)]
@@ -94,10 +99,15 @@ class CarriedFiles:
             try:
                 gone = self._pack_exact(exact, source, target, packed)
                 for path in found:
-                    packed.writelines(self._of_container(source, path))
+                    packed.writelines(self._of_container(source, path, without=shared))
                 for path in dict.fromkeys(volumes):
                     packed.writelines(self._of_volume(path, trees))
                 packed.write(END)
+                around = [path for path in trees if any(is_in(each, path) for each in shared)]
+                if around:
+                    remove(["--one-file-system", "--", *around])
+                    trees = [path for path in trees if path not in around]
+                    gone += [each for each in volumes if any(is_in(each, path) for path in around)]
                 self._remove([*trees, *gone], files, remove)
                 # Not as it comes: an engine that stops sending would be kept receiving, with the container locked.
                 packed.seek(0)
@@ -128,7 +138,7 @@ class CarriedFiles:
         self, paths: Sequence[str], target: ContainerFiles, remove: Callable[[Sequence[str]], ExecResult]
     ) -> None:
         for batch in batches(paths):
-            if not remove(batch).ok and (
+            if not remove(["--", *batch]).ok and (
                 left := [path for path in batch if target.look_up(path) and not self._volumes_around(path)]
             ):
                 raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
@@ -152,8 +162,10 @@ class CarriedFiles:
         finally:
             discard(self.client, "container", created["Id"])
 
-    def _of_container(self, source: _Looks, path: str, awaited: set[str] | None = None) -> Iterator[bytes]:
-        volumes = tuple(self.snapshot.volumes)
+    def _of_container(
+        self, source: _Looks, path: str, awaited: set[str] | None = None, without: Sequence[str] = ()
+    ) -> Iterator[bytes]:
+        volumes = (*self.snapshot.volumes, *without)
         if path in volumes:
             return
         chunks, _ = self.client.get_archive(source.files.container, path)

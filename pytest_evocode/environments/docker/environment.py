@@ -173,7 +173,7 @@ class DockerEnvironment(CommandEnvironment):
             logger.debug("started container %.12s from %s", container, self._image)
             if self._part is not None and not is_laid:
                 # By the image's own rm, because until now nothing of the agent is here.
-                self._part.bring(self._files, lambda paths: self.exec(["rm", "-rf", "--", *paths], user="0", cwd="/"))
+                self._part.bring(self._files, lambda words: self.exec(["rm", "-rf", *words], user="0", cwd="/"))
             for path, contents in self._volumes.items():
                 # Opened anew, because several forks may read it at the same time.
                 with open(f"/proc/self/fd/{contents.fileno()}", "rb") as stream:
