@@ -124,7 +124,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "network_mode": Support("a task that says nothing has a network in Docker and none in the sandbox"),
         "allowed_hosts": _HOSTS,
         "build_timeout_sec": SAME,
-        "docker_image": Support("needs Docker"),
+        "docker_image": Support("needs Docker, or `--evocode-image`"),
         "os": _unless(lambda system: system.lower() != "linux", "all but `linux`", WINDOWS, good=True),
         "cpus": Support("also says how many [slots](evaluate.md#in-parallel) a suite takes"),
         "memory_mb": Support("also says how many [slots](evaluate.md#in-parallel) a suite takes"),

@@ -489,7 +489,7 @@ class EvocodeMetadata(Section):
     """Of no effect any more: with verify_in = "in-place" processes of the agent live on while the suite runs."""
     case_reports: tuple[ContainerPath, ...] = ()
     """Files in which a test.sh lists its cases, in place of those that are found by themselves: CTRF,
-    pytest-json-report, JUnit XML or TAP.
+    pytest-json-report, JUnit XML, TAP, or JSON of jest, go or libtest.
     """
     safe_path: bool = False
     """Whether a test.sh has PYTHONSAFEPATH=1, with which Python 3.11 and newer import nothing unasked from the working
