@@ -126,6 +126,12 @@ def test_useradd_gives_a_user_a_group_of_its_own(build: Build) -> None:
 
 
 @pytest.mark.matrix
+def test_programs_that_ask_pam_do_what_root_says(build: Build) -> None:
+    environment = build("RUN useradd worker && chfn -f 'Some Body' worker && echo worker:secret | chpasswd\n")
+    assert output(environment, "grep ^worker: /etc/passwd | cut -d: -f5") == "Some Body,,,\n"
+
+
+@pytest.mark.matrix
 def test_volume_makes_directories(build: Build) -> None:
     assert output(build('VOLUME /data /more\nVOLUME ["/json"]\n'), "ls -d /data /more /json") == "/data\n/json\n/more\n"
 
@@ -148,6 +154,13 @@ def test_lower_case_instructions_and_a_comment_on_top(sandbox_engine: Engine, ma
 @pytest.mark.matrix
 def test_an_image_named_python_has_python(build: Build) -> None:
     assert output(build(""), "python -c 'print(1)'; python3 -c 'print(2)'") == "1\n2\n"
+
+
+@pytest.mark.matrix
+def test_pip_installs_into_the_python_of_an_image_named_python(build: Build) -> None:
+    said = build("").exec("/usr/bin/python3 -m pip install --no-index nothing-like-this").output
+    assert "No module named pip" in said or "No matching distribution" in said
+    assert "externally-managed" not in said
 
 
 # COPY and ADD.
