@@ -14,9 +14,11 @@ import os
 import platform
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from string import Template
 
 from pytest_evocode.environments.sandbox.environment import PATH
 
@@ -44,6 +46,16 @@ USERGROUPS_ENAB yes
 DEFAULT_HOME yes
 ENCRYPT_METHOD SHA512
 """
+# What pam-auth-update writes in Debian's images: this machine's own may ask for a directory of its users.
+_PAM = {
+    "auth_primary": "auth\t[success=1 default=ignore]\tpam_unix.so nullok",
+    "account_primary": "account\t[success=1 new_authtok_reqd=done default=ignore]\tpam_unix.so",
+    "password_primary": "password\t[success=1 default=ignore]\tpam_unix.so obscure yescrypt",
+    "session_primary": "session\t[default=1]\t\t\tpam_permit.so",
+    "session_additional": "session\trequired\tpam_unix.so",
+    "session_nonint_primary": "session\t[default=1]\t\t\tpam_permit.so",
+    "session_nonint_additional": "session\trequired\tpam_unix.so",
+}
 _DIRECTORIES = {
     "etc": 0o755, "home": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "root": 0o700, "run": 0o755, "srv": 0o755,
     "tmp": 0o1777, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755, "var/tmp": 0o1777, "usr": 0o755,
@@ -162,12 +174,12 @@ def lay_base(base: Path, *, promised_tool: str | None, rootless: bool) -> None:
         if rootless:
             _lay_settings_of_one_user(root)
             _lay_hook_of_one_user(root)
-    # Images named python have `python`; Debian's own system has only `python3`.
-    if promised_tool == "python3" and not shutil.which("python", path=PATH):
-        (base / "usr/local/bin/python").symlink_to(shutil.which("python3", path=PATH) or "/usr/bin/python3")
-    # Nor does their pip refuse to install beside packages of the system.
-    if promised_tool == "python3" and glob.glob("/usr/lib/python3*/EXTERNALLY-MANAGED"):
-        (root / "etc/pip.conf").write_text("[global]\nbreak-system-packages = true\n")
+    if promised_tool == "python3":
+        # Images named python have `python`; Debian's own system has only `python3`.
+        if not shutil.which("python", path=PATH):
+            (base / "usr/local/bin/python").symlink_to(shutil.which("python3", path=PATH) or "/usr/bin/python3")
+        # And their pip installs into a Python that no distribution manages.
+        _write(root / "etc/pip.conf", "[global]\nbreak-system-packages = true\n")
 
 
 def lay_directories(layer: Path) -> None:
@@ -232,6 +244,16 @@ def _lay_packages(root: Path, *, rootless: bool) -> None:
             shutil.copy(file, here / "info" / file.name)
         for path in _listed(own):
             _lay_packaged(path, root, kept.get(path), rootless=rootless)
+    if "libpam-runtime" in packages:
+        _lay_pam(root / "etc/pam.d")
+
+
+def _lay_pam(settings: Path) -> None:
+    """Write what the settings of programs that change or check users include; libpam-runtime has it in no package."""
+    _make(settings)
+    for template in Path("/usr/share/pam").glob("common-*"):
+        if not template.suffix:
+            _write(settings / template.name, Template(template.read_text()).safe_substitute(defaultdict(str, _PAM)))
 
 
 def base_packages(status: str) -> dict[str, str]:
