@@ -95,7 +95,7 @@ const pValue = (value) => value === null ? "–" : value < 0.001 ? "< 0.001" : v
 const pText = (value) => value < 0.001 ? "p < 0.001" : `p = ${pValue(value)}`;
 
 /** @param {number} value */
-const signed = (value, digits = 1) => `${value > 0 ? "+" : ""}${score(value, digits)}`;
+const signed = (value) => `${value > 0 ? "+" : ""}${score(value)}`;
 
 /** @param {Difference[]} differences @param {Row} first @param {Row} second */
 const differenceTable = (differences, first, second) => differences.length
@@ -105,15 +105,12 @@ const differenceTable = (differences, first, second) => differences.length
 
 /** @param {Difference} each */
 function differenceRow({ field, first, second, difference, interval, p_value: p, won, lost, tied, tasks }) {
-  const small = report.titles[field]?.unit === "0-1";
-  const digits = small ? 3 : 1;
-  const half = small ? 1 : 100;
   const sure = interval && (interval.low > 0 || interval.high < 0);
-  const range = interval && `${signed(interval.low, digits)} to ${signed(interval.high, digits)}`;
+  const range = interval && `${signed(interval.low)} to ${signed(interval.high)}`;
   return [
-    h("span", { title: helpOf(field) }, titleOf(field)), score(first, digits), score(second, digits),
-    h(sure ? "strong" : "span", signed(difference, digits)),
-    range ? [intervalBar(difference, interval, -half, half, range), " ", range] : UNKNOWN,
+    h("span", { title: helpOf(field) }, titleOf(field)), score(first), score(second),
+    h(sure ? "strong" : "span", signed(difference)),
+    range ? [intervalBar(difference, interval, -100, 100, range), " ", range] : UNKNOWN,
     pValue(p), [won, lost, tied].map(integer).join(", "), integer(tasks),
   ];
 }
