@@ -199,7 +199,7 @@ class CollectionHooks:
         session = self._session
         shards = describe_shards(session.selected, session.settings.shard, session.expected_seconds)
         # An engine, which is asked what it can limit, is not even looked for where nothing is run.
-        runs = session.selected and session.cluster is None and not config.option.collectonly
+        runs = session.selected and session.cluster is None and session.plays
         limits = describe_limits(session.selected, session.engine) if runs else ""
         images = session.describe_images(session.selected) if runs else ""
         return [f"evocode: {line}" for line in (self._resuming, shards, limits, images) if line]
