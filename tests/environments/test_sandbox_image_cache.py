@@ -13,7 +13,6 @@ import pytest
 
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.sandbox import bubblewrap
-from pytest_evocode.environments.sandbox import engine as sandbox_engine_module
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
@@ -139,8 +138,7 @@ def test_what_a_dockerfile_removes_is_gone_where_the_cache_is_on_an_overlay(
 def test_a_build_for_which_dev_shm_is_too_small_says_what_to_do(
     cache_on_overlay: Path, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (bubblewrap, sandbox_engine_module):
-        monkeypatch.setattr(module, "AMPLE", 2**60)
+    monkeypatch.setattr(bubblewrap, "_AMPLE", 2**60)
     engine = SandboxEngine()
     try:
         assert "what sandboxes write is in /dev/shm, which has " in engine.description

@@ -33,7 +33,7 @@ from pytest_evocode.environments.protocol import Snapshot
 from pytest_evocode.environments.removals import Removals
 from pytest_evocode.environments.sandbox import leftovers
 from pytest_evocode.environments.sandbox.base_system import host_system, lay_least
-from pytest_evocode.environments.sandbox.bubblewrap import AMPLE, SandboxSettings, bubblewrap_version, find_bubblewrap
+from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, bubblewrap_version, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.given_images import GivenImages
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from pytest_evocode.environments.egress.proxy import EgressProxy
 
 logger = logging.getLogger(__name__)
+
+_SMALL_DISK = 8 * 2**30  # bytes
 
 
 class SandboxEngine:
@@ -349,7 +351,7 @@ def _no_sandbox(why: str) -> EnvironmentUnavailable:
 def _fitting(limits: ResourceLimits, state: Path) -> ResourceLimits:
     """Return limits that leave room for sandboxes on a small file system, such as a container's ``/dev/shm``."""
     room = shutil.disk_usage(state).total
-    return limits if room >= AMPLE else replace(limits, free_disk=min(limits.free_disk, room // 8))
+    return replace(limits, free_disk=min(limits.free_disk, room // 8)) if room < _SMALL_DISK else limits
 
 
 def _describe(given: int, rootless: bool, shortage: str) -> str:
