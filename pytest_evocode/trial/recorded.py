@@ -137,7 +137,7 @@ class Regrader:
         """Run the suites, several at once; those that give no verdict become problems of the attempt."""
         first = next(iter(kept.values()))
         options = TrialOptions(environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict)
-        context = TrialContext.of(task, self._engine(first.environment), options)
+        context = TrialContext.of(task, self._engine(first.environment), options, is_authors=is_oracle)
         suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=is_oracle)
         suites.prepare()
         controlled = ControlledSuites(context, suites, is_oracle=is_oracle)

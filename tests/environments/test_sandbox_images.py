@@ -134,7 +134,6 @@ def test_programs_that_ask_pam_do_what_root_says(build: Build) -> None:
     )
     assert output(environment, "grep -E '^(worker|other):' /etc/passwd | cut -d: -f5") == 2 * "Some Body,,,\n"
     assert output(environment, "cut -d' ' -f1-2 /state; stat -c %a /etc/shadow /etc/gshadow") == "other L\n640\n640\n"
-    # As images have it, so that what reads it by its group can.
     assert output(environment, "grep -c ^root: /etc/shadow /etc/gshadow") == "/etc/shadow:1\n/etc/gshadow:1\n"
 
 
