@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,6 +56,8 @@ def describe_failure(record: RoundRecord, output: Path | None, *, whole: bool = 
         texts = (text for case in failing for text in case.model_dump().values() if isinstance(text, str))
         if whole and any(GAP in text for text in texts):
             lines.append(_failures_in(output))
+        elif not failing:
+            lines += _end_of(output)
     return "\n".join(lines)
 
 
@@ -68,6 +72,15 @@ def _summary(record: RoundRecord, by_kind: Mapping[FailureKind | None, Sequence[
     kinds = [f"{new} new {'miss' if new == 1 else 'misses'}", counted(others[0], "regression")]
     kinds += [f"{number} {kind}" for number, kind in zip(others[1:], ("carried", "stale"), strict=True) if number]
     return f"{record.round} failed: {timeout}{failing} of {len(verdict.cases)} cases failed ({', '.join(kinds)})"
+
+
+def _end_of(output: Path) -> list[str]:
+    """Return the last lines of what a suite printed; none where it cannot be read."""
+    with contextlib.suppress(OSError), output.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _SCREENFUL[1]))
+        last = file.read().decode("utf-8", "replace").strip().splitlines()[-_SCREENFUL[0] :]
+        return [f"    {line}".rstrip() for line in last]
+    return []
 
 
 def _failures_in(output: Path) -> str:

@@ -107,6 +107,13 @@ def test_a_reward_below_one_without_a_failing_case_says_so() -> None:
     )
 
 
+def test_without_a_failing_case_the_end_of_the_suites_output_is_shown(tmp_path: Path) -> None:
+    output = tmp_path / "test-stdout.txt"
+    output.write_text("".join(f"line {number}\n" for number in range(99)) + "\n  bash: foo: not found\n")
+    shown = failed(output=output).partition(f"{output}\n")[2].splitlines()
+    assert shown == [*(f"    line {number}" for number in range(77, 99)), "", "      bash: foo: not found"]
+
+
 def test_a_suite_out_of_time_says_so() -> None:
     cause = "the suite was stopped at its timeout of 600 s"
     assert failed(cause=cause, timed_out="verifier") == (
