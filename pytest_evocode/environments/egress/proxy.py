@@ -85,9 +85,9 @@ class ServedEnvironment:
         if len(self._tasks) >= _MOST:
             writer.close()
             return
-        from pytest_evocode.environments.egress.exchange import Exchange
+        from pytest_evocode.environments.egress.exchange import ProxyConnection
 
-        exchange = self.loop.create_task(Exchange(reader, writer, self._gate, self._proxy.resolve).run())
+        exchange = self.loop.create_task(ProxyConnection(reader, writer, self._gate, self._proxy.resolve).run())
         self._tasks.add(exchange)
         await asyncio.wait([exchange])
         self._tasks.discard(exchange)
