@@ -28,6 +28,7 @@ from pytest_evocode.gateway.requests import (
     with_counts,
 )
 from pytest_evocode.gateway.session import GatewaySession
+from pytest_evocode.llm.connection import LONGEST_SILENCE
 from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
 from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.usage import counted_answer, lower_bound
@@ -35,7 +36,6 @@ from pytest_evocode.llm.waiting import WaitCause
 from pytest_evocode.results.records import Usage, total_usage
 
 _CONNECT = 30.0  # seconds
-_LONGEST_REQUEST = 1800.0  # seconds for an answer in one piece
 _LONGEST_HOLD = 10.0
 """Seconds for which a stream is kept back that has only begun: programs may want to see that it has."""
 _FIRST_RETRIES = 3
@@ -43,8 +43,6 @@ _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
 _NOT_THE_AGENTS = frozenset({401, 402, 403, 404, 429})
 _ONE_OFF = frozenset({400, 404})
-_SILENCES = {"messages": 60.0}
-_SILENCE = 120.0
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 _EVENTS = "text/event-stream"
 
@@ -166,7 +164,8 @@ class Forwarding:
         self._answer = self._told = self._first_byte = None
         self._streamed, self._complete = False, True
         streams = self._path.streams or (isinstance(self._asked, dict) and bool(self._asked.get("stream")))
-        silence = (self._route.silence or _SILENCES.get(str(self._api), _SILENCE)) * 2.0**self._silences
+        # As long again each time: a server that is slow to begin is not asked for ever in vain.
+        silence = min(LONGEST_SILENCE, self._route.silence * 2.0**self._silences) if streams else LONGEST_SILENCE
         try:
             async with self._client.request(
                 self._request.method,
@@ -174,9 +173,7 @@ class Forwarding:
                 headers=headers_for(self._route, self._request.headers),
                 data=self._counting or self._body or None,
                 allow_redirects=False,  # The key is for this server.
-                timeout=aiohttp.ClientTimeout(
-                    sock_connect=_CONNECT, sock_read=min(silence, _LONGEST_REQUEST) if streams else _LONGEST_REQUEST
-                ),
+                timeout=aiohttp.ClientTimeout(sock_connect=_CONNECT, sock_read=silence),
             ) as given:
                 self._answer = _Answer(given.status, given.headers)
                 if given.content_type == _EVENTS and given.status < 400 and self._api is not None:
@@ -356,7 +353,7 @@ class Forwarding:
         silent = connected and isinstance(error, TimeoutError)
         self._silences += silent
         words = "not a byte came for too long" if silent else str(error) or type(error).__name__
-        return ProviderFault(words, connected=connected)
+        return ProviderFault(words, connected=connected, is_silence=silent)
 
     def _words(self, fault: ProviderFault) -> str:
         times = f", tried {len(self._tries)} times" if len(self._tries) > 1 else ""

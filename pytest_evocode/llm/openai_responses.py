@@ -13,6 +13,7 @@ from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_ope
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.streams import StreamedResponse
 from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["responses"] = "responses"
@@ -23,6 +24,7 @@ class ResponsesClient(BaseClient):
 
     _form = "Responses"
     _api = _API
+    _streamed = StreamedResponse
 
     _refused_parts: frozenset[str] = frozenset()
 

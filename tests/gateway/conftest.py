@@ -90,14 +90,13 @@ def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def route_to(server: ProviderServer, api: str, *, silence: float | None = None, **options: Any) -> Route:
+def route_to(server: ProviderServer, api: str, **options: Any) -> Route:
     """The way to a fake provider."""
     return Route(
         family=FAMILIES[api],
         base_url=server.url_for(api),
         key=KEY,
         prices=lambda model: PRICES,
-        silence=silence,
         options=ModelOptions(**options),
     )
 

@@ -117,11 +117,12 @@ def test_a_token_may_be_in_the_address_as_google_has_it(program: Start) -> None:
 
 
 def test_what_is_no_request_to_a_model_is_passed_on_and_costs_nothing(program: Start) -> None:
-    with ProviderServer(look, models=["claude-sonnet-4-5"]) as server:
+    model = right("messages")["model"]
+    with ProviderServer(look, models=[model]) as server:
         asker = program(route_to(server, "messages"))
         headers = asker.headers("messages")
         status, _, models = asker.send("GET", "/anthropic/v1/models", None, headers)
-        assert (status, json.loads(models)["data"][0]["id"]) == (200, "claude-sonnet-4-5")
+        assert (status, json.loads(models)["data"][0]["id"]) == (200, model)
         body = {name: value for name, value in right("messages").items() if name != "max_tokens"}
         status, _, counted = asker.ask("messages", body, path="/v1/messages/count_tokens")
         assert (status, json.loads(counted)["input_tokens"] > 100) == (200, True)

@@ -78,7 +78,7 @@ UNSAID: list[tuple[str, Fault]] = [
 @pytest.mark.parametrize(("api", "fault"), UNSAID, ids=str)
 def test_a_stream_that_has_said_nothing_is_asked_for_again(api: str, fault: Fault, program: Start) -> None:
     with ProviderServer(look, faults=first_of(fault)) as server:
-        asker = program(route_to(server, api, silence=0.3))
+        asker = program(route_to(server, api, silence_seconds=0.3))
         status, _, answer = asker.ask(api, stream=True)
         [exchange] = asker.end()
         delivered, billed = server.billed(delivered=True), server.billed()
@@ -97,7 +97,7 @@ def test_a_stream_that_has_said_nothing_is_asked_for_again(api: str, fault: Faul
 @pytest.mark.parametrize("fault", [Silent(after=4), Broken(after=4), Broken(after=4, clean=True)], ids=repr)
 def test_a_stream_that_breaks_in_the_middle_breaks_for_the_program(fault: Fault, api: str, program: Start) -> None:
     with ProviderServer(look, faults=first_of(fault)) as server:
-        asker = program(route_to(server, api, silence=0.3))
+        asker = program(route_to(server, api, silence_seconds=0.3))
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
             asker.ask(api, stream=True)
         asker.session.close()
