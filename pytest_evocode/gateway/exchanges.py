@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from pytest_evocode.gateway.events import all_data, streamed_answer
-from pytest_evocode.gateway.requests import json_of
+from pytest_evocode.gateway.events import answer_in, json_of
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage
 
@@ -71,13 +70,8 @@ class Exchange:
         """Return the answer as the API gives it without streaming; None where there is none in its form."""
         if self.api is None or self.status != 200:
             return None
-        if not self.streamed:
-            found = json_of(self.response.encode())
-            return found if isinstance(found, dict) else None
-        answer = streamed_answer(self.api)
-        for data in all_data(self.response.encode()):
-            answer.take(data)
-        return answer.body or None
+        found = answer_in(self.api, self.response.encode(), streamed=self.streamed)
+        return found if found and isinstance(found, dict) else None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values, without what is as always."""

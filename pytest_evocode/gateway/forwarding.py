@@ -14,7 +14,15 @@ from aiohttp import web
 from yarl import URL
 
 from pytest_evocode.errors import ModelFault, RequestUnanswered
-from pytest_evocode.gateway.events import EventSplitter, data_of, is_added_count, is_opening, streamed_answer
+from pytest_evocode.gateway.events import (
+    EventSplitter,
+    answer_in,
+    data_of,
+    is_added_count,
+    is_opening,
+    json_of,
+    streamed_answer,
+)
 from pytest_evocode.gateway.exchanges import Exchange, FailedTry, bounded
 from pytest_evocode.gateway.places import PlaceQueue, pause
 from pytest_evocode.gateway.requests import (
@@ -24,7 +32,6 @@ from pytest_evocode.gateway.requests import (
     error_of,
     headers_for,
     is_answer,
-    json_of,
     with_counts,
 )
 from pytest_evocode.gateway.session import GatewaySession
@@ -188,10 +195,9 @@ class Forwarding:
 
     def _look_at(self, answer: _Answer) -> None:
         """Read an answer in one piece; raises RequestUnanswered for one that the program need not see."""
-        body = json_of(answer.body)
         if answer.status >= 400:
             self._session.was_reached = True
-            fault = from_status(answer.status, body, answer.headers)
+            fault = from_status(answer.status, json_of(answer.body), answer.headers)
             if (
                 self._counting is not None
                 and fault.status == 400
@@ -201,11 +207,7 @@ class Forwarding:
             raise RequestUnanswered(fault)
         if self._api is None or answer.status != _OK:
             return
-        if isinstance(body, list):  # A stream of Gemini's in its other form.
-            whole = streamed_answer(self._api)
-            for event in body:
-                whole.add(event)
-            body = whole.body
+        body = answer_in(self._api, answer.body)
         if isinstance(body, dict) and (found := from_answer(body, answer.request_id)) is not None:
             raise RequestUnanswered(found)
         if not is_answer(self._api, body):

@@ -99,7 +99,7 @@ def likeness(api: Api, path: str, asked: Any) -> str:
     """
     if not isinstance(asked, dict):
         return ""
-    told: list[Any] = [path, asked.get("model")]
+    told: list[Any] = [path, asked.get("model"), bool(asked.get("stream"))]
     for message in _messages(api, asked):
         told.append(message.get("role") or message.get("type"))
         told.append(message.get("call_id") or [call.get("id") for call in message.get("tool_calls") or ()])

@@ -139,8 +139,11 @@ class GatewaySession:
 
     def take_earlier(self, api: Api, path: str, asked: Any) -> Exchange | None:
         """Return the exchange of an earlier session that answers a request; None where there is none."""
-        found = self._earlier.get(likeness(api, path, asked)) if self._earlier else None
-        return found.popleft() if found else None
+        if self._earlier:
+            with contextlib.suppress(TypeError, AttributeError):  # The request has another form.
+                found = self._earlier.get(likeness(api, path, asked))
+                return found.popleft() if found else None
+        return None
 
     def prices(self, route: Route, model: str) -> ModelFacts | None:
         """Return the prices of a model; looking for them the first time may take half a second."""
