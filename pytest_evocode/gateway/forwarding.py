@@ -104,6 +104,8 @@ class Forwarding:
         """The status that the program has got."""
         self._streamed = self._replayed = False
         self._complete = True
+        self._cut_short = False
+        """Whether the connection broke after an answer was complete, but maybe before its count."""
         self._notes: tuple[str, ...] = ()
 
     async def answer(self) -> web.StreamResponse:
@@ -248,7 +250,7 @@ class Forwarding:
         if found is not None:
             fault, self._complete = found, False
         elif self._complete:
-            fault = None
+            self._cut_short, fault = fault is not None, None
         else:
             fault = fault or ProviderFault("the stream ended before the answer did")
         if fault is not None:
@@ -374,7 +376,8 @@ class Forwarding:
         usage: Usage | None = None
         if self._told is not None:
             usage = self._counted(self._told)
-            usage = usage if self._complete else lower_bound(usage, self._facts)
+            is_whole = self._complete and not (self._cut_short and usage.tokens is None)
+            usage = usage if is_whole else lower_bound(usage, self._facts)
         elif self._sent_at is not None and self._status is None:  # The program went away while the model was at work.
             usage = lower_bound(Usage(), None)
         return total_usage([*self._lost, usage])
