@@ -7,7 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.model_scripts import Answer, CutOff, Delay, Fail, HangUp, Run, Say, Script, Step, Think, Trickle, Use
+from tests.model_scripts import (
+    Answer,
+    BreakOff,
+    CutOff,
+    Delay,
+    Fail,
+    HangUp,
+    Run,
+    Say,
+    Script,
+    Step,
+    Think,
+    Trickle,
+    Use,
+)
 
 Api = Literal["chat", "responses", "messages", "gemini"]
 Outcome = Literal["passed", "failed", "error of the infrastructure", "error of the agent"]
@@ -89,6 +103,14 @@ FAULTS: tuple[ModelFault, ...] = (
     ModelFault("429 once", "chat", _again(Fail(429, retry_after=0)), retries=1),
     ModelFault("429 in mid-turn", "messages", [RUN, Fail(429, retry_after=0), DONE], retries=1),
     ModelFault("the connection ends without an answer, once", "messages", _again(HangUp()), retries=1),
+    ModelFault(
+        "a stream breaks off in the middle, once", "messages", _again([Say("I was about"), BreakOff()]), retries=1,
+        paid=3, told="broke off in the middle",
+    ),
+    ModelFault(
+        "a stream falls silent, once", "chat", _again([Say("I was about"), BreakOff(pause=1)]), retries=1, paid=3,
+        told="broke off in the middle", options={"silence_seconds": 0.2},
+    ),
     ModelFault("blanks before the answer", "chat", [[Trickle(0.3), RUN], DONE]),
     ModelFault("200 with HTML once", "chat", _again(Answer(HTML)), retries=1),
     ModelFault("200 with JSON that is cut off, once", "responses", _again(Answer('{"output": [{"ty')), retries=1),

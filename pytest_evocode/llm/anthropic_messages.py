@@ -11,6 +11,7 @@ from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.streams import StreamedMessage
 from pytest_evocode.results.records import Usage, total_usage
 
 _API = "messages"
@@ -45,6 +46,7 @@ class MessagesClient(BaseClient):
     """Client of the Messages API."""
 
     _form = "Messages"
+    _streamed = StreamedMessage
     _drops_thoughts = False
 
     def _resource(self, sdk: Any) -> Any:
@@ -219,6 +221,9 @@ def _blocks(message: Message) -> list[Json]:
     native = native_of(message, _API) if message.role == "assistant" else None
     if native is not None:
         blocks = [block for block in native if block.get("type") != "text" or str(block.get("text") or "").strip()]
+        # Arguments that a stream brought and that are no JSON object are refused.
+        wrong = {"type": "tool_use", "input": {}}
+        blocks = [block | wrong if not isinstance(block.get("input", {}), dict) else block for block in blocks]
         return without_open_end(blocks, ("thinking", "redacted_thinking"))
     text = [_text(message.text)] if message.text.strip() and message.role != "system" else []
     return [*text, *(_call(each) for each in message.calls)]

@@ -14,7 +14,9 @@ from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.waiting import waiting_of_turn
+from pytest_evocode.results.records import Usage, total_usage
 
 
 class BaseClient(ABC):
@@ -22,6 +24,10 @@ class BaseClient(ABC):
 
     _form: ClassVar[str]
     """What messages call that format."""
+    _streamed: ClassVar[type[StreamedAnswer]]
+    """What puts a streamed answer in that format together."""
+    _streams = True
+    """Whether the server takes requests for streams, as far as is known."""
 
     def __init__(
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
@@ -30,6 +36,7 @@ class BaseClient(ABC):
         self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None)
         self.knows_price = facts is not None or connection.reports_cost
         self._connection, self._options, self._facts = connection, options, facts
+        self._lost: list[Usage] = []
 
     def check(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
@@ -54,7 +61,20 @@ class BaseClient(ABC):
             payload, options = self._request(conversation, tools)
             return payload, options | self._extra_body
 
-        return self._ask(request, self._resource, self._reply, timeout)
+        return self._ask(request, self._resource, self._reply, timeout, streams=True)
+
+    def take_lost(self) -> Usage | None:
+        """Return what replies that broke off are known to have used since the last call; None where none did."""
+        lost, self._lost = self._lost, []
+        return total_usage(lost)
+
+    def _lose(self, body: Json) -> None:
+        """Keep what a reply is known to have used of which no more came: that is paid for, and maybe more."""
+        known = self._usage(body.get("usage") or body.get("usageMetadata") or {})
+        unknown: Json = {name: 0 for name in ("prompt_tokens", "completion_tokens") if getattr(known, name) is None}
+        if unknown and self._facts is not None:
+            unknown["cost_usd"] = self._facts.cost(known.prompt_tokens or 0, known.completion_tokens or 0)
+        self._lost.append(known.model_copy(update=unknown | {"at_least": True}))
 
     def check_compaction(self) -> None:
         """Raise UsageError where the API, the server or the model cannot shorten a conversation by itself."""
@@ -86,8 +106,13 @@ class BaseClient(ABC):
         resource: Callable[[Any], Any],
         reply: Callable[[Json, str], Reply],
         timeout: float | None,
+        *,
+        streams: bool = False,
     ) -> Reply:
         """Send what ``request`` returns, again as long as :meth:`_do_without` helps, and read it by ``reply``."""
+
+        def streamed() -> StreamedAnswer | None:
+            return self._streamed() if streams and self._streams else None
 
         def read(body: Json, request_id: str) -> Reply:
             try:
@@ -102,10 +127,17 @@ class BaseClient(ABC):
             self._add_headers(payload)
             left = None if ends is None else ends + waiting.seconds - time.monotonic()
             try:
-                return self._connection.post(resource, payload, options, left, read)
+                return self._connection.post(resource, payload, options, left, read, streamed, self._lose)
             except RequestRefused as refused:
-                if not self._do_without(refused.fault):
+                if not self._do_without(refused.fault) and not (streams and self._do_without_stream(refused.fault)):
                     raise self._connection.explain(refused.fault) from None
+
+    def _do_without_stream(self, fault: ProviderFault) -> bool:
+        """Whether the server may answer a request that asks for no stream, which all later ones do not, either."""
+        named = "stream" in f"{fault.param} {fault.words}".lower()
+        refused = self._streams and named and fault.status in (400, 403, 404, 405, 422)
+        self._streams &= not refused
+        return refused
 
     @property
     def _extra_body(self) -> Json:
@@ -133,6 +165,10 @@ class BaseClient(ABC):
     def _do_without(self, fault: ProviderFault) -> bool:
         """Whether the request is worth sending again without what was refused, which is left out from now on."""
         return False
+
+    @abstractmethod
+    def _usage(self, usage: Json) -> Usage:
+        """Read the usage of an answer."""
 
     @abstractmethod
     def _reply(self, body: Json, request_id: str) -> Reply:

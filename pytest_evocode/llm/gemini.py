@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -12,10 +11,12 @@ from typing import Any
 
 from pytest_evocode.errors import RequestUnanswered
 from pytest_evocode.llm.base_client import BaseClient, arguments_of
-from pytest_evocode.llm.connection import Json, cause_of
+from pytest_evocode.llm.connection import Json, Patience, broken_by
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
+from pytest_evocode.llm.sdk_private import post_to_gemini
+from pytest_evocode.llm.streams import StreamedAnswer, StreamedContent
 from pytest_evocode.results.records import Usage
 
 _API = "gemini"
@@ -30,6 +31,7 @@ class GeminiClient(BaseClient):
     """Client of generateContent."""
 
     _form = "generateContent"
+    _streamed = StreamedContent
     _shows_thoughts = True
     _marks_unsigned = False
 
@@ -127,32 +129,35 @@ class _Models:
 
     models: Any
 
-    def send(self, sdk: Any, payload: Json, seconds: float) -> tuple[bytes, Mapping[str, str]]:
+    def send(
+        self, sdk: Any, payload: Json, patience: Patience, streamed: StreamedAnswer | None
+    ) -> tuple[bytes, Mapping[str, str]]:
         """Send a request once, and return the body and the headers of the answer."""
         from google.genai import types
 
         http = types.HttpOptions(
-            timeout=max(1, int(seconds * 1000)),
+            timeout=max(1, int(patience.silence * 1000)),
             extra_body=payload.get("extra_body") or None,
             headers=payload.get("extra_headers") or None,
         )
-        config = types.GenerateContentConfig(
-            http_options=http,
-            should_return_http_response=True,
-            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-        )
-        # Signatures are bytes, which the SDK's types read from JSON only.
-        contents = [types.Content.model_validate_json(json.dumps(each)) for each in payload["contents"]]
+        method = "generateContent" if streamed is None else "streamGenerateContent"
+        body = {"contents": payload["contents"]}
+        headers: Mapping[str, str] = {}
         try:
-            answer = self.models.generate_content(model=payload["model"], contents=contents, config=config)
+            for text, headers in patience.watch(post_to_gemini(self.models, payload["model"], method, body, http)):
+                if streamed is None:
+                    return text.encode(), headers
+                streamed.take(text)
         except sdk.errors.APIError as error:
             raise RequestUnanswered(_fault(error)) from None
+        except sdk.errors.UnknownApiResponseError as error:
+            return str(error).encode(), headers
         except Exception as error:
-            if type(error).__module__.partition(".")[0] in _HTTP_LIBRARIES:
-                raise RequestUnanswered(ProviderFault(cause_of(error))) from None
-            raise
-        raw = answer.sdk_http_response
-        return (raw.body or "").encode(), {name.lower(): value for name, value in (raw.headers or {}).items()}
+            if type(error).__module__.partition(".")[0] not in _HTTP_LIBRARIES:
+                raise
+            if streamed is None or not streamed.is_complete:
+                raise RequestUnanswered(broken_by(error)) from None
+        return b"", headers
 
 
 def _fault(error: Any) -> ProviderFault:

@@ -12,6 +12,7 @@ from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.streams import StreamedCompletion
 from pytest_evocode.results.records import Usage
 
 _API = "chat"
@@ -23,6 +24,8 @@ class ChatClient(BaseClient):
     """Client of the Chat Completions API."""
 
     _form = "Chat Completions"
+    _streamed = StreamedCompletion
+    _counts_streams = True
 
     @cached_property
     def _limit(self) -> str:
@@ -40,6 +43,7 @@ class ChatClient(BaseClient):
         if tools:
             payload["tools"] = [_tool(each) for each in tools]
         return payload, {
+            "stream_options": {"include_usage": True} if self._streams and self._counts_streams else None,
             "temperature": self._options.temperature,
             "top_p": self._options.top_p,
             "seed": self._options.seed,
@@ -49,6 +53,9 @@ class ChatClient(BaseClient):
         }
 
     def _do_without(self, fault: ProviderFault) -> bool:
+        if "stream_options" in f"{fault.param} {fault.words}" and self._counts_streams:
+            self._counts_streams = False  # Servers that do not know it count without.
+            return True
         wants_new_name = self._limit == "max_tokens" and "max_completion_tokens" in fault.words
         if wants_new_name:
             self._limit = "max_completion_tokens"

@@ -14,6 +14,7 @@ from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.streams import StreamedResponse
 from pytest_evocode.results.records import Usage
 
 _API = "responses"
@@ -23,6 +24,7 @@ class ResponsesClient(BaseClient):
     """Client of the Responses API."""
 
     _form = "Responses"
+    _streamed = StreamedResponse
 
     _refused_parts: frozenset[str] = frozenset()
 

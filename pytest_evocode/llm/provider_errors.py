@@ -60,6 +60,8 @@ class ProviderFault:
     """Whether there was a connection, as far as is known; the model cannot have been at work without one."""
     retry: bool | None = None
     """Whether the provider says that a retry helps; None where it does not say."""
+    is_silence: bool = False
+    """Whether the server was silent for so long that the connection was taken for dead."""
 
     @property
     def kind(self) -> Literal["overflow", "rate limit", "passing", "final"]:
@@ -163,6 +165,8 @@ class RetrySchedule:
         self._refused_since = 0.0
         self.failures = 0
         """How often the request has failed for a passing reason other than a rate limit."""
+        self.silences = 0
+        """How often of these because the server was silent."""
 
     def pause_after(self, fault: ProviderFault, retries: int) -> float | None:
         """Return the seconds to wait after one more fault, or None where the request is given up.
@@ -176,6 +180,7 @@ class RetrySchedule:
             backoff = min(left, _backoff(self._refusals))
         else:
             self.failures += 1
+            self.silences += fault.is_silence
             left = self._options.retry_seconds if self.failures <= min(retries, self._options.retries) else 0.0
             backoff = _backoff(self.failures)
         seconds = backoff if fault.retry_after is None else fault.retry_after

@@ -153,11 +153,11 @@ def test_a_request_that_is_sent_again_in_other_words_has_what_is_left_of_the_tim
     post = ProviderConnection.post
 
     def recorded(
-        self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None, read: Any
+        self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None, *more: Any
     ) -> Any:
         assert timeout is not None
         given.append(timeout)
-        return post(self, resource, payload, options, timeout, read)
+        return post(self, resource, payload, options, timeout, *more)
 
     monkeypatch.setattr(ProviderConnection, "post", recorded)
     words = {"chat": "Use 'max_completion_tokens' instead.", "responses": "Encrypted content is not supported"}
@@ -203,10 +203,10 @@ def test_a_turn_that_waits_longer_than_it_may_is_the_providers_fault(naps: list[
     assert naps == []
 
 
-def test_a_dead_connection_is_given_up_and_made_anew(monkeypatch: pytest.MonkeyPatch, naps: list[float]) -> None:
-    monkeypatch.setattr("pytest_evocode.llm.connection.LONGEST_REQUEST", 0.3)
+def test_a_dead_connection_is_given_up_and_made_anew(naps: list[float]) -> None:
     with ModelServer([[Delay(9), Say("Never.")], Say("Done.")]) as server:
-        assert client_for("messages", server).complete(ASK, [BASH], timeout=SECONDS).text == "Done."
+        client = client_for("messages", server, silence_seconds=0.3)
+        assert client.complete(ASK, [BASH], timeout=SECONDS).text == "Done."
 
 
 def test_an_address_where_nobody_has_ever_answered_is_given_up_sooner(naps: list[float]) -> None:

@@ -52,6 +52,7 @@ _TOLD: Mapping[CompactionStep, str] = {
     "provider": "The provider replaced {} messages before the last replies by what it made of them, to make room.",
     "ends": "Of {} messages only the beginning and the end are left in the conversation, to make room.",
 }
+_BROKEN_OFF = "A reply of the model broke off in the middle, and was paid for as far as it had come."
 _NOT_COMPACTED = "The provider was asked to make the conversation shorter, and did not; the agent does so itself."
 
 
@@ -95,8 +96,11 @@ class ModelTurn:
             TurnStopped: A limit is reached, or the conversation is too long and cannot be made shorter.
             TimeoutError: The turn's time is over.
         """
-        if self._earlier and "shorten" in self._earlier[0]:
-            self._make_room_as_before()
+        while self._earlier and not self._earlier[0].keys().isdisjoint(("shorten", "lost")):
+            if "lost" in self._earlier[0]:
+                self._pay_for_lost(Usage.model_validate(self._earlier.pop(0)["lost"]), paid_before=True)
+            else:
+                self._make_room_as_before()
         entry = self._earlier.pop(0) if self._earlier else None
         if entry is not None:
             reply, seconds, retries = reply_from_json(entry["reply"]), entry["seconds"], entry.get("retries", 0)
@@ -177,7 +181,17 @@ class ModelTurn:
             raise TurnStopped(spent)
         if self._deadline.over:
             raise TimeoutError
-        return wait_for_reply(self._context.cancelled, partial(ask, timeout=self._deadline.left), self._deadline)
+        try:
+            return wait_for_reply(self._context.cancelled, partial(ask, timeout=self._deadline.left), self._deadline)
+        finally:
+            # Clients of other packages need not know.
+            if (lost := getattr(self._client, "take_lost", lambda: None)()) is not None:
+                self._context.journal.add({"lost": lost.model_dump()})
+                self._pay_for_lost(lost, paid_before=False)
+
+    def _pay_for_lost(self, lost: Usage, *, paid_before: bool) -> None:
+        """Record what replies have used that broke off, as far as it is known."""
+        self._context.recorder.pay(_BROKEN_OFF, lost, {"broken_off": lost.requests}, paid_before=paid_before)
 
     # Making room.
 

@@ -89,6 +89,35 @@ def test_a_turn_that_was_stopped_while_the_model_was_asked_makes_no_more_room_th
     assert after.asked == [sent]
 
 
+def test_what_a_reply_used_that_broke_off_is_paid_for_once(tmp_path: Path) -> None:
+    lost = Usage(prompt_tokens=70, completion_tokens=1, cost_usd=0.25, requests=1, at_least=True)
+
+    class BreakingClient(Client):
+        def take_lost(self) -> Usage | None:
+            return lost if len(self.asked) == 1 else None
+
+    def ask_twice() -> tuple[Client, Recorder]:
+        client, context = (
+            BreakingClient(lambda conversation: reply("I look.")),
+            context_with(Journal(tmp_path / "journal")),
+        )
+        conversation = Conversation([Message("user", "A request.")])
+        turn = ModelTurn(
+            cast(ModelClient, client), conversation, context, Deadline(None), tools=lambda: [BASH], compact_at=0.8
+        )
+        turn.ask()
+        turn.ask()
+        return client, context.recorder
+
+    before, paid = ask_twice()
+    after, replayed = ask_twice()
+    assert (len(before.asked), len(after.asked)) == (2, 0)
+    assert replayed.usage == paid.usage
+    assert paid.usage is not None
+    assert (paid.usage.prompt_tokens, paid.usage.cost_usd, paid.usage.at_least) == (270, 1.25, True)
+    assert replayed.spending.spent == paid.spending.spent
+
+
 def test_a_summary_that_the_model_refuses_to_write_takes_the_place_of_nothing(tmp_path: Path) -> None:
     def answer(conversation: Sequence[Message]) -> Reply:
         if conversation[0].text == SUMMARISER:
