@@ -77,6 +77,12 @@ class ProviderFault:
         passing = self.status is None or self.status in _RETRIED or self.status >= 500
         return "passing" if passing else "final"
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether a proxy or a busy server may have refused the request though nothing is wrong with it."""
+        page = self.words.lstrip().lower().startswith(("<!doctype", "<html"))
+        return self.code not in _NO_CREDIT and (self.status in (400, 404) or (self.status == 403 and page))
+
     def __str__(self) -> str:
         """Return the words, with the status and the request's id for the provider's support."""
         facts = [f"status {self.status}"] if self.status is not None else []
