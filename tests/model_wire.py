@@ -32,6 +32,13 @@ APIS = {
 AWS_STREAM = "/invoke-with-response-stream"
 _METHODS = "/invoke|/invoke-with-response-stream|:rawPredict|:streamRawPredict|:generateContent|:streamGenerateContent"
 _MODEL_IN_PATH = re.compile(rf"/models?/([^/]+?)({_METHODS})$")
+#: The names of tools that providers publish.
+_NAMES = {
+    "chat": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "responses": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "messages": re.compile(r"[a-zA-Z0-9_-]{1,128}"),
+    "gemini": re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}"),
+}
 _ids = itertools.count(1)
 #: What summaries say, by the encrypted content that stands for them in Responses.
 _summaries: dict[str, str] = {}
@@ -132,6 +139,8 @@ def overflow(api: str, size: int, context_tokens: int) -> Fail:
 
 def _malformed(asked: Asked) -> str:
     """What of a conversation the provider refuses: calls without results and the other way round, reasoning changed."""
+    if wrong := [name for name in asked.calls.values() if not _NAMES[asked.api].fullmatch(name)]:
+        return f"tool names that do not match {_NAMES[asked.api].pattern}: {wrong}"
     if missing := set(asked.calls) - set(asked.results):
         return f"tool calls without a result: {sorted(missing)}"
     if surplus := set(asked.results) - set(asked.calls):

@@ -49,7 +49,6 @@ _FIRST_RETRIES = 3
 _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
 _NOT_THE_AGENTS = frozenset({401, 402, 403, 404, 429})
-_ONE_OFF = frozenset({400, 404})
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 _EVENTS = "text/event-stream"
 
@@ -160,9 +159,8 @@ class Forwarding:
         if self._session.gave_up or fault.kind == "overflow":
             return None
         if fault.kind == "final":
-            # Busy servers say so once of requests that are right.
             is_first = self._api is not None and not any(each.status == fault.status for each in self._tries)
-            if not is_first or fault.status not in _ONE_OFF:
+            if not is_first or not fault.may_be_chance:
                 return None
             fault = replace(fault, retry=True)
         retries = self._route.options.retries if self._session.was_reached else _FIRST_RETRIES

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
@@ -11,7 +13,7 @@ from typing import Any, ClassVar
 from pytest_evocode.errors import RequestRefused, UsageError
 from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.prices import ModelFacts, window_of
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.streams import StreamedAnswer
@@ -36,7 +38,7 @@ class BaseClient(ABC):
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
     ) -> None:
         self.model = model
-        self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None)
+        self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None) or window_of(model)
         self.knows_price = facts is not None or connection.reports_cost
         self._connection, self._options, self._facts = connection, options, facts
         self._lost: list[Usage] = []
@@ -122,6 +124,7 @@ class BaseClient(ABC):
 
         waiting = waiting_of_turn()
         ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
+        was_repeated = False
         while True:
             payload, options = request()
             self._add_headers(payload)
@@ -129,8 +132,13 @@ class BaseClient(ABC):
             try:
                 return self._connection.post(resource, payload, options, left, read, streamed, self._lose)
             except RequestRefused as refused:
-                if not self._do_without(refused.fault) and not (streams and self._do_without_stream(refused.fault)):
-                    raise self._connection.explain(refused.fault) from None
+                fault = refused.fault
+                if self._do_without(fault) or (streams and self._do_without_stream(fault)):
+                    continue
+                if was_repeated or not fault.may_be_chance or fault.kind == "overflow":
+                    raise self._connection.explain(fault) from None
+                was_repeated = True
+                self._connection.wait_after(fault)
 
     def _do_without_stream(self, fault: ProviderFault) -> bool:
         """Whether the server may answer a request that asks for no stream, which all later ones do not, either."""
@@ -186,6 +194,30 @@ def without_open_end(items: list[dict[str, Any]], kinds: Collection[str]) -> lis
     """
     last = max((number for number, item in enumerate(items) if item.get("type") not in kinds), default=-1)
     return items[: last + 1]
+
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def name_taken(name: str, longest: int = 64) -> str:
+    """Return the name of a tool as providers take it back: models call tools by all kinds of names.
+
+    >>> name_taken("bash"), name_taken("functions.bash:0"), name_taken("")
+    ('bash', 'functions_bash_0', 'tool')
+    """
+    return _NOT_IN_NAMES.sub("_", name)[:longest] or "tool"
+
+
+def id_taken(id: str, longest: int = 64) -> str:
+    """Return the id of a call as providers take it back, for the call and for its result.
+
+    >>> id_taken("call_1"), id_taken("functions.bash:0")
+    ('call_1', 'functions_bash_0_8f5b6c2e')
+    """
+    if id and len(id) <= longest and not _NOT_IN_NAMES.search(id):
+        return id
+    mark = hashlib.sha256(id.encode("utf-8", "replace")).hexdigest()[:8]  # Others may look the same afterwards.
+    return f"{_NOT_IN_NAMES.sub('_', id)[: longest - 9]}_{mark}"
 
 
 def arguments_of(given: Any) -> tuple[dict[str, Any] | None, str]:

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import (
-    AgentFault,
     Cancelled,
     ConnectionBroken,
     ContextOverflow,
+    ConversationRefused,
     ModelFault,
     RequestRefused,
     RequestUnanswered,
@@ -129,6 +129,8 @@ logger = logging.getLogger(__name__)
 Json = dict[str, Any]
 #: Seconds without a byte for an answer that comes in one piece, of which there is none before all of it is made.
 LONGEST_SILENCE = 1800.0
+#: Seconds before a request that was refused is sent once more.
+ONCE_MORE = 1.0
 #: Retries while nothing has ever come back from the provider: its address may be wrong.
 _FIRST_RETRIES = 3
 
@@ -260,7 +262,13 @@ class ProviderConnection:
             logger.info("%s: %s with status %s, retried in %.1f s", self.label, fault.kind, fault.status, seconds)
             self._wait(seconds, cause)
 
-    def explain(self, fault: ProviderFault) -> ContextOverflow | AgentFault:
+    def wait_after(self, fault: ProviderFault) -> None:
+        """Wait before a request that was refused is sent once more."""
+        waiting_of_turn().retry("provider", 0.0)
+        logger.info("%s: refused with status %s, and asked once more", self.label, fault.status)
+        self._wait(ONCE_MORE, "provider")
+
+    def explain(self, fault: ProviderFault) -> ContextOverflow | ModelFault:
         """Return what to raise for a request that the provider refuses."""
         if fault.kind == "overflow":
             return ContextOverflow(self._without_key(str(fault)))
@@ -275,7 +283,7 @@ class ProviderConnection:
         reason = reasons.get(fault.status or 0, "the request was refused")
         if fault.status in reasons or (fault.status or 500) >= 500:
             return self._fault(reason, fault)
-        return AgentFault(self._told(reason, fault))  # For what the agent wrote into it.
+        return ConversationRefused(self._told(reason, fault))
 
     def unreadable(self, body: Any, request_id: str, form: str) -> RequestUnanswered:
         """Return what to raise for an answer that is not in the format of the API; ``form`` names the API.

@@ -16,7 +16,6 @@ from pytest_evocode.llm.model_options import ModelOptions
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "credits_exhausted"})
 _RETRIED = frozenset({408, 409})
 _RATE_LIMITS = frozenset({429, 529})
-_FORBIDDEN = 403
 _STATUS_OF_NAME = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -79,6 +78,12 @@ class ProviderFault:
         passing = self.status is None or self.status in _RETRIED or self.status >= 500
         return "passing" if passing else "final"
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether a proxy or a busy server may have refused the request though nothing is wrong with it."""
+        page = self.words.lstrip().lower().startswith(("<!doctype", "<html"))
+        return self.code not in _NO_CREDIT and (self.status in (400, 404) or (self.status == 403 and page))
+
     def __str__(self) -> str:
         """Return the words, with the status and the request's id for the provider's support."""
         facts = [f"status {self.status}"] if self.status is not None else []
@@ -90,8 +95,6 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderF
     """Read an answer with a status of 400 or more; ``body`` is JSON, or text where it is not JSON."""
     error = error_in(body)
     retry = {"true": True, "false": False}.get(headers.get("x-should-retry", ""))
-    if status == _FORBIDDEN and isinstance(body, str) and body.lstrip().startswith("<"):
-        retry = True  # A page is of what stands before the provider, which turns away whoever comes in a rush.
     fault = ProviderFault(
         words=_words(body, error) or f"nothing but status {status}",
         status=status,

@@ -169,7 +169,7 @@ def test_a_gemini_model_that_is_cut_off_says_so() -> None:
     ],
 )
 def test_an_error_of_google_is_read_as_the_others_are(fail: Fail, error: type[Exception], words: str) -> None:
-    with ModelServer([fail]) as server, pytest.raises(error, match=words):
+    with ModelServer([fail] * 2) as server, pytest.raises(error, match=words):
         client("google", server, retry_seconds=5).complete(ASK, [BASH], timeout=SECONDS)
 
 

@@ -33,10 +33,9 @@ def test_a_passing_fault_is_asked_again(api: str, status: int) -> None:
 
 @each_api
 def test_a_fault_that_would_not_pass_is_told_at_once(api: str) -> None:
-    told = pytest.raises(AgentFault, match=r"the request was refused: no \(status 400, request req_")
-    with ModelServer([Fail(400, "no")]) as server, told as refused:
+    told = pytest.raises(ModelFault, match=r"the request was refused: no \(status 422, request req_")
+    with ModelServer([Fail(422, "no")]) as server, told:
         client_for(api, server).complete(ASK, [BASH], timeout=SECONDS)
-    assert not isinstance(refused.value, ModelFault)
     assert len(server.asked) == 1
 
 
@@ -237,7 +236,7 @@ def test_what_is_sent_repeated_and_refused_is_logged_without_key_and_words(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-test-0123456789")
     caplog.set_level(logging.DEBUG, "pytest_evocode")
     words = "You sent: Solve it. Your key: sk-of-this-test-0123456789"
-    with ModelServer([Fail(500, words), Say("Done."), Fail(400, words)]) as server:
+    with ModelServer([Fail(500, words), Say("Done."), *[Fail(400, words)] * 2]) as server:
         client = client_for("chat", server)
         client.complete(ASK, [BASH], timeout=None)
         with pytest.raises(AgentFault):
@@ -248,6 +247,9 @@ def test_what_is_sent_repeated_and_refused_is_logged_without_key_and_words(
         "openai/gpt-5.2: passing with status 500, retried in ...",
         "openai/gpt-5.2: a request is sent",
         "openai/gpt-5.2: request ... was answered in ...",
+        "openai/gpt-5.2: a request is sent",
+        "openai/gpt-5.2: refused with status 400, request ...",
+        "openai/gpt-5.2: refused with status 400, and asked once more",
         "openai/gpt-5.2: a request is sent",
         "openai/gpt-5.2: refused with status 400, request ...",
     ]
