@@ -49,6 +49,7 @@ _FIRST_RETRIES = 3
 _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
 _NOT_THE_AGENTS = frozenset({401, 402, 403, 404, 429})
+_OF_A_MODEL = frozenset({403, 404})
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 _EVENTS = "text/event-stream"
 
@@ -133,7 +134,9 @@ class Forwarding:
         route, waiting = self._route, self._session.spending.waiting
         schedule = RetrySchedule(route.options)
         while True:
-            async with self._places.hold(route.account, route.options.max_connections, waiting) as place:
+            # What is no request to a model has other limits, of which programs know.
+            account = route.account if self._api is not None else f"{route.account}-beside"
+            async with self._places.hold(account, route.options.max_connections, waiting) as place:
                 self._sent_at = time.monotonic()
                 try:
                     response = await self._once()
@@ -156,10 +159,10 @@ class Forwarding:
 
     def _pause_after(self, fault: ProviderFault, schedule: RetrySchedule) -> float | None:
         """Return the seconds until the request is sent again; None where it is not."""
-        if self._session.gave_up or fault.kind == "overflow":
+        if self._api is None or self._session.gave_up or fault.kind == "overflow":
             return None
         if fault.kind == "final":
-            is_first = self._api is not None and not any(each.status == fault.status for each in self._tries)
+            is_first = not any(each.status == fault.status for each in self._tries)
             if not is_first or not fault.may_be_chance:
                 return None
             fault = replace(fault, retry=True)
@@ -214,8 +217,7 @@ class Forwarding:
             words = f"the answer is not in the format of the API: {str(body)[:300]}"
             raise RequestUnanswered(ProviderFault(words, _OK, request_id=answer.request_id, retry=True))
         self._told = body
-        self._session.was_reached = True
-        self._session.answered()
+        self._session.answered(self._model)
 
     # Passing an answer on.
 
@@ -253,8 +255,7 @@ class Forwarding:
             fault = fault or ProviderFault("the stream ended before the answer did")
         if fault is not None:
             return await self._break_off(fault, response, held)
-        self._session.was_reached = True
-        self._session.answered()
+        self._session.answered(self._model)
         response = response or await self._prepare(given.status, given.headers)
         await _write(response, held)
         await response.write_eof()
@@ -294,12 +295,13 @@ class Forwarding:
     async def _give_up(self, fault: ProviderFault) -> web.StreamResponse:
         """Answer with the provider's last answer."""
         passes = fault.kind in ("rate limit", "passing")
-        if self._api is not None and (passes or fault.status in _NOT_THE_AGENTS):
+        is_beside = fault.status in _OF_A_MODEL and self._session.is_beside(self._model)
+        if self._api is not None and (passes or fault.status in _NOT_THE_AGENTS) and not is_beside:
             self._session.failed(self._words(fault), gave_up=passes)
         if self._answer is None:
             return await self._say("unreachable", self._session.clean(self._words(fault)))
-        more = {"x-should-retry": "false"} if passes else {}
-        return await self._send(self._answer.status, {**self._answer.headers, **more}, self._answer.body)
+        headers = {**self._answer.headers, "x-should-retry": "false"}
+        return await self._send(self._answer.status, headers, self._answer.body)
 
     async def _replay(self, earlier: Exchange) -> web.StreamResponse:
         """Answer as an earlier session was answered."""

@@ -19,7 +19,7 @@ from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage, total_usage
-from pytest_evocode.secrets import SHORTEST
+from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 _ENDING = 30.0  # seconds for requests under way to end, and for records to be written
 
@@ -63,6 +63,7 @@ class GatewaySession:
         self.tasks: set[asyncio.Task[Any]] = set()
         """Requests under way."""
         self._requests = 0
+        self._answered: set[str] = set()
         self._record, self._recorder, self._on_end = record, recorder, on_end
         self._records: list[Future[None]] = []
         self._run_limit: RunLimitReached | None = None
@@ -152,9 +153,14 @@ class GatewaySession:
             self._prices[key] = route.prices(model)
         return self._prices[key]
 
-    def answered(self) -> None:
-        """Note that the provider has answered a request to a model."""
-        self.fault, self.gave_up = "", False
+    def answered(self, model: str) -> None:
+        """Note that a model has answered."""
+        self.fault, self.gave_up, self.was_reached = "", False, True
+        self._answered.add(model)
+
+    def is_beside(self, model: str) -> bool:
+        """Return whether other models have answered and this one has not, such as a small one for titles."""
+        return bool(self._answered) and model not in self._answered
 
     def failed(self, words: str, *, gave_up: bool) -> None:
         """Note a fault of the provider's that was not mended by sending the request again."""
@@ -178,7 +184,8 @@ class GatewaySession:
     def clean(self, text: str) -> str:
         """Return a text without the keys and the token."""
         for route in self.routes.values():
-            for value in (route.key, *route.headers.values()):
+            secret = (value for name, value in route.headers.items() if is_secret_name(name))
+            for value in (route.key, *secret):
                 if len(value) >= SHORTEST:
                     text = text.replace(value, "[key]")
         return text.replace(self.token, "[token]")
