@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -258,7 +259,8 @@ class Forwarding:
         self._session.answered(self._model)
         response = response or await self._prepare(given.status, given.headers)
         await _write(response, held)
-        await response.write_eof()
+        with _to_program():
+            await response.write_eof()
         return response
 
     def _read_events(self, events: Iterable[bytes], reading: StreamedAnswer, held: bytearray) -> bool:
@@ -287,7 +289,8 @@ class Forwarding:
         self._tries.append(FailedTry(session.clean(str(fault)), fault.status, round(self._seconds or 0.0, 3), 0.0))
         if fault.status is not None:  # The provider's own words for it are part of the stream.
             await _write(response, held)
-            await response.write_eof()
+            with _to_program():
+                await response.write_eof()
         elif self._request.transport is not None:
             self._request.transport.abort()
         return response
@@ -328,14 +331,16 @@ class Forwarding:
     async def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> web.StreamResponse:
         response = web.Response(status=status, headers=_passed_on(headers), body=body)
         self._status = status
-        await response.prepare(self._request)
-        await response.write_eof()
+        with _to_program():
+            await response.prepare(self._request)
+            await response.write_eof()
         return response
 
     async def _prepare(self, status: int, headers: Mapping[str, str]) -> web.StreamResponse:
         response = web.StreamResponse(status=status, headers=_passed_on(headers))
         self._status = status
-        await response.prepare(self._request)
+        with _to_program():
+            await response.prepare(self._request)
         return response
 
     # What became of it.
@@ -414,8 +419,15 @@ async def _write(response: web.StreamResponse, held: bytearray) -> None:
         return
     data = bytes(held)
     held.clear()
-    try:
+    with _to_program():
         await response.write(data)
+
+
+@contextlib.contextmanager
+def _to_program() -> Iterator[None]:
+    """End the request where the program turns out to have gone, which is no trouble of the provider's."""
+    try:
+        yield
     except ConnectionError:
         raise asyncio.CancelledError("the program has gone") from None
 
