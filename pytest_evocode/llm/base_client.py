@@ -212,7 +212,7 @@ def id_taken(id: str, longest: int = 64) -> str:
     """Return the id of a call as providers take it back, for the call and for its result.
 
     >>> id_taken("call_1"), id_taken("functions.bash:0")
-    ('call_1', 'functions_bash_0_8f5b6c2e')
+    ('call_1', 'functions_bash_0_8497fe9c')
     """
     if id and len(id) <= longest and not _NOT_IN_NAMES.search(id):
         return id
