@@ -14,7 +14,9 @@ from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.usage import Api, counted_answer
 from pytest_evocode.llm.waiting import waiting_of_turn
+from pytest_evocode.results.records import Usage
 
 
 class BaseClient(ABC):
@@ -22,6 +24,8 @@ class BaseClient(ABC):
 
     _form: ClassVar[str]
     """What messages call that format."""
+    _api: ClassVar[Api]
+    """What it is called where tokens are counted."""
 
     def __init__(
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
@@ -133,6 +137,14 @@ class BaseClient(ABC):
     def _do_without(self, fault: ProviderFault) -> bool:
         """Whether the request is worth sending again without what was refused, which is left out from now on."""
         return False
+
+    def _usage(self, told: object) -> Usage:
+        """Return what an answer says that it used."""
+        return counted_answer(self._api, told, self._facts).usage
+
+    def read(self, body: Json, request_id: str) -> Reply:
+        """Read an answer to somebody else's request; raises RequestUnanswered where it is not in the API's format."""
+        return self._reply(body, request_id)
 
     @abstractmethod
     def _reply(self, body: Json, request_id: str) -> Reply:

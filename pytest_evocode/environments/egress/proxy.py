@@ -132,6 +132,6 @@ class ServedEnvironment(ServedConnections):
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """See :class:`ServedConnections`."""
-        from pytest_evocode.environments.egress.exchange import Exchange
+        from pytest_evocode.environments.egress.exchange import ProxyConnection
 
-        await Exchange(reader, writer, self._gate, self._proxy.resolve).run()
+        await ProxyConnection(reader, writer, self._gate, self._proxy.resolve).run()
