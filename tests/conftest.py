@@ -73,7 +73,8 @@ class ElsewhereFirst:
 
 
 def _asks_models(item: pytest.Item) -> bool:
-    return hasattr(getattr(item, "module", None), "ModelServer")
+    module = getattr(item, "module", None)
+    return hasattr(module, "ModelServer") or hasattr(module, "ProviderServer")
 
 
 def _has_tests(path: Path) -> bool:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_open_end
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken, without_open_end
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
-from pytest_evocode.results.records import Usage, total_usage
+from pytest_evocode.llm.streams import StreamedMessage
+from pytest_evocode.llm.usage import counted_answer
 
-_API = "messages"
+_API: Literal["messages"] = "messages"
 # The API requires a limit for each reply; tokens that are not used cost nothing.
 _MAX_TOKENS, _MAX_TOKENS_OF_UNKNOWN = 32_000, 8192
 _CACHED = {"cache_control": {"type": "ephemeral"}}
@@ -45,6 +45,8 @@ class MessagesClient(BaseClient):
     """Client of the Messages API."""
 
     _form = "Messages"
+    _api = _API
+    _streamed = StreamedMessage
     _drops_thoughts = False
 
     def _resource(self, sdk: Any) -> Any:
@@ -142,6 +144,7 @@ class MessagesClient(BaseClient):
         content = body.get("content")
         if not isinstance(content, list):
             raise self._connection.unreadable(body, request_id, self._form)
+        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="".join(str(block.get("text") or "") for block in content if block.get("type") == "text"),
             calls=tuple(_as_call(block) for block in content if block.get("type") == "tool_use"),
@@ -149,38 +152,12 @@ class MessagesClient(BaseClient):
                 str(block["thinking"]) for block in content if block.get("type") == "thinking" and block.get("thinking")
             ),
             native=tagged(_API, content),
-            usage=self._usage(body.get("usage") or {}),
+            usage=counted.usage,
             request_id=request_id,
             ending=ENDINGS.get(body.get("stop_reason"), "unknown"),
             stop_reason=str(body.get("stop_reason") or ""),
             model=str(body.get("model") or ""),
-            remarks=_remarks(body),
-        )
-
-    def _usage(self, usage: Json) -> Usage:
-        """Return the usage of a reply, with that of summaries, which the API counts apart."""
-        summaries = [each for each in usage.get("iterations") or () if each.get("type") == "compaction"]
-        of_reply = self._usage_of(usage)
-        if not summaries:
-            return of_reply
-        nothing = {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
-        whole = total_usage([self._usage_of(nothing | usage), *(self._usage_of(nothing | each) for each in summaries)])
-        assert whole is not None
-        return whole.model_copy(update={"reasoning_tokens": of_reply.reasoning_tokens, "requests": 1})
-
-    def _usage_of(self, usage: Json) -> Usage:
-        """Add up the input tokens, which the API counts apart from those read from the cache and written to it."""
-        rest, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
-        written = usage.get("cache_creation_input_tokens")
-        prompt = None if rest is None else rest + (read or 0) + (written or 0)
-        details = usage.get("output_tokens_details") or {}
-        return priced_usage(
-            self._facts,
-            prompt,
-            usage.get("output_tokens"),
-            cached=read,
-            written=written,
-            reasoning=details.get("thinking_tokens"),
+            remarks=_remarks(body) | counted.remarks,
         )
 
 
@@ -211,7 +188,7 @@ def _messages(conversation: Sequence[Message]) -> list[Json]:
 
 def _blocks(message: Message) -> list[Json]:
     if message.role == "tool":
-        result: Json = {"type": "tool_result", "tool_use_id": message.call_id}
+        result: Json = {"type": "tool_result", "tool_use_id": id_taken(message.call_id)}
         content: Any = message.text
         if message.images:
             content = [_text(message.text), *(_image(image) for image in message.images)]
@@ -219,9 +196,19 @@ def _blocks(message: Message) -> list[Json]:
     native = native_of(message, _API) if message.role == "assistant" else None
     if native is not None:
         blocks = [block for block in native if block.get("type") != "text" or str(block.get("text") or "").strip()]
-        return without_open_end(blocks, ("thinking", "redacted_thinking"))
+        return without_open_end([_taken(block) for block in blocks], ("thinking", "redacted_thinking"))
     text = [_text(message.text)] if message.text.strip() and message.role != "system" else []
     return [*text, *(_call(each) for each in message.calls)]
+
+
+def _taken(block: Json) -> Json:
+    """Return a block as the API takes it back: it refuses names, ids and arguments that models write."""
+    if block.get("type") != "tool_use":
+        return block
+    given = block.get("input")
+    # What a stream brought may be no JSON.
+    arguments = given if isinstance(given, dict) else {}
+    return block | {"id": id_taken(block["id"]), "name": name_taken(block["name"], 128), "input": arguments}
 
 
 def _text(text: str) -> Json:
@@ -237,7 +224,7 @@ def _tool(tool: Tool) -> Json:
 
 
 def _call(call: RequestedCall) -> Json:
-    return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments or {}}
+    return {"type": "tool_use", "id": id_taken(call.id), "name": name_taken(call.name), "input": call.arguments or {}}
 
 
 def _as_call(block: Json) -> RequestedCall:

@@ -440,6 +440,11 @@ def connections_shared_by(limits: ConnectionLimits) -> Iterator[None]:
         _of_process.remove(limits)
 
 
+def limits_of_process() -> ConnectionLimits:
+    """Return the limits that clients of this process go by now."""
+    return _of_process[-1]
+
+
 class SharedConnections(_PacedLimits):
     """The :class:`ConnectionLimits` that all processes of a run share, xdist's workers above all, in a directory of it.
 

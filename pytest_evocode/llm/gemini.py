@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pytest_evocode.errors import RequestUnanswered
-from pytest_evocode.llm.base_client import BaseClient, arguments_of
-from pytest_evocode.llm.connection import Json, cause_of
-from pytest_evocode.llm.prices import priced_usage
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, name_taken
+from pytest_evocode.llm.connection import Json, Patience, broken_by
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
-from pytest_evocode.results.records import Usage
+from pytest_evocode.llm.sdk_private import post_to_gemini
+from pytest_evocode.llm.streams import StreamedAnswer, StreamedContent
+from pytest_evocode.llm.usage import counted_answer
 
-_API = "gemini"
+_API: Literal["gemini"] = "gemini"
 # What stands in the documentation for the signature of a call that has none, as one of another model.
 _UNSIGNED = base64.b64encode(b"skip_thought_signature_validator").decode()
-_DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}")
 #: HTTP libraries that releases of the SDK use.
 _HTTP_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 
@@ -30,6 +30,8 @@ class GeminiClient(BaseClient):
     """Client of generateContent."""
 
     _form = "generateContent"
+    _api = _API
+    _streamed = StreamedContent
     _shows_thoughts = True
     _marks_unsigned = False
 
@@ -81,29 +83,18 @@ class GeminiClient(BaseClient):
         candidate: Json = candidates[0] if candidates else {}
         content = {"role": "model"} | (candidate.get("content") or {})
         parts: list[Json] = content.get("parts") or []
+        counted = counted_answer(_API, body.get("usageMetadata"), self._facts)
         return Reply(
             text="".join(str(part.get("text") or "") for part in parts if not part.get("thought")),
             calls=tuple(_as_call(part["functionCall"]) for part in parts if part.get("functionCall")),
             reasoning="".join(str(part.get("text") or "") for part in parts if part.get("thought")),
             native=tagged(_API, content) if parts else None,
-            usage=self._usage(body.get("usageMetadata") or {}),
+            usage=counted.usage,
             request_id=request_id or str(body.get("responseId") or ""),
             ending=_ending(blocked or candidate.get("finishReason"), parts),
             stop_reason=str(blocked or candidate.get("finishReason") or ""),
             model=str(body.get("modelVersion") or ""),
-        )
-
-    def _usage(self, usage: Json) -> Usage:
-        """Add up the tokens, which the API counts apart: those of tools' results and those of thoughts."""
-        prompt = usage.get("promptTokenCount")
-        written = usage.get("candidatesTokenCount")
-        thoughts = usage.get("thoughtsTokenCount")
-        return priced_usage(
-            self._facts,
-            prompt=None if prompt is None else prompt + (usage.get("toolUsePromptTokenCount") or 0),
-            completion=None if prompt is None else (written or 0) + (thoughts or 0),
-            cached=usage.get("cachedContentTokenCount"),
-            reasoning=thoughts,
+            remarks=counted.remarks,
         )
 
 
@@ -127,48 +118,40 @@ class _Models:
 
     models: Any
 
-    def send(self, sdk: Any, payload: Json, seconds: float) -> tuple[bytes, Mapping[str, str]]:
+    def send(
+        self, sdk: Any, payload: Json, patience: Patience, streamed: StreamedAnswer | None
+    ) -> tuple[bytes, Mapping[str, str]]:
         """Send a request once, and return the body and the headers of the answer."""
         from google.genai import types
 
         http = types.HttpOptions(
-            timeout=max(1, int(seconds * 1000)),
+            timeout=max(1, int(patience.silence * 1000)),
             extra_body=payload.get("extra_body") or None,
             headers=payload.get("extra_headers") or None,
         )
-        config = types.GenerateContentConfig(
-            http_options=http,
-            should_return_http_response=True,
-            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-        )
-        # Signatures are bytes, which the SDK's types read from JSON only.
-        contents = [types.Content.model_validate_json(json.dumps(each)) for each in payload["contents"]]
+        method = "generateContent" if streamed is None else "streamGenerateContent"
+        body = {"contents": payload["contents"]}
+        headers: Mapping[str, str] = {}
         try:
-            answer = self.models.generate_content(model=payload["model"], contents=contents, config=config)
+            for text, headers in patience.watch(post_to_gemini(self.models, payload["model"], method, body, http)):
+                if streamed is None:
+                    return text.encode(), headers
+                streamed.take(text)
         except sdk.errors.APIError as error:
             raise RequestUnanswered(_fault(error)) from None
+        except sdk.errors.UnknownApiResponseError as error:
+            return str(error).encode(), headers
         except Exception as error:
-            if type(error).__module__.partition(".")[0] in _HTTP_LIBRARIES:
-                raise RequestUnanswered(ProviderFault(cause_of(error))) from None
-            raise
-        raw = answer.sdk_http_response
-        return (raw.body or "").encode(), {name.lower(): value for name, value in (raw.headers or {}).items()}
+            if type(error).__module__.partition(".")[0] not in _HTTP_LIBRARIES:
+                raise
+            if streamed is None or not streamed.is_complete:
+                raise RequestUnanswered(broken_by(error)) from None
+        return b"", headers
 
 
 def _fault(error: Any) -> ProviderFault:
     headers = getattr(error.response, "headers", None) or {}
-    fault = from_status(error.code, error.details, {name.lower(): value for name, value in headers.items()})
-    inner = error.details.get("error") if isinstance(error.details, dict) else None
-    details = inner.get("details") if isinstance(inner, dict) else None
-    for each in details if isinstance(details, list) else ():
-        if not isinstance(each, dict):  # A proxy's.
-            continue
-        delay = _DELAY.fullmatch(str(each.get("retryDelay", "")))
-        if delay and fault.retry_after is None:
-            fault = replace(fault, retry_after=float(delay[1]))
-        if each.get("reason") == "API_KEY_INVALID":  # It comes with status 400.
-            fault = replace(fault, status=401)
-    return fault
+    return from_status(error.code, error.details, {name.lower(): value for name, value in headers.items()})
 
 
 def _contents(conversation: Sequence[Message]) -> list[Json]:
@@ -202,7 +185,7 @@ def _marked(contents: list[Json]) -> list[Json]:
 def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, list[Json]]:
     if message.role == "tool":
         call = calls.get(message.call_id)
-        answer: Json = {"name": call.name if call else "tool", "response": {"output": message.text}}
+        answer: Json = {"name": _name_taken(call.name) if call else "tool", "response": {"output": message.text}}
         # Ids that we made up are not known to the API.
         own = {} if message.call_id.startswith(_MADE_UP) else {"id": message.call_id}
         images = [{"inlineData": {"mimeType": image.media_type, "data": image.data}} for image in message.images]
@@ -211,7 +194,7 @@ def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, li
         return "user", [{"text": message.text}] if message.text else []
     native = native_of(message, _API)
     if native is not None:
-        return "model", list(native["parts"])
+        return "model", [_taken(part) for part in native["parts"]]
     text = [{"text": message.text}] if message.text else []
     return "model", [*text, *(_call(each) for each in message.calls)]
 
@@ -222,7 +205,23 @@ _MADE_UP = "call_"
 
 def _call(call: RequestedCall) -> Json:
     own = {} if call.id.startswith(_MADE_UP) else {"id": call.id}
-    return {"functionCall": own | {"name": call.name, "args": call.arguments or {}}}
+    return {"functionCall": own | {"name": _name_taken(call.name), "args": call.arguments or {}}}
+
+
+def _taken(part: Json) -> Json:
+    """Return a part of a reply as the API takes it back: it refuses names that models write."""
+    call = part.get("functionCall")
+    name = _name_taken(str(call.get("name") or "")) if call else ""
+    if not call or name == call.get("name"):
+        return part
+    # Its signature is not that of what is sent.
+    signature = {"thoughtSignature": _UNSIGNED} if "thoughtSignature" in part else {}
+    return part | {"functionCall": call | {"name": name}} | signature
+
+
+def _name_taken(name: str) -> str:
+    """Return the name of a tool as the API takes it: with a letter or an underscore first, and dots."""
+    return name if _NAME.fullmatch(name) else f"_{name_taken(name)}"[:64]
 
 
 def _as_call(call: Json) -> RequestedCall:

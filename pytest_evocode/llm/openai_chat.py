@@ -5,16 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
-from pytest_evocode.llm.base_client import BaseClient, arguments_of
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
-from pytest_evocode.results.records import Usage
+from pytest_evocode.llm.streams import StreamedCompletion
+from pytest_evocode.llm.usage import counted_answer
 
-_API = "chat"
+_API: Literal["chat"] = "chat"
 # Parts of an answer that some servers refuse to see again.
 _ANSWER_ONLY = frozenset({"annotations", "audio", "function_call", "refusal"})
 
@@ -23,6 +23,9 @@ class ChatClient(BaseClient):
     """Client of the Chat Completions API."""
 
     _form = "Chat Completions"
+    _api = _API
+    _streamed = StreamedCompletion
+    _counts_streams = True
 
     @cached_property
     def _limit(self) -> str:
@@ -40,6 +43,7 @@ class ChatClient(BaseClient):
         if tools:
             payload["tools"] = [_tool(each) for each in tools]
         return payload, {
+            "stream_options": {"include_usage": True} if self._streams and self._counts_streams else None,
             "temperature": self._options.temperature,
             "top_p": self._options.top_p,
             "seed": self._options.seed,
@@ -49,6 +53,9 @@ class ChatClient(BaseClient):
         }
 
     def _do_without(self, fault: ProviderFault) -> bool:
+        if "stream_options" in f"{fault.param} {fault.words}" and self._counts_streams:
+            self._counts_streams = False  # Servers that do not know it count without.
+            return True
         wants_new_name = self._limit == "max_tokens" and "max_completion_tokens" in fault.words
         if wants_new_name:
             self._limit = "max_completion_tokens"
@@ -70,7 +77,7 @@ class ChatClient(BaseClient):
 
     def _message(self, message: Message) -> Json:
         if message.role == "tool":
-            return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+            return {"role": "tool", "tool_call_id": self._id_taken(message.call_id), "content": message.text}
         if message.role != "assistant":
             return {"role": message.role, "content": message.text}
         native = native_of(message, _API)
@@ -78,7 +85,19 @@ class ChatClient(BaseClient):
             native = {"role": "assistant", "content": message.text if message.text or not message.calls else None}
             if message.calls:
                 native["tool_calls"] = [_call(each) for each in message.calls]
+        if calls := native.get("tool_calls"):
+            native = native | {"tool_calls": [self._taken(call) for call in calls]}
         return native if self._connection.is_official else _with_json_arguments(native)
+
+    def _taken(self, call: Json) -> Json:
+        """Return a call as the API takes it back: it refuses names and ids that models write."""
+        function = call["function"]
+        named = function | {"name": name_taken(str(function.get("name") or ""))}
+        return call | {"id": self._id_taken(call["id"]), "function": named}
+
+    def _id_taken(self, id: str) -> str:
+        """Return the id of a call; compatible servers get their own back, which some models know their calls by."""
+        return id_taken(id, 40) if self._connection.is_official else id
 
     def _reply(self, body: Json, request_id: str) -> Reply:
         choices = body.get("choices")
@@ -94,39 +113,19 @@ class ChatClient(BaseClient):
             native["tool_calls"] = native_calls
         elif native["content"] is None:
             native["content"] = ""
+        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text=_text(message.get("content")) or str(message.get("refusal") or ""),
             calls=tuple(_as_call(call) for call in native_calls),
             reasoning=str(message.get("reasoning_content") or message.get("reasoning") or ""),
             native=tagged(_API, native),
-            usage=self._usage(body.get("usage") or {}),
+            usage=counted.usage,
             request_id=request_id,
             ending=_ending(choices[0].get("finish_reason"), message, bool(native_calls)),
             stop_reason=str(choices[0].get("finish_reason") or ""),
             model=str(body.get("model") or ""),
+            remarks=counted.remarks,
         )
-
-    def _usage(self, usage: Json) -> Usage:
-        details = usage.get("prompt_tokens_details") or {}
-        return priced_usage(
-            self._facts,
-            prompt=usage.get("prompt_tokens"),
-            completion=usage.get("completion_tokens"),
-            # DeepSeek and Moonshot have names of their own.
-            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))),
-            written=details.get("cache_write_tokens"),
-            reasoning=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
-            charged=_charged(usage),
-        )
-
-
-def _charged(usage: Json) -> float | None:
-    """Return the US dollars that OpenRouter says it charged, with those that were charged on a key of the user's."""
-    cost = usage.get("cost")
-    if not isinstance(cost, int | float) or isinstance(cost, bool) or cost < 0:
-        return None
-    upstream = (usage.get("cost_details") or {}).get("upstream_inference_cost")
-    return cost + (upstream if usage.get("is_byok") and isinstance(upstream, int | float) else 0)
 
 
 def _ending(word: Any, message: Json, calls: bool) -> Ending:

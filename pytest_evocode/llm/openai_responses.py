@@ -6,23 +6,25 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_open_end
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken, without_open_end
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
-from pytest_evocode.results.records import Usage
+from pytest_evocode.llm.streams import StreamedResponse
+from pytest_evocode.llm.usage import counted_answer
 
-_API = "responses"
+_API: Literal["responses"] = "responses"
 
 
 class ResponsesClient(BaseClient):
     """Client of the Responses API."""
 
     _form = "Responses"
+    _api = _API
+    _streamed = StreamedResponse
 
     _refused_parts: frozenset[str] = frozenset()
 
@@ -70,12 +72,14 @@ class ResponsesClient(BaseClient):
         output = body.get("output")
         if not isinstance(output, list):
             raise self._connection.unreadable(body, request_id, self._form)
+        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="",
             native=tagged(_API, output) if output else None,
-            usage=self._usage(body.get("usage") or {}),
+            usage=counted.usage,
             request_id=request_id,
             ending="done" if output else "unknown",
+            remarks=counted.remarks,
         )
 
     def _do_without(self, fault: ProviderFault) -> bool:
@@ -96,27 +100,18 @@ class ResponsesClient(BaseClient):
         if not isinstance(output, list):
             raise self._connection.unreadable(body, request_id, self._form)
         reason = (body.get("incomplete_details") or {}).get("reason")
+        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="".join(_texts(output, "message", "content")),
             calls=tuple(_as_call(item) for item in output if item.get("type") == "function_call"),
             reasoning="\n\n".join(_texts(output, "reasoning", "summary") or _texts(output, "reasoning", "content")),
             native=tagged(_API, output),
-            usage=self._usage(body.get("usage") or {}),
+            usage=counted.usage,
             request_id=request_id,
             ending=_ending(body.get("status"), reason, output),
             stop_reason=str(reason or body.get("status") or ""),
             model=str(body.get("model") or ""),
-        )
-
-    def _usage(self, usage: Json) -> Usage:
-        details = usage.get("input_tokens_details") or {}
-        return priced_usage(
-            self._facts,
-            prompt=usage.get("input_tokens"),
-            completion=usage.get("output_tokens"),
-            cached=details.get("cached_tokens"),
-            written=details.get("cache_write_tokens"),
-            reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
+            remarks=counted.remarks,
         )
 
 
@@ -154,10 +149,10 @@ def _items(message: Message) -> list[Json]:
         if message.images:
             images = [{"type": "input_image", "image_url": image.url} for image in message.images]
             output = [{"type": "input_text", "text": message.text}, *images]
-        return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
+        return [{"type": "function_call_output", "call_id": id_taken(message.call_id), "output": output}]
     native = native_of(message, _API)
     if native is not None:
-        return without_open_end(native, ("reasoning",))
+        return without_open_end([_taken(item) for item in native], ("reasoning",))
     text = [{"role": "assistant", "content": message.text}] if message.text else []
     return [*text, *(_call(each) for each in message.calls)]
 
@@ -169,7 +164,15 @@ def _tool(tool: Tool) -> Json:
 
 
 def _call(call: RequestedCall) -> Json:
-    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments_text}
+    taken = {"call_id": id_taken(call.id), "name": name_taken(call.name)}
+    return {"type": "function_call", **taken, "arguments": call.arguments_text}
+
+
+def _taken(item: Json) -> Json:
+    """Return an item of a reply as the API takes it back: it refuses names and ids that models write."""
+    if item.get("type") != "function_call":
+        return item
+    return item | {"call_id": id_taken(str(item.get("call_id"))), "name": name_taken(str(item.get("name")))}
 
 
 def _as_call(item: Json) -> RequestedCall:

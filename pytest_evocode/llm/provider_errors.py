@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_evocode.llm.model_options import ModelOptions
@@ -39,6 +39,7 @@ _TOO_LONG = re.compile(
 
 # How OpenAI says that one request has more tokens than may be sent in a minute: no wait makes it fit.
 _OVER_RATE = re.compile(r"request too large for .*\b(tokens per min|TPM)\b", re.IGNORECASE)
+_DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class ProviderFault:
     """Whether there was a connection, as far as is known; the model cannot have been at work without one."""
     retry: bool | None = None
     """Whether the provider says that a retry helps; None where it does not say."""
+    is_silence: bool = False
+    """Whether the server was silent for so long that the connection was taken for dead."""
 
     @property
     def kind(self) -> Literal["overflow", "rate limit", "passing", "final"]:
@@ -75,6 +78,12 @@ class ProviderFault:
         passing = self.status is None or self.status in _RETRIED or self.status >= 500
         return "passing" if passing else "final"
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether a proxy or a busy server may have refused the request though nothing is wrong with it."""
+        page = self.words.lstrip().lower().startswith(("<!doctype", "<html"))
+        return self.code not in _NO_CREDIT and (self.status in (400, 404) or (self.status == 403 and page))
+
     def __str__(self) -> str:
         """Return the words, with the status and the request's id for the provider's support."""
         facts = [f"status {self.status}"] if self.status is not None else []
@@ -86,7 +95,7 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderF
     """Read an answer with a status of 400 or more; ``body`` is JSON, or text where it is not JSON."""
     error = error_in(body)
     retry = {"true": True, "false": False}.get(headers.get("x-should-retry", ""))
-    return ProviderFault(
+    fault = ProviderFault(
         words=_words(body, error) or f"nothing but status {status}",
         status=status,
         code=str(error.get("code") or error.get("type") or ""),
@@ -95,6 +104,21 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderF
         retry_after=_retry_after(headers),
         retry=retry,
     )
+    details = error.get("details")
+    return _with_details(fault, details) if isinstance(details, list) else fault
+
+
+def _with_details(fault: ProviderFault, details: list[Any]) -> ProviderFault:
+    """Return a fault with what Google says of it in a list: when to come again, and that the key is wrong."""
+    for each in details:
+        if not isinstance(each, dict):  # A proxy's.
+            continue
+        delay = _DELAY.fullmatch(str(each.get("retryDelay", "")))
+        if delay and fault.retry_after is None:
+            fault = replace(fault, retry_after=float(delay[1]))
+        if each.get("reason") == "API_KEY_INVALID":  # It comes with status 400.
+            fault = replace(fault, status=401)
+    return fault
 
 
 def from_answer(body: Mapping[str, Any], request_id: str) -> ProviderFault | None:
@@ -163,6 +187,8 @@ class RetrySchedule:
         self._refused_since = 0.0
         self.failures = 0
         """How often the request has failed for a passing reason other than a rate limit."""
+        self.silences = 0
+        """How often of these because the server was silent."""
 
     def pause_after(self, fault: ProviderFault, retries: int) -> float | None:
         """Return the seconds to wait after one more fault, or None where the request is given up.
@@ -176,6 +202,7 @@ class RetrySchedule:
             backoff = min(left, _backoff(self._refusals))
         else:
             self.failures += 1
+            self.silences += fault.is_silence
             left = self._options.retry_seconds if self.failures <= min(retries, self._options.retries) else 0.0
             backoff = _backoff(self.failures)
         seconds = backoff if fault.retry_after is None else fault.retry_after

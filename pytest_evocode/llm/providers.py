@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from urllib.parse import urlsplit
 
 from pytest_evocode.llm.model_options import ModelOptions
 
+LONGEST_PAUSE = 120.0
+"""Seconds for which a stream may pause, as models do that think, where nothing is known of its server."""
 _REGION = re.compile(r"global|us|eu|[a-z]+-[a-z]+\d+")
 
 
@@ -48,6 +51,8 @@ class Provider:
     url_variable: str
     is_platform: bool = False
     """Whether the model's name is part of the address."""
+    silence: float = LONGEST_PAUSE
+    """Seconds without a byte of a stream after which its connection is taken for dead."""
 
     def is_official(self, base_url: str | None) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
@@ -174,6 +179,12 @@ class GoogleProvider(Provider):
         return sdk.Client(vertexai=False, api_key=access.key or "none", http_options=options)
 
 
+def account_name(provider: str, base_url: str | None, key: str | None, token: str | None = None) -> str:
+    """Return the name of what a provider limits, its server and a key: whoever asks with the same shares its limits."""
+    told = "\n".join((base_url or "", key or "", token or ""))
+    return f"{provider}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+
 def is_local(base_url: str | None) -> bool:
     """Whether an address is one of this machine."""
     return (urlsplit(base_url or "").hostname or "") in ("localhost", "127.0.0.1", "::1")
@@ -206,6 +217,7 @@ PROVIDERS: dict[str, Provider] = {
             key_variables=("ANTHROPIC_API_KEY",),
             token_variable="ANTHROPIC_AUTH_TOKEN",
             url_variable="ANTHROPIC_BASE_URL",
+            silence=60.0,
         ),
         GoogleProvider(
             name="google",
