@@ -95,6 +95,17 @@ def test_a_storm_that_does_not_end_is_nobodys_score(make_task: MakeTask, play: P
     assert "529" in second.cause or "may wait" in second.cause
 
 
+def test_a_key_that_is_refused_is_not_tried_for_minutes(
+    make_task: MakeTask, play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-somebody-else-0123456789")
+    with in_weather(at=99) as server:
+        (record,) = play(fake(server), make_task("run: touch a\n"))
+    assert (record.outcome, record.fault) == ("error", "infrastructure")
+    assert "401" in record.cause
+    assert len(server.asked) < 10
+
+
 def test_a_server_that_is_not_there_is_nobodys_score(make_task: MakeTask, play: Play) -> None:
     with in_weather(at=1) as server:
         gone = fake(server)
