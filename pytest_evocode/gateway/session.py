@@ -70,9 +70,12 @@ class GatewaySession:
         self._ended = False
         self._prices: dict[tuple[Family, str], ModelFacts | None] = {}
         self._earlier: dict[str, deque[Exchange]] = defaultdict(deque)
-        for exchange in earlier:
+        self._unasked = [exchange for exchange in earlier if exchange.api is not None]
+        """Those of an earlier session that were not asked for again."""
+        for exchange in self._unasked:
             if exchange.api is not None and exchange.status == 200 and exchange.complete:
-                self._earlier[likeness(exchange.api, exchange.path, exchange.asked())].append(exchange)
+                alike = exchange.likeness or likeness(exchange.api, exchange.path, exchange.asked())
+                self._earlier[alike].append(exchange)
         self.stop: Callable[[GatewaySession], None] = lambda session: None
         """Cuts off the requests under way; set by the gateway."""
 
@@ -84,6 +87,11 @@ class GatewaySession:
             address: Where the program reaches the gateway, such as ``http://127.0.0.1:8080``.
         """
         return f"{address.rstrip('/')}/{family}" + ("/v1" if family == "openai" else "")
+
+    @property
+    def lost(self) -> Usage | None:
+        """What was used for answers of an earlier session that nobody has asked for again; None where nothing was."""
+        return total_usage(exchange.usage for exchange in self._unasked)
 
     # For the thread that opened it.
 
@@ -142,8 +150,9 @@ class GatewaySession:
         """Return the exchange of an earlier session that answers a request; None where there is none."""
         if self._earlier:
             with contextlib.suppress(TypeError, AttributeError):  # The request has another form.
-                found = self._earlier.get(likeness(api, path, asked))
-                return found.popleft() if found else None
+                if found := self._earlier.get(likeness(api, path, asked)):
+                    self._unasked.remove(found[0])
+                    return found.popleft()
         return None
 
     def prices(self, route: Route, model: str) -> ModelFacts | None:
