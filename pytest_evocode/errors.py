@@ -18,6 +18,7 @@ Faults, whose messages are complete for the user::
     │       └── NeedsDocker           the sandbox cannot replay the task's Dockerfile
     ├── AgentFault                    the agent's own means failed
     │   └── ModelFault                its model's provider did: the round is an infrastructure error
+    │       └── ConversationRefused   for something in the conversation, which the model may have written
     ├── VerifierFault                 the suite gave no verdict
     ├── RecordFault                   a record cannot be read
     │   └── DamagedRecord             nor will it ever be
@@ -141,6 +142,10 @@ class ModelFault(AgentFault):
 
     The round is an infrastructure error: it says nothing of the agent.
     """
+
+
+class ConversationRefused(ModelFault):
+    """The provider refuses a request for something in it, which the model itself may have written: nobody can tell."""
 
 
 class VerifierFault(EvocodeError):

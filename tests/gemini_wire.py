@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.model_scripts import Asked, Fail, Part, Say, Think, Tokens, Use
@@ -85,6 +85,20 @@ def write_reply(asked: Asked, parts: Sequence[Part], tokens: Tokens, cut_off: bo
         "modelVersion": asked.model,
         "responseId": "a-response",
     }
+
+
+def chunks(reply: Json) -> Iterator[Json]:
+    """The reply in pieces, each of which is one: texts come in two, and the last piece says how it ended."""
+    [candidate] = reply["candidates"]
+    common = {key: value for key, value in reply.items() if key != "candidates"}
+    counted = {key: value for key, value in reply["usageMetadata"].items() if "andidates" not in key}
+    for part in candidate["content"]["parts"]:
+        text = part.get("text", "")
+        for piece in [part | {"text": text[:3]}, part | {"text": text[3:]}] if len(text) > 3 else [part]:
+            content = {"role": "model", "parts": [piece]}
+            yield common | {"candidates": [{"content": content, "index": 0}], "usageMetadata": counted}
+    end = {"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": candidate["finishReason"], "index": 0}
+    yield common | {"candidates": [end]}
 
 
 def error_body(fail: Fail, words: str) -> Json:

@@ -218,12 +218,12 @@ def events(reply: Json) -> Iterator[Json]:
 
 def _block_deltas(block: Json) -> list[Json]:
     if block["type"] == "text":
-        return [{"type": "text_delta", "text": block["text"]}]
+        return [{"type": "text_delta", "text": piece} for piece in (block["text"][:3], block["text"][3:])]
     if block["type"] == "thinking":
         thinking = {"type": "thinking_delta", "thinking": block["thinking"]}
         return [thinking, {"type": "signature_delta", "signature": block["signature"]}]
     written = block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
-    return [{"type": "input_json_delta", "partial_json": written}]
+    return [{"type": "input_json_delta", "partial_json": piece} for piece in ("", written[:5], written[5:])]
 
 
 def _text(content: Any) -> str:

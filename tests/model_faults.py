@@ -7,7 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.model_scripts import Answer, CutOff, Delay, Fail, HangUp, Run, Say, Script, Step, Think, Trickle, Use
+from tests.model_scripts import (
+    Answer,
+    BreakOff,
+    CutOff,
+    Delay,
+    Fail,
+    HangUp,
+    Run,
+    Say,
+    Script,
+    Step,
+    Think,
+    Trickle,
+    Use,
+)
 
 Api = Literal["chat", "responses", "messages", "gemini"]
 Outcome = Literal["passed", "failed", "error of the infrastructure", "error of the agent"]
@@ -15,6 +29,7 @@ _NAMES = {"chat": "Chat Completions", "responses": "Responses", "messages": "Mes
 
 RUN, DONE = Run("echo line-1 >> log.txt"), Say("Done.")
 FINE: tuple[Step, ...] = (RUN, DONE)
+_CUT: Step = (Say("I"), CutOff())
 HTML = "<html><body>502 Bad Gateway</body></html>"
 
 
@@ -89,6 +104,14 @@ FAULTS: tuple[ModelFault, ...] = (
     ModelFault("429 once", "chat", _again(Fail(429, retry_after=0)), retries=1),
     ModelFault("429 in mid-turn", "messages", [RUN, Fail(429, retry_after=0), DONE], retries=1),
     ModelFault("the connection ends without an answer, once", "messages", _again(HangUp()), retries=1),
+    ModelFault(
+        "a stream breaks off in the middle, once", "messages", _again([Say("I was about"), BreakOff()]), retries=1,
+        paid=3, told="broke off in the middle",
+    ),
+    ModelFault(
+        "a stream falls silent, once", "chat", _again([Say("I was about"), BreakOff(pause=1)]), retries=1, paid=3,
+        told="broke off in the middle", options={"silence_seconds": 0.2},
+    ),
     ModelFault("blanks before the answer", "chat", [[Trickle(0.3), RUN], DONE]),
     ModelFault("200 with HTML once", "chat", _again(Answer(HTML)), retries=1),
     ModelFault("200 with JSON that is cut off, once", "responses", _again(Answer('{"output": [{"ty')), retries=1),
@@ -111,7 +134,18 @@ FAULTS: tuple[ModelFault, ...] = (
         "200 with `rate_limit_exceeded` inside", "responses",
         _again(_responses([], "failed", error={"code": "rate_limit_exceeded", "message": "x"})), retries=1,
     ),
+    ModelFault("404 once", "chat", _again(Fail(404)), retries=1),
+    ModelFault("400 once, in mid-turn", "responses", [RUN, Fail(400, "bad"), DONE], retries=1),
+    ModelFault("403 with HTML once", "messages", _again(Answer(HTML, 403, "text/html")), retries=1),
     # What the provider does not take is left out.
+    ModelFault(
+        "400 again in mid-turn for what the model wrote", "gemini", [RUN, *[Fail(400, "bad")] * 2, DONE], retries=1,
+        told="whose last reply was put into words",
+    ),
+    ModelFault(
+        "a tool's name that the provider refuses to see again", "messages", _again(Use("functions.bash:0", {})), paid=3,
+        told="There is no tool",
+    ),
     ModelFault(
         "400: no reasoning summaries for this organisation", "responses",
         _again(Fail(400, "Reasoning summaries are not supported", param="reasoning.summary")),
@@ -161,9 +195,13 @@ FAULTS: tuple[ModelFault, ...] = (
     ),
     ModelFault("402", "chat", [Fail(402, "Pay.")], INFRASTRUCTURE, "the provider wants to be paid first", None),
     ModelFault("403", "messages", [Fail(403)], INFRASTRUCTURE, "lacks the permission", None),
-    ModelFault("404", "responses", [Fail(404)], INFRASTRUCTURE, "no such model, or no such API", None),
+    ModelFault("404 again", "responses", [Fail(404)] * 2, INFRASTRUCTURE, "no such model, or no such API", None, 1),
     ModelFault("401 in mid-turn", "messages", [RUN, Fail(401)], INFRASTRUCTURE, "was refused", 1),
-    ModelFault("400 for what the agent wrote", "messages", [Fail(400, "bad")], AGENT, "the request was refused", None),
+    ModelFault("400 again", "messages", [Fail(400, "bad")] * 2, INFRASTRUCTURE, "the request was refused", None, 1),
+    ModelFault(
+        "400 again in mid-turn, and without the last reply, too", "chat", [RUN, *[Fail(400, "bad")] * 4],
+        INFRASTRUCTURE, "the request was refused", 1, 2, told="whose last reply was put into words",
+    ),
     # The model's window.
     ModelFault(
         "400: the first request is too long", "chat", [Fail(400, code="context_length_exceeded")], "failed",
@@ -174,8 +212,13 @@ FAULTS: tuple[ModelFault, ...] = (
         "context: the conversation is longer than the model takes", None,
     ),
     ModelFault(
-        "the window is full in mid-reply", "messages", [_messages(_TEXT, "model_context_window_exceeded")], "failed",
-        "context: the model's window was full in mid-reply", 1,
+        "the window is full in mid-reply, once", "messages",
+        _again(_messages(_TEXT, "model_context_window_exceeded")), paid=3, told="the conversation had become too long",
+    ),
+    ModelFault(
+        "the window is full in mid-reply again and again", "messages",
+        [_messages(_TEXT, "model_context_window_exceeded")] * 4, "failed",
+        "context: the model's window was full in mid-reply", 4, told="the conversation had become too long",
     ),
     # Replies that are none.
     ModelFault("an empty reply", "chat", _again(_chat({"content": ""}, "stop")), paid=3, told="Your reply was empty"),
@@ -199,7 +242,14 @@ FAULTS: tuple[ModelFault, ...] = (
         "a call that the provider cannot read", "gemini", _again(_gemini("MALFORMED_FUNCTION_CALL")), paid=3,
         told="Your reply was empty",
     ),
-    ModelFault("the reply is cut off", "responses", [[Say("I"), CutOff()]], "failed", "the model was cut off", 1),
+    ModelFault(
+        "the reply is cut off, three times", "responses", _again(*[_CUT] * 3), paid=5,
+        told="Your last reply was cut off at its limit of tokens",
+    ),
+    ModelFault(
+        "the reply is cut off again and again", "chat", [_CUT] * 4, "failed",
+        "the model was cut off", 4, told="Your last reply was cut off at its limit of tokens",
+    ),
     ModelFault(
         "arguments that are no JSON", "chat", _again(Use("bash", '{"command": ')), paid=3, told="no JSON object"
     ),

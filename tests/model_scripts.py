@@ -94,7 +94,14 @@ class HangUp:
     """The connection ends without an answer."""
 
 
-Part = Say | Think | Use | Run | CutOff | Tokens | Fail | Answer | Delay | Trickle | HangUp
+@dataclass(frozen=True, slots=True)
+class BreakOff:
+    """In the middle of its stream a reply pauses for so many seconds, and its connection ends."""
+
+    pause: float = 0.0
+
+
+Part = Say | Think | Use | Run | CutOff | Tokens | Fail | Answer | Delay | Trickle | HangUp | BreakOff
 Step = Part | Sequence[Part]
 
 

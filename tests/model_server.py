@@ -20,7 +20,21 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests import model_wire as wire
-from tests.model_scripts import Answer, Asked, Delay, Fail, HangUp, Part, Run, Script, Step, Tokens, Trickle, shell_call
+from tests.model_scripts import (
+    Answer,
+    Asked,
+    BreakOff,
+    Delay,
+    Fail,
+    HangUp,
+    Part,
+    Run,
+    Script,
+    Step,
+    Tokens,
+    Trickle,
+    shell_call,
+)
 
 
 class ModelServer:
@@ -29,7 +43,7 @@ class ModelServer:
     ``key``: requests with another are refused, where one is given. ``models``: other names are unknown, where some are
     given. ``context_tokens``: longer requests overflow, four characters of JSON being a token. ``tokens``: what a reply
     counts that has no :class:`Tokens`. ``dialect`` makes a server's own form of a reply to Chat Completions.
-    ``compacts``: whether there is ``/responses/compact``.
+    ``compacts``: whether there is ``/responses/compact``. ``streams``: whether streams are answered by streams.
     """
 
     def __init__(
@@ -44,8 +58,9 @@ class ModelServer:
         tokens: Tokens = Tokens(prompt=1000, completion=50, cached=600),  # noqa: B008 - frozen
         dialect: Callable[[wire.Json], wire.Json] = lambda reply: reply,
         compacts: bool = True,
+        streams: bool = True,
     ) -> None:
-        self.dialect, self.compacts = dialect, compacts
+        self.dialect, self.compacts, self.streams = dialect, compacts, streams
         self.key, self.models, self.context_tokens, self.tokens = key, models, context_tokens, tokens
         self.asked: list[Asked] = []
         """Requests to the model, those that failed included; not the lists of models, nor counts of tokens."""
@@ -107,7 +122,7 @@ class ModelServer:
             except Exception as error:
                 self.troubles.append(error)
                 return [Fail(400, f"the script of the test failed: {error!r}")]
-            if not any(isinstance(part, Fail | Answer | HangUp) for part in parts):
+            if not any(isinstance(part, Fail | Answer | HangUp | BreakOff) for part in parts):
                 self.counted.append(wire.tokens_of(parts, self.tokens))
             return parts
 
@@ -206,8 +221,15 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_json(part.status, wire.error_body(asked.api, part), headers=part.headers | more)
                 return
         reply = self.model_server.dialect(wire.write_reply(asked, parts, self.model_server.tokens))
-        if asked.body.get("stream") or asked.path.endswith(":streamGenerateContent"):
-            self._stream(wire.events(asked.api, reply))
+        if self.model_server.streams and wire.wants_stream(asked):
+            events = wire.events(asked.api, reply)
+            broken = next((part for part in parts if isinstance(part, BreakOff)), None)
+            self._stream(asked, events if broken is None else events[: len(events) // 2], blanks)
+            if broken is None:
+                self._write_chunk(b"")
+            else:
+                time.sleep(broken.pause)
+                self.close_connection = True
         else:
             self._send_json(200, reply, blanks=blanks)
 
@@ -223,11 +245,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(b" ")
         self._write(body)
 
-    def _stream(self, events: Sequence[tuple[str, Any]]) -> None:
-        self._begin(200, {"Content-Type": "text/event-stream", "Connection": "close"})
-        self.close_connection = True
+    def _stream(self, asked: Asked, events: Sequence[tuple[str, Any]], blanks: int) -> None:
+        is_aws = asked.path.endswith(wire.AWS_STREAM)
+        kind = "application/vnd.amazon.eventstream" if is_aws else "text/event-stream"
+        self._begin(200, {"Content-Type": kind, "Transfer-Encoding": "chunked"})
+        for _ in range(blanks):
+            time.sleep(0.1)
+            self._write_chunk(b": still at work\n\n")
         for name, data in events:
-            self._write((f"event: {name}\n" if name else "").encode() + b"data: " + wire.event_data(data) + b"\n\n")
+            named = f"event: {name}\n" if name else ""
+            written = wire.event_data(data)
+            self._write_chunk(wire.aws_event(written) if is_aws else named.encode() + b"data: " + written + b"\n\n")
+
+    def _write_chunk(self, data: bytes) -> None:
+        """Write a piece of an answer whose length is not known before; the last one is empty."""
+        self._write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
     def _begin(self, status: int, headers: dict[str, str]) -> None:
         number = next(self._ids)

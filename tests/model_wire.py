@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import re
+import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -13,7 +16,7 @@ from tests import gemini_wire, messages_wire
 from tests.model_scripts import Asked, CutOff, Fail, Part, Say, Think, Tokens, Use
 
 Json = dict[str, Any]
-#: By the end of the address; the last two are those of Bedrock and Vertex AI.
+#: By the end of the address; the last four are those of Bedrock and Vertex AI.
 APIS = {
     "/chat/completions": "chat",
     "/responses": "responses",
@@ -22,9 +25,20 @@ APIS = {
     ":generateContent": "gemini",
     ":streamGenerateContent": "gemini",
     "/invoke": "messages",
+    "/invoke-with-response-stream": "messages",
     ":rawPredict": "messages",
+    ":streamRawPredict": "messages",
 }
-_MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(/invoke|:rawPredict|:generateContent|:streamGenerateContent)$")
+AWS_STREAM = "/invoke-with-response-stream"
+_METHODS = "/invoke|/invoke-with-response-stream|:rawPredict|:streamRawPredict|:generateContent|:streamGenerateContent"
+_MODEL_IN_PATH = re.compile(rf"/models?/([^/]+?)({_METHODS})$")
+#: The names of tools that providers publish.
+_NAMES = {
+    "chat": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "responses": re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    "messages": re.compile(r"[a-zA-Z0-9_-]{1,128}"),
+    "gemini": re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}"),
+}
 _ids = itertools.count(1)
 #: What summaries say, by the encrypted content that stands for them in Responses.
 _summaries: dict[str, str] = {}
@@ -125,6 +139,8 @@ def overflow(api: str, size: int, context_tokens: int) -> Fail:
 
 def _malformed(asked: Asked) -> str:
     """What of a conversation the provider refuses: calls without results and the other way round, reasoning changed."""
+    if wrong := [name for name in asked.calls.values() if not _NAMES[asked.api].fullmatch(name)]:
+        return f"tool names that do not match {_NAMES[asked.api].pattern}: {wrong}"
     if missing := set(asked.calls) - set(asked.results):
         return f"tool calls without a result: {sorted(missing)}"
     if surplus := set(asked.results) - set(asked.calls):
@@ -290,6 +306,26 @@ def _write_responses(asked: Asked, parts: Sequence[Part], tokens: Tokens, cut_of
     }
 
 
+def wants_stream(asked: Asked) -> bool:
+    """Whether a request asks for a stream, by its body or by its address."""
+    return bool(asked.body.get("stream")) or asked.path.endswith((":streamGenerateContent", AWS_STREAM))
+
+
+def aws_event(data: bytes) -> bytes:
+    """One message of an event stream of AWS, which Bedrock wraps events in."""
+    payload = json.dumps({"bytes": base64.b64encode(data).decode()}).encode()
+    headers = b""
+    for name, value in (
+        (b":event-type", b"chunk"),
+        (b":content-type", b"application/json"),
+        (b":message-type", b"event"),
+    ):
+        headers += bytes([len(name)]) + name + b"\x07" + struct.pack(">H", len(value)) + value
+    begin = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
+    begin += struct.pack(">I", zlib.crc32(begin)) + headers + payload
+    return begin + struct.pack(">I", zlib.crc32(begin))
+
+
 def event_data(data: Any) -> bytes:
     """The data of one server-sent event."""
     return (data if isinstance(data, str) else json.dumps(data)).encode()
@@ -302,20 +338,30 @@ def events(api: str, reply: Json) -> list[tuple[str, Any]]:
     if api == "messages":
         return [(data["type"], data) for data in messages_wire.events(reply)]
     if api == "gemini":
-        return [("", reply)]
+        return [("", chunk) for chunk in gemini_wire.chunks(reply)]
     return [(data["type"], data | {"sequence_number": i}) for i, data in enumerate(_response_events(reply))]
 
 
 def _chat_chunks(reply: Json) -> Iterator[Json]:
     [choice] = reply["choices"]
     common = reply | {"object": "chat.completion.chunk", "usage": None}
-    delta = {key: value for key, value in choice["message"].items() if key not in ("tool_calls", "annotations")}
-    yield common | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+
+    def chunk(delta: Json, reason: str | None = None) -> Json:
+        return common | {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+    message = {key: value for key, value in choice["message"].items() if key not in ("tool_calls", "annotations")}
+    growing = [key for key, value in message.items() if isinstance(value, str) and key != "role"]
+    yield chunk(message | {key: message[key][:3] for key in growing})
+    for key in growing:
+        yield chunk({key: message[key][3:]})
     for index, call in enumerate(choice["message"].get("tool_calls", ())):
-        yield common | {
-            "choices": [{"index": 0, "delta": {"tool_calls": [{"index": index} | call]}, "finish_reason": None}]
-        }
-    yield common | {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+        arguments = call["function"]["arguments"]
+        begun = {"index": index} | call | {"function": call["function"] | {"arguments": ""}}
+        yield chunk({"tool_calls": [begun]})
+        for piece in (arguments[:5], arguments[5:]):
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    ending = {key: value for key, value in choice.items() if key not in ("message", "index")}
+    yield common | {"choices": [{"index": 0, "delta": {}} | ending]}
     yield common | {"choices": [], "usage": reply["usage"]}
 
 

@@ -74,6 +74,29 @@ def streamed_answer(api: Api) -> StreamedAnswer:
     return _FORMS[api]()
 
 
+def answer_in(api: Api, body: bytes, *, streamed: bool = False) -> Any:
+    """Return the answer in a body as the API gives it in one piece: its JSON value, or its text where it has none."""
+    if streamed:
+        events = list(all_data(body))
+    else:
+        found = json_of(body)
+        if not isinstance(found, list):
+            return found
+        events = [json.dumps(each) for each in found]  # A stream of Gemini's in its other form.
+    answer = streamed_answer(api)
+    for data in events:
+        answer.take(data)
+    return answer.body
+
+
+def json_of(body: bytes) -> Any:
+    """Return the JSON value in a body, or its text where it has none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace")
+
+
 def is_opening(data: str) -> bool:
     """Return whether an event has nothing of what the model writes, nor of what it costs.
 

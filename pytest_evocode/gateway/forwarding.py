@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,15 @@ from aiohttp import web
 from yarl import URL
 
 from pytest_evocode.errors import ModelFault, RequestUnanswered
-from pytest_evocode.gateway.events import EventSplitter, data_of, is_added_count, is_opening, streamed_answer
+from pytest_evocode.gateway.events import (
+    EventSplitter,
+    answer_in,
+    data_of,
+    is_added_count,
+    is_opening,
+    json_of,
+    streamed_answer,
+)
 from pytest_evocode.gateway.exchanges import Exchange, FailedTry, bounded
 from pytest_evocode.gateway.places import PlaceQueue, pause
 from pytest_evocode.gateway.requests import (
@@ -24,10 +33,10 @@ from pytest_evocode.gateway.requests import (
     error_of,
     headers_for,
     is_answer,
-    json_of,
     with_counts,
 )
 from pytest_evocode.gateway.session import GatewaySession
+from pytest_evocode.llm.connection import LONGEST_SILENCE
 from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
 from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.usage import counted_answer, lower_bound
@@ -35,16 +44,13 @@ from pytest_evocode.llm.waiting import WaitCause
 from pytest_evocode.results.records import Usage, total_usage
 
 _CONNECT = 30.0  # seconds
-_LONGEST_REQUEST = 1800.0  # seconds for an answer in one piece
 _LONGEST_HOLD = 10.0
 """Seconds for which a stream is kept back that has only begun: programs may want to see that it has."""
 _FIRST_RETRIES = 3
 _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
 _NOT_THE_AGENTS = frozenset({401, 402, 403, 404, 429})
-_ONE_OFF = frozenset({400, 404})
-_SILENCES = {"messages": 60.0}
-_SILENCE = 120.0
+_OF_A_MODEL = frozenset({403, 404})
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 _EVENTS = "text/event-stream"
 
@@ -99,6 +105,8 @@ class Forwarding:
         """The status that the program has got."""
         self._streamed = self._replayed = False
         self._complete = True
+        self._cut_short = False
+        """Whether the connection broke after an answer was complete, but maybe before its count."""
         self._notes: tuple[str, ...] = ()
 
     async def answer(self) -> web.StreamResponse:
@@ -127,7 +135,9 @@ class Forwarding:
         route, waiting = self._route, self._session.spending.waiting
         schedule = RetrySchedule(route.options)
         while True:
-            async with self._places.hold(route.account, route.options.max_connections, waiting) as place:
+            # What is no request to a model has other limits, of which programs know.
+            account = route.account if self._api is not None else f"{route.account}-beside"
+            async with self._places.hold(account, route.options.max_connections, waiting) as place:
                 self._sent_at = time.monotonic()
                 try:
                     response = await self._once()
@@ -150,12 +160,11 @@ class Forwarding:
 
     def _pause_after(self, fault: ProviderFault, schedule: RetrySchedule) -> float | None:
         """Return the seconds until the request is sent again; None where it is not."""
-        if self._session.gave_up or fault.kind == "overflow":
+        if self._api is None or self._session.gave_up or fault.kind == "overflow":
             return None
         if fault.kind == "final":
-            # Busy servers say so once of requests that are right.
-            is_first = self._api is not None and not any(each.status == fault.status for each in self._tries)
-            if not is_first or fault.status not in _ONE_OFF:
+            is_first = not any(each.status == fault.status for each in self._tries)
+            if not is_first or not fault.may_be_chance:
                 return None
             fault = replace(fault, retry=True)
         retries = self._route.options.retries if self._session.was_reached else _FIRST_RETRIES
@@ -166,7 +175,8 @@ class Forwarding:
         self._answer = self._told = self._first_byte = None
         self._streamed, self._complete = False, True
         streams = self._path.streams or (isinstance(self._asked, dict) and bool(self._asked.get("stream")))
-        silence = (self._route.silence or _SILENCES.get(str(self._api), _SILENCE)) * 2.0**self._silences
+        # As long again each time: a server that is slow to begin is not asked for ever in vain.
+        silence = min(LONGEST_SILENCE, self._route.silence * 2.0**self._silences) if streams else LONGEST_SILENCE
         try:
             async with self._client.request(
                 self._request.method,
@@ -174,9 +184,7 @@ class Forwarding:
                 headers=headers_for(self._route, self._request.headers),
                 data=self._counting or self._body or None,
                 allow_redirects=False,  # The key is for this server.
-                timeout=aiohttp.ClientTimeout(
-                    sock_connect=_CONNECT, sock_read=min(silence, _LONGEST_REQUEST) if streams else _LONGEST_REQUEST
-                ),
+                timeout=aiohttp.ClientTimeout(sock_connect=_CONNECT, sock_read=silence),
             ) as given:
                 self._answer = _Answer(given.status, given.headers)
                 if given.content_type == _EVENTS and given.status < 400 and self._api is not None:
@@ -191,10 +199,9 @@ class Forwarding:
 
     def _look_at(self, answer: _Answer) -> None:
         """Read an answer in one piece; raises RequestUnanswered for one that the program need not see."""
-        body = json_of(answer.body)
         if answer.status >= 400:
             self._session.was_reached = True
-            fault = from_status(answer.status, body, answer.headers)
+            fault = from_status(answer.status, json_of(answer.body), answer.headers)
             if (
                 self._counting is not None
                 and fault.status == 400
@@ -204,19 +211,14 @@ class Forwarding:
             raise RequestUnanswered(fault)
         if self._api is None or answer.status != _OK:
             return
-        if isinstance(body, list):  # A stream of Gemini's in its other form.
-            whole = streamed_answer(self._api)
-            for event in body:
-                whole.add(event)
-            body = whole.body
+        body = answer_in(self._api, answer.body)
         if isinstance(body, dict) and (found := from_answer(body, answer.request_id)) is not None:
             raise RequestUnanswered(found)
         if not is_answer(self._api, body):
             words = f"the answer is not in the format of the API: {str(body)[:300]}"
             raise RequestUnanswered(ProviderFault(words, _OK, request_id=answer.request_id, retry=True))
         self._told = body
-        self._session.was_reached = True
-        self._session.answered()
+        self._session.answered(self._model)
 
     # Passing an answer on.
 
@@ -249,16 +251,16 @@ class Forwarding:
         if found is not None:
             fault, self._complete = found, False
         elif self._complete:
-            fault = None
+            self._cut_short, fault = fault is not None, None
         else:
             fault = fault or ProviderFault("the stream ended before the answer did")
         if fault is not None:
             return await self._break_off(fault, response, held)
-        self._session.was_reached = True
-        self._session.answered()
+        self._session.answered(self._model)
         response = response or await self._prepare(given.status, given.headers)
         await _write(response, held)
-        await response.write_eof()
+        with _to_program():
+            await response.write_eof()
         return response
 
     def _read_events(self, events: Iterable[bytes], reading: StreamedAnswer, held: bytearray) -> bool:
@@ -287,7 +289,8 @@ class Forwarding:
         self._tries.append(FailedTry(session.clean(str(fault)), fault.status, round(self._seconds or 0.0, 3), 0.0))
         if fault.status is not None:  # The provider's own words for it are part of the stream.
             await _write(response, held)
-            await response.write_eof()
+            with _to_program():
+                await response.write_eof()
         elif self._request.transport is not None:
             self._request.transport.abort()
         return response
@@ -295,12 +298,13 @@ class Forwarding:
     async def _give_up(self, fault: ProviderFault) -> web.StreamResponse:
         """Answer with the provider's last answer."""
         passes = fault.kind in ("rate limit", "passing")
-        if self._api is not None and (passes or fault.status in _NOT_THE_AGENTS):
+        is_beside = fault.status in _OF_A_MODEL and self._session.is_beside(self._model)
+        if self._api is not None and (passes or fault.status in _NOT_THE_AGENTS) and not is_beside:
             self._session.failed(self._words(fault), gave_up=passes)
         if self._answer is None:
             return await self._say("unreachable", self._session.clean(self._words(fault)))
-        more = {"x-should-retry": "false"} if passes else {}
-        return await self._send(self._answer.status, {**self._answer.headers, **more}, self._answer.body)
+        headers = {**self._answer.headers, "x-should-retry": "false"}
+        return await self._send(self._answer.status, headers, self._answer.body)
 
     async def _replay(self, earlier: Exchange) -> web.StreamResponse:
         """Answer as an earlier session was answered."""
@@ -327,14 +331,16 @@ class Forwarding:
     async def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> web.StreamResponse:
         response = web.Response(status=status, headers=_passed_on(headers), body=body)
         self._status = status
-        await response.prepare(self._request)
-        await response.write_eof()
+        with _to_program():
+            await response.prepare(self._request)
+            await response.write_eof()
         return response
 
     async def _prepare(self, status: int, headers: Mapping[str, str]) -> web.StreamResponse:
         response = web.StreamResponse(status=status, headers=_passed_on(headers))
         self._status = status
-        await response.prepare(self._request)
+        with _to_program():
+            await response.prepare(self._request)
         return response
 
     # What became of it.
@@ -356,7 +362,7 @@ class Forwarding:
         silent = connected and isinstance(error, TimeoutError)
         self._silences += silent
         words = "not a byte came for too long" if silent else str(error) or type(error).__name__
-        return ProviderFault(words, connected=connected)
+        return ProviderFault(words, connected=connected, is_silence=silent)
 
     def _words(self, fault: ProviderFault) -> str:
         times = f", tried {len(self._tries)} times" if len(self._tries) > 1 else ""
@@ -375,7 +381,8 @@ class Forwarding:
         usage: Usage | None = None
         if self._told is not None:
             usage = self._counted(self._told)
-            usage = usage if self._complete else lower_bound(usage, self._facts)
+            is_whole = self._complete and not (self._cut_short and usage.tokens is None)
+            usage = usage if is_whole else lower_bound(usage, self._facts)
         elif self._sent_at is not None and self._status is None:  # The program went away while the model was at work.
             usage = lower_bound(Usage(), None)
         return total_usage([*self._lost, usage])
@@ -412,8 +419,15 @@ async def _write(response: web.StreamResponse, held: bytearray) -> None:
         return
     data = bytes(held)
     held.clear()
-    try:
+    with _to_program():
         await response.write(data)
+
+
+@contextlib.contextmanager
+def _to_program() -> Iterator[None]:
+    """End the request where the program turns out to have gone, which is no trouble of the provider's."""
+    try:
+        yield
     except ConnectionError:
         raise asyncio.CancelledError("the program has gone") from None
 

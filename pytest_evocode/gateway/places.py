@@ -1,13 +1,13 @@
-"""PlaceQueue for requests, and the pace of an account, without a thread for each request that waits."""
+"""Places for requests, and the pace of an account, without a thread for each request that waits."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import defaultdict
 from collections.abc import AsyncIterator
+from functools import partial
 
-from pytest_evocode.llm.connection_limits import RequestPlace, limits_of_process
+from pytest_evocode.llm.connection_limits import RequestPlace, async_place_for_request, limits_of_process
 from pytest_evocode.llm.waiting import WaitCause, Waiting
 
 
@@ -15,7 +15,8 @@ class PlaceQueue:
     """What :func:`~pytest_evocode.llm.connection_limits.place_for_request` is to threads, for the tasks of one loop."""
 
     def __init__(self) -> None:
-        self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._own: dict[tuple[str, int], asyncio.Semaphore] = {}
+        """As many as may be under way, by account: what other processes leave of them is looked for again and again."""
 
     @contextlib.asynccontextmanager
     async def hold(self, account: str, most: int | None, waiting: Waiting) -> AsyncIterator[RequestPlace]:
@@ -26,22 +27,14 @@ class PlaceQueue:
         """
         limits = limits_of_process()
         most = limits.most if most is None else most
-        place = limits.take(account, most)
-        if place is None:
-            with waiting.pausing(limits.look, "connections"):
-                async with self._turns[account]:  # Only the first in the row looks.
-                    while (place := limits.take(account, most)) is None:
-                        await asyncio.sleep(limits.look)
+        own = self._own.setdefault((account, most), asyncio.Semaphore(most))
+        with waiting.pausing(0.0, "connections") if own.locked() else contextlib.nullcontext():
+            await own.acquire()
         try:
-            seconds, reserved_at = limits.reserve(account)
-            while seconds > 0:
-                await pause(waiting, seconds, "rate limit")
-                if limits.confirm(account, reserved_at):
-                    break
-                seconds, reserved_at = limits.reserve(account)
-            yield RequestPlace(limits, account, reserved_at)
+            async with async_place_for_request(account, most, partial(pause, waiting), limits) as place:
+                yield place
         finally:
-            limits.give_back(account, place)
+            own.release()
 
 
 async def pause(waiting: Waiting, seconds: float, cause: WaitCause) -> None:

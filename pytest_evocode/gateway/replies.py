@@ -99,7 +99,7 @@ def likeness(api: Api, path: str, asked: Any) -> str:
     """
     if not isinstance(asked, dict):
         return ""
-    told: list[Any] = [path, asked.get("model")]
+    told: list[Any] = [path, asked.get("model"), bool(asked.get("stream"))]
     for message in _messages(api, asked):
         told.append(message.get("role") or message.get("type"))
         told.append(message.get("call_id") or [call.get("id") for call in message.get("tool_calls") or ()])
@@ -108,6 +108,16 @@ def likeness(api: Api, path: str, asked: Any) -> str:
         for part in _parts(message):
             told += [part.get("id"), _VOLATILE.sub("", str(part.get("text") or "")), part.get("functionCall")]
     return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
+
+
+def journal_entry(exchange: Exchange) -> dict[str, Any]:
+    """Return what a journal has to keep of an exchange for its answer to be given again, as JSON values.
+
+    The request is not part of it: each one has the whole conversation, so that all would grow with its square.
+    """
+    assert exchange.api is not None
+    alike = likeness(exchange.api, exchange.path, exchange.asked())
+    return replace(exchange, request="", likeness=alike).as_json()
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,22 +65,24 @@ class AskedPath:
     def target(self, route: Route) -> str:
         """Return the address of the request at the real server, without the token."""
         # OpenAI's SDK takes the version as part of the server's address, the others as part of the path.
-        path = self.path.removeprefix("/v1") if self.family == "openai" else self.path
+        # What begins with nothing but the same letters is another path, and without a slash would name another host.
+        path = self.path[3:] if self.family == "openai" and self.path.startswith("/v1/") else self.path
         query = urlencode([(name, value) for name, value in parse_qsl(self.query, True) if name != "key"])
         return f"{route.server}{path}" + (f"?{query}" if query else "")
 
 
-def asked_path(raw_path: str) -> AskedPath | None:
+def asked_path(method: str, raw_path: str) -> AskedPath | None:
     """Read the path of a request; None where it begins with no family.
 
-    >>> asked_path("/anthropic/v1/messages?beta=true").api, asked_path("/openai/v1/models").api, asked_path("/icon")
-    ('messages', None, None)
+    >>> asked_path("POST", "/anthropic/v1/messages?beta=true").api, asked_path("GET", "/icon")
+    ('messages', None)
     """
     whole, _, query = raw_path.partition("?")
     for family in FAMILIES:
         if whole.startswith(f"/{family}/"):
             path = whole.removeprefix(f"/{family}")
-            api = next((api for of, form, api in _APIS if of == family and form.fullmatch(path)), None)
+            asks = method == "POST"
+            api = next((api for of, form, api in _APIS if asks and of == family and form.fullmatch(path)), None)
             return AskedPath(family, path, query, api)
     return None
 
@@ -99,14 +101,6 @@ def headers_for(route: Route, given: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in given.items() if name.lower() not in dropped | own}
     # Answers are read on their way.
     return {**kept, "Accept-Encoding": "identity", **route.credentials, **route.headers}
-
-
-def json_of(body: bytes) -> Any:
-    """Return the JSON value in a body, or its text where it has none."""
-    try:
-        return json.loads(body)
-    except ValueError:
-        return body.decode("utf-8", "replace")
 
 
 def is_answer(api: Api, body: Any) -> bool:

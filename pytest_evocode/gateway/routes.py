@@ -8,7 +8,7 @@ from typing import Literal
 
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts, find_model_facts
-from pytest_evocode.llm.providers import account_name
+from pytest_evocode.llm.providers import LONGEST_PAUSE, PROVIDERS, account_name
 
 Family = Literal["anthropic", "openai", "google"]
 """APIs of one make: Messages; Chat Completions and Responses; generateContent."""
@@ -34,11 +34,10 @@ class Route:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further headers, which replace those of the program."""
     options: ModelOptions = field(default_factory=ModelOptions)
-    """Of these only how often and how long a request is tried, and how many there may be at once."""
+    """Of these only how often and how long a request is tried, how many there may be at once, and how long streams may
+    be silent."""
     prices: Callable[[str], ModelFacts | None] = find_model_facts
     """Finds the prices of the model that answered."""
-    silence: float | None = None
-    """Seconds without a byte after which a stream counts as broken; None for what is usual of the API."""
 
     @property
     def server(self) -> str:
@@ -53,6 +52,13 @@ class Route:
         if self.family == "openai" or self.bearer:
             return {"Authorization": f"Bearer {self.key}"}
         return {"x-api-key" if self.family == "anthropic" else "x-goog-api-key": self.key}
+
+    @property
+    def silence(self) -> float:
+        """Seconds without a byte after which a stream counts as broken."""
+        provider = PROVIDERS[self.family]
+        usual = provider.silence if provider.is_official(self.base_url) else LONGEST_PAUSE
+        return self.options.silence_seconds or usual
 
     @property
     def account(self) -> str:

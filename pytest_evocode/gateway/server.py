@@ -57,7 +57,7 @@ class Server:
         await self._client.close()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        path = asked_path(request.raw_path)
+        path = asked_path(request.method, request.raw_path)
         if path is None:
             return web.json_response({"error": {"message": "the path begins with no API's name"}}, status=404)
         tokens = tokens_in(request.headers, path.query)

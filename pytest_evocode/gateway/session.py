@@ -19,7 +19,7 @@ from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage, total_usage
-from pytest_evocode.secrets import SHORTEST
+from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 _ENDING = 30.0  # seconds for requests under way to end, and for records to be written
 
@@ -63,15 +63,19 @@ class GatewaySession:
         self.tasks: set[asyncio.Task[Any]] = set()
         """Requests under way."""
         self._requests = 0
+        self._answered: set[str] = set()
         self._record, self._recorder, self._on_end = record, recorder, on_end
         self._records: list[Future[None]] = []
         self._run_limit: RunLimitReached | None = None
         self._ended = False
         self._prices: dict[tuple[Family, str], ModelFacts | None] = {}
         self._earlier: dict[str, deque[Exchange]] = defaultdict(deque)
-        for exchange in earlier:
+        self._unasked = [exchange for exchange in earlier if exchange.api is not None]
+        """Those of an earlier session that were not asked for again."""
+        for exchange in self._unasked:
             if exchange.api is not None and exchange.status == 200 and exchange.complete:
-                self._earlier[likeness(exchange.api, exchange.path, exchange.asked())].append(exchange)
+                alike = exchange.likeness or likeness(exchange.api, exchange.path, exchange.asked())
+                self._earlier[alike].append(exchange)
         self.stop: Callable[[GatewaySession], None] = lambda session: None
         """Cuts off the requests under way; set by the gateway."""
 
@@ -83,6 +87,11 @@ class GatewaySession:
             address: Where the program reaches the gateway, such as ``http://127.0.0.1:8080``.
         """
         return f"{address.rstrip('/')}/{family}" + ("/v1" if family == "openai" else "")
+
+    @property
+    def lost(self) -> Usage | None:
+        """What was used for answers of an earlier session that nobody has asked for again; None where nothing was."""
+        return total_usage(exchange.usage for exchange in self._unasked)
 
     # For the thread that opened it.
 
@@ -139,8 +148,12 @@ class GatewaySession:
 
     def take_earlier(self, api: Api, path: str, asked: Any) -> Exchange | None:
         """Return the exchange of an earlier session that answers a request; None where there is none."""
-        found = self._earlier.get(likeness(api, path, asked)) if self._earlier else None
-        return found.popleft() if found else None
+        if self._earlier:
+            with contextlib.suppress(TypeError, AttributeError):  # The request has another form.
+                if found := self._earlier.get(likeness(api, path, asked)):
+                    self._unasked.remove(found[0])
+                    return found.popleft()
+        return None
 
     def prices(self, route: Route, model: str) -> ModelFacts | None:
         """Return the prices of a model; looking for them the first time may take half a second."""
@@ -149,9 +162,14 @@ class GatewaySession:
             self._prices[key] = route.prices(model)
         return self._prices[key]
 
-    def answered(self) -> None:
-        """Note that the provider has answered a request to a model."""
-        self.fault, self.gave_up = "", False
+    def answered(self, model: str) -> None:
+        """Note that a model has answered."""
+        self.fault, self.gave_up, self.was_reached = "", False, True
+        self._answered.add(model)
+
+    def is_beside(self, model: str) -> bool:
+        """Return whether other models have answered and this one has not, such as a small one for titles."""
+        return bool(self._answered) and model not in self._answered
 
     def failed(self, words: str, *, gave_up: bool) -> None:
         """Note a fault of the provider's that was not mended by sending the request again."""
@@ -175,7 +193,8 @@ class GatewaySession:
     def clean(self, text: str) -> str:
         """Return a text without the keys and the token."""
         for route in self.routes.values():
-            for value in (route.key, *route.headers.values()):
+            secret = (value for name, value in route.headers.items() if is_secret_name(name))
+            for value in (route.key, *secret):
                 if len(value) >= SHORTEST:
                     text = text.replace(value, "[key]")
         return text.replace(self.token, "[token]")

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_open_end
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.streams import StreamedMessage
 from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["messages"] = "messages"
@@ -45,6 +46,7 @@ class MessagesClient(BaseClient):
 
     _form = "Messages"
     _api = _API
+    _streamed = StreamedMessage
     _drops_thoughts = False
 
     def _resource(self, sdk: Any) -> Any:
@@ -186,7 +188,7 @@ def _messages(conversation: Sequence[Message]) -> list[Json]:
 
 def _blocks(message: Message) -> list[Json]:
     if message.role == "tool":
-        result: Json = {"type": "tool_result", "tool_use_id": message.call_id}
+        result: Json = {"type": "tool_result", "tool_use_id": id_taken(message.call_id)}
         content: Any = message.text
         if message.images:
             content = [_text(message.text), *(_image(image) for image in message.images)]
@@ -194,9 +196,19 @@ def _blocks(message: Message) -> list[Json]:
     native = native_of(message, _API) if message.role == "assistant" else None
     if native is not None:
         blocks = [block for block in native if block.get("type") != "text" or str(block.get("text") or "").strip()]
-        return without_open_end(blocks, ("thinking", "redacted_thinking"))
+        return without_open_end([_taken(block) for block in blocks], ("thinking", "redacted_thinking"))
     text = [_text(message.text)] if message.text.strip() and message.role != "system" else []
     return [*text, *(_call(each) for each in message.calls)]
+
+
+def _taken(block: Json) -> Json:
+    """Return a block as the API takes it back: it refuses names, ids and arguments that models write."""
+    if block.get("type") != "tool_use":
+        return block
+    given = block.get("input")
+    # What a stream brought may be no JSON.
+    arguments = given if isinstance(given, dict) else {}
+    return block | {"id": id_taken(block["id"]), "name": name_taken(block["name"], 128), "input": arguments}
 
 
 def _text(text: str) -> Json:
@@ -212,7 +224,7 @@ def _tool(tool: Tool) -> Json:
 
 
 def _call(call: RequestedCall) -> Json:
-    return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments or {}}
+    return {"type": "tool_use", "id": id_taken(call.id), "name": name_taken(call.name), "input": call.arguments or {}}
 
 
 def _as_call(block: Json) -> RequestedCall:

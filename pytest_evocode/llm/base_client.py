@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
@@ -11,12 +13,13 @@ from typing import Any, ClassVar
 from pytest_evocode.errors import RequestRefused, UsageError
 from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.prices import ModelFacts, window_of
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
-from pytest_evocode.llm.usage import Api, counted_answer
+from pytest_evocode.llm.streams import StreamedAnswer
+from pytest_evocode.llm.usage import Api, counted_answer, lower_bound
 from pytest_evocode.llm.waiting import waiting_of_turn
-from pytest_evocode.results.records import Usage
+from pytest_evocode.results.records import Usage, total_usage
 
 
 class BaseClient(ABC):
@@ -26,14 +29,19 @@ class BaseClient(ABC):
     """What messages call that format."""
     _api: ClassVar[Api]
     """What it is called where tokens are counted."""
+    _streamed: ClassVar[type[StreamedAnswer]]
+    """What puts a streamed answer in that format together."""
+    _streams = True
+    """Whether the server takes requests for streams, as far as is known."""
 
     def __init__(
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
     ) -> None:
         self.model = model
-        self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None)
+        self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None) or window_of(model)
         self.knows_price = facts is not None or connection.reports_cost
         self._connection, self._options, self._facts = connection, options, facts
+        self._lost: list[Usage] = []
 
     def check(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
@@ -58,7 +66,17 @@ class BaseClient(ABC):
             payload, options = self._request(conversation, tools)
             return payload, options | self._extra_body
 
-        return self._ask(request, self._resource, self._reply, timeout)
+        return self._ask(request, self._resource, self._reply, timeout, streams=True)
+
+    def take_lost(self) -> Usage | None:
+        """Return what replies that broke off are known to have used since the last call; None where none did."""
+        lost, self._lost = self._lost, []
+        return total_usage(lost)
+
+    def _lose(self, body: Json) -> None:
+        """Keep what a reply is known to have used of which no more came: that is paid for, and maybe more."""
+        known = self._usage(body.get("usage") or body.get("usageMetadata"))
+        self._lost.append(lower_bound(known, self._facts))
 
     def check_compaction(self) -> None:
         """Raise UsageError where the API, the server or the model cannot shorten a conversation by itself."""
@@ -90,8 +108,13 @@ class BaseClient(ABC):
         resource: Callable[[Any], Any],
         reply: Callable[[Json, str], Reply],
         timeout: float | None,
+        *,
+        streams: bool = False,
     ) -> Reply:
         """Send what ``request`` returns, again as long as :meth:`_do_without` helps, and read it by ``reply``."""
+
+        def streamed() -> StreamedAnswer | None:
+            return self._streamed() if streams and self._streams else None
 
         def read(body: Json, request_id: str) -> Reply:
             try:
@@ -101,15 +124,28 @@ class BaseClient(ABC):
 
         waiting = waiting_of_turn()
         ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
+        was_repeated = False
         while True:
             payload, options = request()
             self._add_headers(payload)
             left = None if ends is None else ends + waiting.seconds - time.monotonic()
             try:
-                return self._connection.post(resource, payload, options, left, read)
+                return self._connection.post(resource, payload, options, left, read, streamed, self._lose)
             except RequestRefused as refused:
-                if not self._do_without(refused.fault):
-                    raise self._connection.explain(refused.fault) from None
+                fault = refused.fault
+                if self._do_without(fault) or (streams and self._do_without_stream(fault)):
+                    continue
+                if was_repeated or not fault.may_be_chance or fault.kind == "overflow":
+                    raise self._connection.explain(fault) from None
+                was_repeated = True
+                self._connection.wait_after(fault)
+
+    def _do_without_stream(self, fault: ProviderFault) -> bool:
+        """Whether the server may answer a request that asks for no stream, which all later ones do not, either."""
+        named = "stream" in f"{fault.param} {fault.words}".lower()
+        refused = self._streams and named and fault.status in (400, 403, 404, 405, 422)
+        self._streams &= not refused
+        return refused
 
     @property
     def _extra_body(self) -> Json:
@@ -158,6 +194,30 @@ def without_open_end(items: list[dict[str, Any]], kinds: Collection[str]) -> lis
     """
     last = max((number for number, item in enumerate(items) if item.get("type") not in kinds), default=-1)
     return items[: last + 1]
+
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def name_taken(name: str, longest: int = 64) -> str:
+    """Return the name of a tool as providers take it back: models call tools by all kinds of names.
+
+    >>> name_taken("bash"), name_taken("functions.bash:0"), name_taken("")
+    ('bash', 'functions_bash_0', 'tool')
+    """
+    return _NOT_IN_NAMES.sub("_", name)[:longest] or "tool"
+
+
+def id_taken(id: str, longest: int = 64) -> str:
+    """Return the id of a call as providers take it back, for the call and for its result.
+
+    >>> id_taken("call_1"), id_taken("functions.bash:0")
+    ('call_1', 'functions_bash_0_8497fe9c')
+    """
+    if id and len(id) <= longest and not _NOT_IN_NAMES.search(id):
+        return id
+    mark = hashlib.sha256(id.encode("utf-8", "replace")).hexdigest()[:8]  # Others may look the same afterwards.
+    return f"{_NOT_IN_NAMES.sub('_', id)[: longest - 9]}_{mark}"
 
 
 def arguments_of(given: Any) -> tuple[dict[str, Any] | None, str]:

@@ -6,18 +6,20 @@ import importlib
 import importlib.util
 import json
 import logging
+import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import (
-    AgentFault,
     Cancelled,
     ConnectionBroken,
     ContextOverflow,
+    ConversationRefused,
     ModelFault,
     RequestRefused,
     RequestUnanswered,
@@ -27,7 +29,9 @@ from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.model_probe import probe, probe_compaction
 from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
-from pytest_evocode.llm.providers import Access, Provider, account_name
+from pytest_evocode.llm.providers import LONGEST_PAUSE, Access, Provider, account_name
+from pytest_evocode.llm.sdk_private import events_of
+from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.waiting import WaitCause, waiting_of_turn
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
@@ -36,77 +40,104 @@ _SHORTEST_CONNECT = 2.0
 """Seconds for a connection where hardly any time is left: without one it is not the model that is late."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long an answer is waited for."""
+
+    silence: float
+    """Seconds without a byte, after which the connection is taken for dead."""
+    until: float
+    """When all of it has to be there, on the monotonic clock."""
+
+    def watch(self, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+        """Yield the pieces of an answer as they come; raises TimeoutError where it takes too long."""
+        for piece in pieces:
+            yield piece
+            if time.monotonic() >= self.until:
+                raise TimeoutError("the answer took too long")
+
+
 def send_request(
-    module: str, resource: Any, payload: dict[str, Any], seconds: float
+    sdk: Any, client: Any, resource: Any, payload: dict[str, Any], patience: Patience, streamed: StreamedAnswer | None
 ) -> tuple[bytes, Mapping[str, str]]:
     """Send a request once, and return the body and the headers of the answer.
 
     Args:
-        module: The SDK's module.
-        resource: The part of the SDK's client whose ``create`` is called.
+        sdk: The SDK's module.
+        client: The SDK's client.
+        resource: The part of it whose ``create`` is called.
         payload: Arguments of ``create``.
-        seconds: Time for the whole answer.
+        patience: How long to wait.
+        streamed: What takes the answer where it comes in events, so that the body is empty; None to ask for no stream.
 
     Raises:
         RequestUnanswered: The provider answers with an error, or the connection is broken.
         TimeoutError: The answer took too long.
     """
-    until = time.monotonic() + seconds
-    sdk = importlib.import_module(module)
     if hasattr(resource, "send"):  # One of ours, for an SDK of another make.
-        return resource.send(sdk, payload, seconds)  # type: ignore[no-any-return]
-    limits = sdk.Timeout(seconds, connect=max(min(seconds, _CONNECT), _SHORTEST_CONNECT))
+        return resource.send(sdk, payload, patience, streamed)  # type: ignore[no-any-return]
+    limits = sdk.Timeout(patience.silence, connect=max(min(patience.silence, _CONNECT), _SHORTEST_CONNECT))
+    stream = {} if streamed is None else {"stream": True}
     try:
-        return _read(resource, payload | {"timeout": limits}, until)
+        return _read(client, resource, payload | stream | {"timeout": limits}, patience, streamed)
     except sdk.APIStatusError as error:
         raise RequestUnanswered(from_status(error.status_code, error.body, error.response.headers)) from None
     except (sdk.APIConnectionError, ConnectionBroken) as error:
-        raise RequestUnanswered(ProviderFault(cause_of(error), connected=not _is_unconnected(error))) from None
+        raise RequestUnanswered(broken_by(error)) from None
 
 
-def _read(resource: Any, payload: dict[str, Any], until: float) -> tuple[bytes, Mapping[str, str]]:
-    """Return the body and the headers of the answer; ``until`` is a deadline on the monotonic clock.
+def _read(
+    client: Any, resource: Any, payload: dict[str, Any], patience: Patience, streamed: StreamedAnswer | None
+) -> tuple[bytes, Mapping[str, str]]:
+    """Return the body and the headers of the answer.
 
-    The SDKs' timeouts hold for each read, and some servers send blanks for as long as they are busy.
+    ``streamed`` takes the body where it is a stream, which not all servers send that are asked for one.
     """
-    body = bytearray()
     with resource.with_streaming_response.create(**payload) as response:
+        pieces = patience.watch(response.iter_bytes())
         try:
-            for chunk in response.iter_bytes():
-                body += chunk
-                if time.monotonic() >= until:
-                    raise TimeoutError("the answer took too long")
+            if streamed is None or "event" not in response.headers.get("content-type", ""):
+                return b"".join(pieces), response.headers
+            for data in events_of(client, pieces):
+                streamed.take(data)
+        except TimeoutError:
+            raise
         except Exception as error:  # the SDKs let through what their HTTP libraries raise here
-            raise ConnectionBroken(str(error) or type(error).__name__) from error
-        return bytes(body), response.headers
+            if streamed is None or not streamed.is_complete:
+                raise ConnectionBroken(str(error) or type(error).__name__) from error
+        return b"", response.headers
 
 
-def _is_unconnected(error: BaseException) -> bool:
-    """Return whether an error of an SDK says that there was no connection yet."""
+def broken_by(error: BaseException) -> ProviderFault:
+    """Return what to report of an error of an SDK, or of its HTTP library, that says no more than that it failed.
+
+    The words are those of the root cause: the SDKs' own are "Connection error.".
+    """
     causes = [error]
     while (cause := causes[-1].__cause__) is not None:
         causes.append(cause)
-    return any(type(each).__name__ in ("ConnectTimeout", "ConnectError") for each in causes)
-
-
-def cause_of(error: BaseException) -> str:
-    """Return the words of an SDK error's root cause; the error itself says no more than "Connection error."."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error) or type(error).__name__
+    names = {type(each).__name__ for each in causes}
+    return ProviderFault(
+        str(causes[-1]) or type(causes[-1]).__name__,
+        connected=names.isdisjoint(("ConnectTimeout", "ConnectError")),
+        is_silence="ReadTimeout" in names,
+    )
 
 
 logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
-#: After so many seconds without an answer the connection is taken for dead, and the request is sent again.
-LONGEST_REQUEST = 1800.0
+#: Seconds without a byte for an answer that comes in one piece, of which there is none before all of it is made.
+LONGEST_SILENCE = 1800.0
+#: Seconds before a request that was refused is sent once more.
+ONCE_MORE = 1.0
 #: Retries while nothing has ever come back from the provider: its address may be wrong.
 _FIRST_RETRIES = 3
 
 
 _OK = 200
 _Answer = TypeVar("_Answer")
+_Piece = TypeVar("_Piece")
 
 
 class ProviderConnection:
@@ -115,6 +146,7 @@ class ProviderConnection:
     def __init__(self, provider: Provider, model: str, options: ModelOptions) -> None:
         self._provider, self._options = provider, options
         self._was_reached = False
+        self._is_plain = False  # Whether the server is known to answer in one piece where it is asked for a stream.
         self._sdk_client: Any = None
         self._making = threading.Lock()
         self._closed = threading.Event()
@@ -176,6 +208,8 @@ class ProviderConnection:
         options: Json,
         timeout: float | None,
         read: Callable[[Json, str], _Answer],
+        streamed: Callable[[], StreamedAnswer | None] = lambda: None,
+        lose: Callable[[Json], None] = lambda body: None,
     ) -> _Answer:
         """Send a request, again where that may help, and return what ``read`` makes of the answer.
 
@@ -187,6 +221,8 @@ class ProviderConnection:
             timeout: Seconds for an answer; None for no limit. What is waited for before the request is sent, and tries
                 that are repeated, do not count; see :mod:`~pytest_evocode.llm.waiting`.
             read: Takes the answer's JSON object and the request's id; raises :meth:`unreadable` where it cannot.
+            streamed: Returns what takes the answer where the server streams it; None to ask for no stream.
+            lose: Takes what there is of an answer that broke off.
 
         Raises:
             RequestRefused: The provider would refuse the same request again; see :meth:`explain`.
@@ -195,15 +231,14 @@ class ProviderConnection:
         """
         waiting = waiting_of_turn()
         ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
-        given = {name: value for name, value in options.items() if value is not None}
-        sent = _sendable(payload | {"extra_body": given})
+        sent = _sendable(payload | {"extra_body": {name: each for name, each in options.items() if each is not None}})
         schedule = RetrySchedule(self._options)
         while True:
             with place_for_request(self._account, self._options.max_connections, self._wait) as place:
                 began = time.monotonic()
                 try:
-                    until = None if ends is None else ends + waiting.seconds
-                    answer = read(*self._once(resource, sent, until))
+                    until = math.inf if ends is None else ends + waiting.seconds
+                    answer = read(*self._once(resource, sent, until, streamed(), lose, schedule.silences))
                     place.answered()
                     self._was_reached = True
                     return answer
@@ -227,7 +262,13 @@ class ProviderConnection:
             logger.info("%s: %s with status %s, retried in %.1f s", self.label, fault.kind, fault.status, seconds)
             self._wait(seconds, cause)
 
-    def explain(self, fault: ProviderFault) -> ContextOverflow | AgentFault:
+    def wait_after(self, fault: ProviderFault) -> None:
+        """Wait before a request that was refused is sent once more."""
+        waiting_of_turn().retry("provider", 0.0)
+        logger.info("%s: refused with status %s, and asked once more", self.label, fault.status)
+        self._wait(ONCE_MORE, "provider")
+
+    def explain(self, fault: ProviderFault) -> ContextOverflow | ModelFault:
         """Return what to raise for a request that the provider refuses."""
         if fault.kind == "overflow":
             return ContextOverflow(self._without_key(str(fault)))
@@ -242,7 +283,7 @@ class ProviderConnection:
         reason = reasons.get(fault.status or 0, "the request was refused")
         if fault.status in reasons or (fault.status or 500) >= 500:
             return self._fault(reason, fault)
-        return AgentFault(self._told(reason, fault))  # For what the agent wrote into it.
+        return ConversationRefused(self._told(reason, fault))
 
     def unreadable(self, body: Any, request_id: str, form: str) -> RequestUnanswered:
         """Return what to raise for an answer that is not in the format of the API; ``form`` names the API.
@@ -276,40 +317,84 @@ class ProviderConnection:
             return self._fault(f"{self.base_url or self._provider.host} cannot be reached, tried {times}", fault)
         return self._fault(f"the provider failed {times}", fault)
 
-    def _once(self, resource: Callable[[Any], Any], payload: Json, ends: float | None) -> tuple[Json, str]:
+    def _once(
+        self,
+        resource: Callable[[Any], Any],
+        payload: Json,
+        ends: float,
+        streamed: StreamedAnswer | None,
+        lose: Callable[[Json], None],
+        silences: int,
+    ) -> tuple[Json, str]:
         """Send the request once; ``ends`` is the deadline on the monotonic clock.
 
         Raises:
             RequestUnanswered: Whether to send it again depends on the fault.
             TimeoutError: The deadline has passed.
         """
-        left = LONGEST_REQUEST if ends is None else min(LONGEST_REQUEST, ends - time.monotonic())
-        if left <= 0:
+        began = time.monotonic()
+        if began >= ends:
             raise TimeoutError(f"{self.label}: no time is left to ask the model")
-        until = time.monotonic() + left
+        silence = self._silence(silences) if streamed is not None else LONGEST_SILENCE
         logger.debug("%s: a request is sent", self.label)
         try:
-            written, headers = send_request(self._provider.sdk, resource(self._client()), payload, left)
+            answer = self._answer(resource, payload, Patience(min(silence, ends - began), ends), streamed)
         except RequestUnanswered as unanswered:
+            self._lose(streamed, lose)
             fault = unanswered.fault
-            if fault.status is None and fault.connected and ends is not None and time.monotonic() >= ends:
+            if fault.status is None and fault.connected and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
+            if fault.is_silence:
+                words = f"not a byte came for {silence:g} seconds: {fault.words}"
+                raise RequestUnanswered(replace(fault, words=words)) from None
             raise
+        except TimeoutError:
+            self._lose(streamed, lose)
+            raise TimeoutError(f"{self.label}: the model has not answered in time") from None
         except RuntimeError:  # What the SDKs' HTTP library says of a client that was closed just before.
             self._refuse_when_closed()
             raise
+        logger.debug("%s: request %s was answered in %.1f s", self.label, answer[1], time.monotonic() - began)
+        return answer
+
+    def _answer(
+        self, resource: Callable[[Any], Any], payload: Json, patience: Patience, streamed: StreamedAnswer | None
+    ) -> tuple[Json, str]:
+        """Return the JSON object of an answer, and the request's id."""
+        client, sdk = self._client(), importlib.import_module(self._provider.sdk)
+        written, headers = send_request(sdk, client, resource(client), payload, patience, streamed)
         request_id = headers.get("x-request-id") or headers.get("request-id") or ""
-        try:
-            body = json.loads(written)
-        except ValueError:
-            body = written.decode("utf-8", "replace")
+        body: Any = streamed.unreadable or streamed.body if streamed is not None else ""
+        if written:
+            try:
+                body = json.loads(written)
+            except ValueError:
+                body = written.decode("utf-8", "replace")
+        elif isinstance(body, dict) and not body.get("error") and streamed is not None and not streamed.is_complete:
+            raise RequestUnanswered(ProviderFault("the answer broke off in the middle", request_id=request_id))
         if not isinstance(body, dict):
             raise self.unreadable(body, request_id, "the API")
         fault = from_answer(body, request_id)
         if fault is not None:
             raise RequestUnanswered(fault)
-        logger.debug("%s: request %s was answered in %.1f s", self.label, request_id, time.monotonic() - until + left)
+        self._is_plain |= streamed is not None and bool(written)
         return body, request_id or str(body.get("id") or "")
+
+    def _lose(self, streamed: StreamedAnswer | None, lose: Callable[[Json], None]) -> None:
+        """Have what there is of an answer taken that broke off."""
+        if streamed is not None and (body := streamed.body):
+            self._was_reached = True
+            lose(body)
+
+    def _silence(self, silences: int) -> float:
+        """Return the seconds without a byte after which a request is sent again that was so often before.
+
+        They double each time: a server that is slow to begin is not asked for ever in vain.
+        """
+        if self._is_plain:
+            return LONGEST_SILENCE
+        first = self._options.silence_seconds or (self._provider.silence if self.is_official else LONGEST_PAUSE)
+        return min(LONGEST_SILENCE, first * 2.0**silences)
 
     @property
     def _account(self) -> str:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import base64
-import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_evocode.errors import RequestUnanswered
-from pytest_evocode.llm.base_client import BaseClient, arguments_of
-from pytest_evocode.llm.connection import Json, cause_of
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, name_taken
+from pytest_evocode.llm.connection import Json, Patience, broken_by
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
+from pytest_evocode.llm.sdk_private import post_to_gemini
+from pytest_evocode.llm.streams import StreamedAnswer, StreamedContent
 from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["gemini"] = "gemini"
 # What stands in the documentation for the signature of a call that has none, as one of another model.
 _UNSIGNED = base64.b64encode(b"skip_thought_signature_validator").decode()
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}")
 #: HTTP libraries that releases of the SDK use.
 _HTTP_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 
@@ -28,6 +31,7 @@ class GeminiClient(BaseClient):
 
     _form = "generateContent"
     _api = _API
+    _streamed = StreamedContent
     _shows_thoughts = True
     _marks_unsigned = False
 
@@ -114,32 +118,35 @@ class _Models:
 
     models: Any
 
-    def send(self, sdk: Any, payload: Json, seconds: float) -> tuple[bytes, Mapping[str, str]]:
+    def send(
+        self, sdk: Any, payload: Json, patience: Patience, streamed: StreamedAnswer | None
+    ) -> tuple[bytes, Mapping[str, str]]:
         """Send a request once, and return the body and the headers of the answer."""
         from google.genai import types
 
         http = types.HttpOptions(
-            timeout=max(1, int(seconds * 1000)),
+            timeout=max(1, int(patience.silence * 1000)),
             extra_body=payload.get("extra_body") or None,
             headers=payload.get("extra_headers") or None,
         )
-        config = types.GenerateContentConfig(
-            http_options=http,
-            should_return_http_response=True,
-            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-        )
-        # Signatures are bytes, which the SDK's types read from JSON only.
-        contents = [types.Content.model_validate_json(json.dumps(each)) for each in payload["contents"]]
+        method = "generateContent" if streamed is None else "streamGenerateContent"
+        body = {"contents": payload["contents"]}
+        headers: Mapping[str, str] = {}
         try:
-            answer = self.models.generate_content(model=payload["model"], contents=contents, config=config)
+            for text, headers in patience.watch(post_to_gemini(self.models, payload["model"], method, body, http)):
+                if streamed is None:
+                    return text.encode(), headers
+                streamed.take(text)
         except sdk.errors.APIError as error:
             raise RequestUnanswered(_fault(error)) from None
+        except sdk.errors.UnknownApiResponseError as error:
+            return str(error).encode(), headers
         except Exception as error:
-            if type(error).__module__.partition(".")[0] in _HTTP_LIBRARIES:
-                raise RequestUnanswered(ProviderFault(cause_of(error))) from None
-            raise
-        raw = answer.sdk_http_response
-        return (raw.body or "").encode(), {name.lower(): value for name, value in (raw.headers or {}).items()}
+            if type(error).__module__.partition(".")[0] not in _HTTP_LIBRARIES:
+                raise
+            if streamed is None or not streamed.is_complete:
+                raise RequestUnanswered(broken_by(error)) from None
+        return b"", headers
 
 
 def _fault(error: Any) -> ProviderFault:
@@ -178,7 +185,7 @@ def _marked(contents: list[Json]) -> list[Json]:
 def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, list[Json]]:
     if message.role == "tool":
         call = calls.get(message.call_id)
-        answer: Json = {"name": call.name if call else "tool", "response": {"output": message.text}}
+        answer: Json = {"name": _name_taken(call.name) if call else "tool", "response": {"output": message.text}}
         # Ids that we made up are not known to the API.
         own = {} if message.call_id.startswith(_MADE_UP) else {"id": message.call_id}
         images = [{"inlineData": {"mimeType": image.media_type, "data": image.data}} for image in message.images]
@@ -187,7 +194,7 @@ def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, li
         return "user", [{"text": message.text}] if message.text else []
     native = native_of(message, _API)
     if native is not None:
-        return "model", list(native["parts"])
+        return "model", [_taken(part) for part in native["parts"]]
     text = [{"text": message.text}] if message.text else []
     return "model", [*text, *(_call(each) for each in message.calls)]
 
@@ -198,7 +205,23 @@ _MADE_UP = "call_"
 
 def _call(call: RequestedCall) -> Json:
     own = {} if call.id.startswith(_MADE_UP) else {"id": call.id}
-    return {"functionCall": own | {"name": call.name, "args": call.arguments or {}}}
+    return {"functionCall": own | {"name": _name_taken(call.name), "args": call.arguments or {}}}
+
+
+def _taken(part: Json) -> Json:
+    """Return a part of a reply as the API takes it back: it refuses names that models write."""
+    call = part.get("functionCall")
+    name = _name_taken(str(call.get("name") or "")) if call else ""
+    if not call or name == call.get("name"):
+        return part
+    # Its signature is not that of what is sent.
+    signature = {"thoughtSignature": _UNSIGNED} if "thoughtSignature" in part else {}
+    return part | {"functionCall": call | {"name": name}} | signature
+
+
+def _name_taken(name: str) -> str:
+    """Return the name of a tool as the API takes it: with a letter or an underscore first, and dots."""
+    return name if _NAME.fullmatch(name) else f"_{name_taken(name)}"[:64]
 
 
 def _as_call(call: Json) -> RequestedCall:

@@ -143,6 +143,9 @@ class ModelOptions(BaseModel):
     nothing has ever come back, as from a wrong address."""
     retry_seconds: float = Field(default=600.0, ge=0)
     """Seconds to wait for the end of a rate limit or an overload (429, 529)."""
+    silence_seconds: float | None = Field(default=None, gt=0, examples=[300])
+    """Seconds without a byte of a streamed reply after which the request is sent again; doubled each time that it is.
+    Default: 60 at Anthropic itself, else 120."""
     max_connections: int | None = Field(default=None, gt=0)
     """Requests under way at once for the same provider and key, over the whole run. Default: the setting
     evocode_max_connections, else 100."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
-from pytest_evocode.llm.base_client import BaseClient, arguments_of
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.streams import StreamedCompletion
 from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["chat"] = "chat"
@@ -23,6 +24,8 @@ class ChatClient(BaseClient):
 
     _form = "Chat Completions"
     _api = _API
+    _streamed = StreamedCompletion
+    _counts_streams = True
 
     @cached_property
     def _limit(self) -> str:
@@ -40,6 +43,7 @@ class ChatClient(BaseClient):
         if tools:
             payload["tools"] = [_tool(each) for each in tools]
         return payload, {
+            "stream_options": {"include_usage": True} if self._streams and self._counts_streams else None,
             "temperature": self._options.temperature,
             "top_p": self._options.top_p,
             "seed": self._options.seed,
@@ -49,6 +53,9 @@ class ChatClient(BaseClient):
         }
 
     def _do_without(self, fault: ProviderFault) -> bool:
+        if "stream_options" in f"{fault.param} {fault.words}" and self._counts_streams:
+            self._counts_streams = False  # Servers that do not know it count without.
+            return True
         wants_new_name = self._limit == "max_tokens" and "max_completion_tokens" in fault.words
         if wants_new_name:
             self._limit = "max_completion_tokens"
@@ -70,7 +77,7 @@ class ChatClient(BaseClient):
 
     def _message(self, message: Message) -> Json:
         if message.role == "tool":
-            return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+            return {"role": "tool", "tool_call_id": self._id_taken(message.call_id), "content": message.text}
         if message.role != "assistant":
             return {"role": message.role, "content": message.text}
         native = native_of(message, _API)
@@ -78,7 +85,19 @@ class ChatClient(BaseClient):
             native = {"role": "assistant", "content": message.text if message.text or not message.calls else None}
             if message.calls:
                 native["tool_calls"] = [_call(each) for each in message.calls]
+        if calls := native.get("tool_calls"):
+            native = native | {"tool_calls": [self._taken(call) for call in calls]}
         return native if self._connection.is_official else _with_json_arguments(native)
+
+    def _taken(self, call: Json) -> Json:
+        """Return a call as the API takes it back: it refuses names and ids that models write."""
+        function = call["function"]
+        named = function | {"name": name_taken(str(function.get("name") or ""))}
+        return call | {"id": self._id_taken(call["id"]), "function": named}
+
+    def _id_taken(self, id: str) -> str:
+        """Return the id of a call; compatible servers get their own back, which some models know their calls by."""
+        return id_taken(id, 40) if self._connection.is_official else id
 
     def _reply(self, body: Json, request_id: str) -> Reply:
         choices = body.get("choices")

@@ -9,10 +9,11 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_open_end
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.streams import StreamedResponse
 from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["responses"] = "responses"
@@ -23,6 +24,7 @@ class ResponsesClient(BaseClient):
 
     _form = "Responses"
     _api = _API
+    _streamed = StreamedResponse
 
     _refused_parts: frozenset[str] = frozenset()
 
@@ -147,10 +149,10 @@ def _items(message: Message) -> list[Json]:
         if message.images:
             images = [{"type": "input_image", "image_url": image.url} for image in message.images]
             output = [{"type": "input_text", "text": message.text}, *images]
-        return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
+        return [{"type": "function_call_output", "call_id": id_taken(message.call_id), "output": output}]
     native = native_of(message, _API)
     if native is not None:
-        return without_open_end(native, ("reasoning",))
+        return without_open_end([_taken(item) for item in native], ("reasoning",))
     text = [{"role": "assistant", "content": message.text}] if message.text else []
     return [*text, *(_call(each) for each in message.calls)]
 
@@ -162,7 +164,15 @@ def _tool(tool: Tool) -> Json:
 
 
 def _call(call: RequestedCall) -> Json:
-    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments_text}
+    taken = {"call_id": id_taken(call.id), "name": name_taken(call.name)}
+    return {"type": "function_call", **taken, "arguments": call.arguments_text}
+
+
+def _taken(item: Json) -> Json:
+    """Return an item of a reply as the API takes it back: it refuses names and ids that models write."""
+    if item.get("type") != "function_call":
+        return item
+    return item | {"call_id": id_taken(str(item.get("call_id"))), "name": name_taken(str(item.get("name")))}
 
 
 def _as_call(item: Json) -> RequestedCall:

@@ -217,6 +217,8 @@ _OWN = ("openai", "anthropic")
 class _Table(PriceEntry):
     as_of: str = ""
     note: str = ""
+    windows: dict[str, int] = {}
+    """Longest conversations of models that are not in the table, by the beginning of their names."""
     models: dict[str, ModelFacts]
 
 
@@ -253,6 +255,12 @@ def find_model_facts(
         return own
     packaged = find_packaged_facts(model, provider=provider, base_url=base_url, service_tier=service_tier)
     return packaged or (own if standard else None)
+
+
+def window_of(model: str) -> int | None:
+    """Return the longest conversation of a model whose facts do not tell it, in tokens; None where it is not known."""
+    windows = _own_table().windows
+    return next((windows[name] for each in names_of(model) for name in windows if each.startswith(name)), None)
 
 
 def known_models() -> list[str]:

@@ -16,7 +16,6 @@ from pytest_evocode.llm.model_options import ModelOptions
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "credits_exhausted"})
 _RETRIED = frozenset({408, 409})
 _RATE_LIMITS = frozenset({429, 529})
-_FORBIDDEN = 403
 _STATUS_OF_NAME = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -62,6 +61,8 @@ class ProviderFault:
     """Whether there was a connection, as far as is known; the model cannot have been at work without one."""
     retry: bool | None = None
     """Whether the provider says that a retry helps; None where it does not say."""
+    is_silence: bool = False
+    """Whether the server was silent for so long that the connection was taken for dead."""
 
     @property
     def kind(self) -> Literal["overflow", "rate limit", "passing", "final"]:
@@ -77,6 +78,12 @@ class ProviderFault:
         passing = self.status is None or self.status in _RETRIED or self.status >= 500
         return "passing" if passing else "final"
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether a proxy or a busy server may have refused the request though nothing is wrong with it."""
+        page = self.words.lstrip().lower().startswith(("<!doctype", "<html"))
+        return self.code not in _NO_CREDIT and (self.status in (400, 404) or (self.status == 403 and page))
+
     def __str__(self) -> str:
         """Return the words, with the status and the request's id for the provider's support."""
         facts = [f"status {self.status}"] if self.status is not None else []
@@ -88,8 +95,6 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderF
     """Read an answer with a status of 400 or more; ``body`` is JSON, or text where it is not JSON."""
     error = error_in(body)
     retry = {"true": True, "false": False}.get(headers.get("x-should-retry", ""))
-    if status == _FORBIDDEN and isinstance(body, str) and body.lstrip().startswith("<"):
-        retry = True  # A page is of what stands before the provider, which turns away whoever comes in a rush.
     fault = ProviderFault(
         words=_words(body, error) or f"nothing but status {status}",
         status=status,
@@ -182,6 +187,8 @@ class RetrySchedule:
         self._refused_since = 0.0
         self.failures = 0
         """How often the request has failed for a passing reason other than a rate limit."""
+        self.silences = 0
+        """How often of these because the server was silent."""
 
     def pause_after(self, fault: ProviderFault, retries: int) -> float | None:
         """Return the seconds to wait after one more fault, or None where the request is given up.
@@ -195,6 +202,7 @@ class RetrySchedule:
             backoff = min(left, _backoff(self._refusals))
         else:
             self.failures += 1
+            self.silences += fault.is_silence
             left = self._options.retry_seconds if self.failures <= min(retries, self._options.retries) else 0.0
             backoff = _backoff(self.failures)
         seconds = backoff if fault.retry_after is None else fault.retry_after

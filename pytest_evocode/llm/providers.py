@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 from pytest_evocode.llm.model_options import ModelOptions
 
+LONGEST_PAUSE = 120.0
+"""Seconds for which a stream may pause, as models do that think, where nothing is known of its server."""
 _REGION = re.compile(r"global|us|eu|[a-z]+-[a-z]+\d+")
 
 
@@ -49,6 +51,8 @@ class Provider:
     url_variable: str
     is_platform: bool = False
     """Whether the model's name is part of the address."""
+    silence: float = LONGEST_PAUSE
+    """Seconds without a byte of a stream after which its connection is taken for dead."""
 
     def is_official(self, base_url: str | None) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
@@ -213,6 +217,7 @@ PROVIDERS: dict[str, Provider] = {
             key_variables=("ANTHROPIC_API_KEY",),
             token_variable="ANTHROPIC_AUTH_TOKEN",
             url_variable="ANTHROPIC_BASE_URL",
+            silence=60.0,
         ),
         GoogleProvider(
             name="google",

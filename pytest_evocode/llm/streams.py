@@ -1,4 +1,4 @@
-"""Puts streamed answers together: what the events of each API come to, in the form that it has without a stream.
+"""Puts streamed answers together: what the events of an API come to, in the form that it has without a stream.
 
 The SDKs' own accumulators do not serve: they keep what their types know, where all has to be sent back as it came, and
 that of Chat Completions doubles names and ids which compatible servers repeat.

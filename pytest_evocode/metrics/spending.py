@@ -32,7 +32,7 @@ class Amount:
     known: int
     of: int
     at_least: bool = field(default=False, repr=False)
-    """Whether a round took more than is known of it, because an agent's program was killed in mid-turn."""
+    """Whether a round took more than is known of it, because an agent's program was killed, or a reply broke off."""
 
     @property
     def complete(self) -> bool:

@@ -133,7 +133,10 @@ def lower_bound_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[s
     for agent, records in agents.items():
         if killed := [each for each in records if each.usage is not None and each.usage.at_least]:
             names = sorted(f"{each.task} {attempt_name(agent, each.attempt)} {each.round}" for each in killed)
-            yield f"at least: {agent} was killed in mid-turn and used more than is known, in {join_first(names)}"
+            yield (
+                f"at least: {agent} used more than is known, because it was killed in mid-turn or a reply of its model "
+                f"broke off, in {join_first(names)}"
+            )
 
 
 def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:

@@ -39,7 +39,7 @@ class Usage(ResultsRecord):
     cost_usd: float | None = None
     requests: int | None = None
     at_least: Literal[True] | None = None
-    """Set where more was used than is known: an agent's program was killed in mid-turn."""
+    """Set where more was used than is known: an agent's program was killed in mid-turn, or a reply broke off."""
 
     @field_validator("cost_usd")
     @classmethod

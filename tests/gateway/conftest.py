@@ -85,19 +85,18 @@ def gateway() -> Iterator[Gateway]:
 def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tries follow each other soon, and no account has a pace from earlier tests."""
     monkeypatch.setattr(provider_errors, "_FIRST_WAIT", 0.12)
-    monkeypatch.setattr(RequestPace, "reserve", lambda self, now: now)
+    monkeypatch.setattr(RequestPace, "wait", lambda self, now, ticket: 0.0)
     with connections_shared_by(LocalConnections()):
         yield
 
 
-def route_to(server: ProviderServer, api: str, *, silence: float | None = None, **options: Any) -> Route:
+def route_to(server: ProviderServer, api: str, **options: Any) -> Route:
     """The way to a fake provider."""
     return Route(
         family=FAMILIES[api],
         base_url=server.url_for(api),
         key=KEY,
         prices=lambda model: PRICES,
-        silence=silence,
         options=ModelOptions(**options),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_evocode.gateway import Gateway
+from pytest_evocode.gateway import Gateway, Route
 from pytest_evocode.gateway.replies import reply_of, results_in
 from tests.gateway.conftest import FAMILIES, Program, each_api, route_to, whole_and_streamed
 from tests.model_scripts import Asked, Run, Say, Think
@@ -117,11 +117,12 @@ def test_a_token_may_be_in_the_address_as_google_has_it(program: Start) -> None:
 
 
 def test_what_is_no_request_to_a_model_is_passed_on_and_costs_nothing(program: Start) -> None:
-    with ProviderServer(look, models=["claude-sonnet-4-5"]) as server:
+    model = right("messages")["model"]
+    with ProviderServer(look, models=[model]) as server:
         asker = program(route_to(server, "messages"))
         headers = asker.headers("messages")
         status, _, models = asker.send("GET", "/anthropic/v1/models", None, headers)
-        assert (status, json.loads(models)["data"][0]["id"]) == (200, "claude-sonnet-4-5")
+        assert (status, json.loads(models)["data"][0]["id"]) == (200, model)
         body = {name: value for name, value in right("messages").items() if name != "max_tokens"}
         status, _, counted = asker.ask("messages", body, path="/v1/messages/count_tokens")
         assert (status, json.loads(counted)["input_tokens"] > 100) == (200, True)
@@ -161,3 +162,13 @@ def test_tokens_that_a_server_counted_are_counted_whatever_their_answers_are_in(
     usage = asker.session.usage
     assert usage is not None
     assert (usage.prompt_tokens, usage.cached_tokens, usage.reasoning_tokens) == (9_000, 6_000, 100)
+
+
+def test_no_path_leads_the_key_to_another_host(program: Start) -> None:
+    with ProviderServer(look) as server, ProviderServer(look) as other:
+        route = Route(family="openai", base_url=server.url, key=KEY)
+        asker = program(route)
+        for path in (f"/openai/v1@127.0.0.1:{other.port}/v1/models", f"/openai/@127.0.0.1:{other.port}/v1/models"):
+            assert asker.send("GET", path, None, asker.headers("chat"))[0] == 404
+        assert asker.send("GET", f"/openai//127.0.0.1:{other.port}/v1/models", None, asker.headers("chat"))[0] == 404
+        assert [each.path.split("/")[1] for each in asker.end()] == ["openai"] * 3

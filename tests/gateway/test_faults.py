@@ -78,7 +78,7 @@ UNSAID: list[tuple[str, Fault]] = [
 @pytest.mark.parametrize(("api", "fault"), UNSAID, ids=str)
 def test_a_stream_that_has_said_nothing_is_asked_for_again(api: str, fault: Fault, program: Start) -> None:
     with ProviderServer(look, faults=first_of(fault)) as server:
-        asker = program(route_to(server, api, silence=0.3))
+        asker = program(route_to(server, api, silence_seconds=0.3))
         status, _, answer = asker.ask(api, stream=True)
         [exchange] = asker.end()
         delivered, billed = server.billed(delivered=True), server.billed()
@@ -97,7 +97,7 @@ def test_a_stream_that_has_said_nothing_is_asked_for_again(api: str, fault: Faul
 @pytest.mark.parametrize("fault", [Silent(after=4), Broken(after=4), Broken(after=4, clean=True)], ids=repr)
 def test_a_stream_that_breaks_in_the_middle_breaks_for_the_program(fault: Fault, api: str, program: Start) -> None:
     with ProviderServer(look, faults=first_of(fault)) as server:
-        asker = program(route_to(server, api, silence=0.3))
+        asker = program(route_to(server, api, silence_seconds=0.3))
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
             asker.ask(api, stream=True)
         asker.session.close()
@@ -258,3 +258,27 @@ def test_a_redirection_is_not_followed_with_the_key(program: Start) -> None:
         assert asker.ask("messages")[0] == 307
         assert len(server.exchanges) == 1
         asker.end()
+
+
+def test_a_small_model_that_is_not_there_is_no_fault_where_another_answers(program: Start) -> None:
+    with ProviderServer(look, models=["claude-opus-4-8"]) as server:
+        asker = program(route_to(server, "messages"))
+        body = right("messages")
+        assert asker.ask("messages", body | {"model": "claude-opus-4-8"})[0] == 200
+        assert asker.ask("messages", body | {"model": "claude-haiku-4-5"})[0] == 404
+        asker.end()
+        asker.session.raise_for_turn()
+        other = program(route_to(server, "messages"))
+        assert other.ask("messages", body | {"model": "claude-haiku-4-5"})[0] == 404
+        with pytest.raises(ModelFault, match="404"):
+            other.session.raise_for_turn()
+
+
+def test_what_is_no_request_to_a_model_is_sent_once(program: Start) -> None:
+    with ProviderServer(look) as server:
+        asker = program(route_to(server, "messages"))
+        status, headers, _ = asker.send("GET", "/anthropic/v1/organizations", None, asker.headers("messages"))
+        assert (status, headers["x-should-retry"]) == (404, "false")
+        [exchange] = asker.end()
+        assert server.exchanges == []
+    assert (len(exchange.tries), asker.session.fault) == (1, "")

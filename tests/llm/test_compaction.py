@@ -199,9 +199,9 @@ def test_thoughts_before_which_something_was_left_out_are_dropped_where_the_mode
 
 def test_thoughts_that_were_made_elsewhere_are_an_error_all_the_same() -> None:
     changed = Fail(400, "messages.1.content.0: Invalid `signature` in `thinking` block")
-    with ModelServer([changed]) as server, pytest.raises(AgentFault, match="Invalid `signature`"):
+    with ModelServer([changed] * 2) as server, pytest.raises(AgentFault, match="Invalid `signature`"):
         client_for("messages", server, model=BOUND).complete(ASK, [BASH], timeout=SECONDS)
-    assert len(server.asked) == 1
+    assert len(server.asked) == 2  # Once more, as whatever is refused by 400.
 
 
 def test_thoughts_stay_after_a_summary_of_the_provider() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts, PackagedFacts, find_model_facts, find_packaged_facts, priced_usage
 
 
@@ -153,3 +156,13 @@ def test_parts_that_are_more_than_the_whole_were_counted_apart_and_no_tokens_are
     assert usage.cost_usd == pytest.approx((10 * 1 + 50 * 0.1 + 104 * 2) / 1e6)
     unknown = priced_usage(facts, -10, 5)
     assert (unknown.prompt_tokens, unknown.completion_tokens, unknown.cost_usd) == (None, 5, None)
+
+
+def test_windows_of_gemini_models_are_known_where_no_table_has_them() -> None:
+    def window(model: str, **options: Any) -> int | None:
+        return make_client("google", model, ModelOptions.model_validate(options)).context_tokens
+
+    names = ("gemini-2.5-pro", "gemini-3-pro-preview", "models/gemini-2.5-flash", "google/gemini-3.8-pro")
+    assert all((window(name) or 0) >= 1_000_000 for name in names)
+    assert window("gemini-2.5-pro", context_tokens=9000) == 9000
+    assert window("somebody-s-model") is None

@@ -88,13 +88,13 @@ def test_each_is_asked_at_its_own_address(monkeypatch: pytest.MonkeyPatch) -> No
             client(provider, server, **options).complete(ASK, [BASH], timeout=SECONDS)
         return server.asked[0].path
 
-    assert re.fullmatch(r"/v1(beta)?/models/gemini-2\.5-pro:generateContent", path("google"))
+    assert re.fullmatch(r"/v1(beta)?/models/gemini-2\.5-pro:streamGenerateContent", path("google"))
     assert path("azure") == "/openai/v1/chat/completions"
     assert path("azure", api="responses") == "/openai/v1/responses"
     assert path("azure", api_version="2024-10-21") == "/openai/deployments/my-deployment/chat/completions"
     assert path("bedrock").startswith("/model/us.anthropic.claude-sonnet-4-5-20250929-v1")
     assert path("vertex").endswith("projects/mine/locations/global/publishers/anthropic/models/"
-                                   "claude-sonnet-4-5@20250929:rawPredict")  # fmt: skip
+                                   "claude-sonnet-4-5@20250929:streamRawPredict")  # fmt: skip
 
 
 def test_bedrock_signs_its_requests_with_the_credentials_that_boto3_finds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_a_gemini_model_that_is_cut_off_says_so() -> None:
     ],
 )
 def test_an_error_of_google_is_read_as_the_others_are(fail: Fail, error: type[Exception], words: str) -> None:
-    with ModelServer([fail]) as server, pytest.raises(error, match=words):
+    with ModelServer([fail] * 2) as server, pytest.raises(error, match=words):
         client("google", server, retry_seconds=5).complete(ASK, [BASH], timeout=SECONDS)
 
 

@@ -33,10 +33,9 @@ def test_a_passing_fault_is_asked_again(api: str, status: int) -> None:
 
 @each_api
 def test_a_fault_that_would_not_pass_is_told_at_once(api: str) -> None:
-    told = pytest.raises(AgentFault, match=r"the request was refused: no \(status 400, request req_")
-    with ModelServer([Fail(400, "no")]) as server, told as refused:
+    told = pytest.raises(ModelFault, match=r"the request was refused: no \(status 422, request req_")
+    with ModelServer([Fail(422, "no")]) as server, told:
         client_for(api, server).complete(ASK, [BASH], timeout=SECONDS)
-    assert not isinstance(refused.value, ModelFault)
     assert len(server.asked) == 1
 
 
@@ -153,11 +152,11 @@ def test_a_request_that_is_sent_again_in_other_words_has_what_is_left_of_the_tim
     post = ProviderConnection.post
 
     def recorded(
-        self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None, read: Any
+        self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None, *more: Any
     ) -> Any:
         assert timeout is not None
         given.append(timeout)
-        return post(self, resource, payload, options, timeout, read)
+        return post(self, resource, payload, options, timeout, *more)
 
     monkeypatch.setattr(ProviderConnection, "post", recorded)
     words = {"chat": "Use 'max_completion_tokens' instead.", "responses": "Encrypted content is not supported"}
@@ -203,10 +202,10 @@ def test_a_turn_that_waits_longer_than_it_may_is_the_providers_fault(naps: list[
     assert naps == []
 
 
-def test_a_dead_connection_is_given_up_and_made_anew(monkeypatch: pytest.MonkeyPatch, naps: list[float]) -> None:
-    monkeypatch.setattr("pytest_evocode.llm.connection.LONGEST_REQUEST", 0.3)
+def test_a_dead_connection_is_given_up_and_made_anew(naps: list[float]) -> None:
     with ModelServer([[Delay(9), Say("Never.")], Say("Done.")]) as server:
-        assert client_for("messages", server).complete(ASK, [BASH], timeout=SECONDS).text == "Done."
+        client = client_for("messages", server, silence_seconds=0.3)
+        assert client.complete(ASK, [BASH], timeout=SECONDS).text == "Done."
 
 
 def test_an_address_where_nobody_has_ever_answered_is_given_up_sooner(naps: list[float]) -> None:
@@ -237,7 +236,7 @@ def test_what_is_sent_repeated_and_refused_is_logged_without_key_and_words(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-test-0123456789")
     caplog.set_level(logging.DEBUG, "pytest_evocode")
     words = "You sent: Solve it. Your key: sk-of-this-test-0123456789"
-    with ModelServer([Fail(500, words), Say("Done."), Fail(400, words)]) as server:
+    with ModelServer([Fail(500, words), Say("Done."), *[Fail(400, words)] * 2]) as server:
         client = client_for("chat", server)
         client.complete(ASK, [BASH], timeout=None)
         with pytest.raises(AgentFault):
@@ -248,6 +247,9 @@ def test_what_is_sent_repeated_and_refused_is_logged_without_key_and_words(
         "openai/gpt-5.2: passing with status 500, retried in ...",
         "openai/gpt-5.2: a request is sent",
         "openai/gpt-5.2: request ... was answered in ...",
+        "openai/gpt-5.2: a request is sent",
+        "openai/gpt-5.2: refused with status 400, request ...",
+        "openai/gpt-5.2: refused with status 400, and asked once more",
         "openai/gpt-5.2: a request is sent",
         "openai/gpt-5.2: refused with status 400, request ...",
     ]

@@ -10,7 +10,10 @@ from tests.providers.exchanges import Step
 ROUNDS = (1, 2, 3)
 #: What each round's requests to the model are in an attempt in which nothing goes wrong: two calls in the first.
 REQUESTS = (3, 2, 2)
-_SECRET = re.compile(r"secret=(\w+)")
+SECRET = "heliotrope-7c1d0e5f"
+#: Of the task. A turn that is resumed is replayed from its beginning, so this is no random text.
+FILES = {"steps/round-1/workdir/secret.txt": f"secret={SECRET}\n"}
+_SECRET = re.compile(r"secret=([\w-]+)")
 
 
 def suite(last: int) -> str:
@@ -18,7 +21,7 @@ def suite(last: int) -> str:
     lines = "".join(f"line-{number}\\n" for number in range(1, last + 1))
     checks = [f'[ "$(cat log.txt)" = "$(printf \'{lines}\')" ]']
     if last == 3:
-        checks.append('[ "$(sha256sum < answer.txt)" = "$(cat secret.sha256)" ]')
+        checks.append(f'[ "$(cat answer.txt)" = {SECRET} ] && [ ! -e secret.txt ]')
     return f"if {' && '.join(checks)}; then reward=1; else reward=0; fi\necho $reward > /logs/verifier/reward.txt\n"
 
 
@@ -36,8 +39,7 @@ def solve(asked: Asked) -> Step:
     found = _SECRET.search(seen)
     secret = found[1] if found else "forgotten"
     commands = {
-        "shown-1": "s=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \\n'); printf %s $s | sha256sum > secret.sha256; "
-        "echo secret=$s; echo shown-1",
+        "shown-1": "cat secret.txt; rm secret.txt; echo shown-1",
         "done-1": "echo line-1 >> log.txt; echo done-1",
         "done-2": "echo line-2 >> log.txt; echo done-2",
         "done-3": f"echo line-3 >> log.txt; printf %s {secret} > answer.txt; echo done-3",

@@ -227,5 +227,6 @@ def test_amounts_that_are_lower_bounds_are_marked_and_their_rounds_named() -> No
     lines = list(benchmark_lines(records, grid=False))
     assert lines[1].split()[-3:] == ["20+", "10+", "$1.0000+"]
     assert lines[2:] == [
-        "at least: oracle was killed in mid-turn and used more than is known, in ledger oracle round-2"
+        "at least: oracle used more than is known, because it was killed in mid-turn or a reply of its model broke "
+        "off, in ledger oracle round-2"
     ]

@@ -12,10 +12,11 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
+from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.gateway import Exchange, Family, GatewaySession, Route, gateway_of_process
-from pytest_evocode.gateway.replies import reply_of, results_in
+from pytest_evocode.gateway.replies import journal_entry, reply_of, results_in
 from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address
 from pytest_evocode.llm.provider_errors import from_status
@@ -34,6 +35,8 @@ _ADDRESSES: Mapping[Family, Mapping[str, str]] = {
     "anthropic": {"ANTHROPIC_BASE_URL": ""},
     "google": {"GOOGLE_GEMINI_BASE_URL": ""},
 }
+#: What entries of a journal are called that have a request and its answer.
+_EXCHANGE = "exchange"
 #: Those in which they look for their keys.
 _KEYS: Mapping[Family, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),
@@ -112,8 +115,8 @@ class ModelAccess:
         with self._lock:
             self._new.append(exchange)
             self._last = exchange
-        if exchange.usage is not None and (used := self.used) is not None:
-            self._context.journal.add_used(used)
+        if exchange.api is not None and exchange.usage is not None and not exchange.replayed:
+            self._context.journal.add({_EXCHANGE: journal_entry(exchange)})
         if exchange.status in _REFUSED and not self.session.replies:
             threading.Thread(target=self._end, name="model-refused", daemon=True).start()
         if self._take_as_well is not None:
@@ -131,7 +134,12 @@ class ModelAccess:
         """Let the turn's program reach the gateway while the context lasts; ``token`` is one that it has by now."""
         gateway = gateway_of_process()
         opened = partial(
-            gateway.open, spending=self._context.spending, record=self._take, on_end=self._end, token=token
+            gateway.open,
+            spending=self._context.spending,
+            record=self._take,
+            on_end=self._end,
+            token=token,
+            earlier=_exchanges_in(self._context.journal),
         )
         # What is done with an exchange may take seconds, for which the gateway's own thread has no time.
         with (
@@ -143,6 +151,14 @@ class ModelAccess:
             yield self
         for taken in self._taken:
             taken.result()
+        if (lost := self.session.lost) is not None:
+            self._context.recorder.lose(lost)
+
+
+def _exchanges_in(journal: Journal) -> list[Exchange]:
+    """Return what an earlier session has paid for in the turn."""
+    entries = (entry for entry in journal.earlier if isinstance(entry, dict) and _EXCHANGE in entry)
+    return [Exchange.from_json(entry[_EXCHANGE]) for entry in entries]
 
 
 class ModelApi(BaseModel):

@@ -49,28 +49,41 @@ _NO_CALL = (
     "Nothing was run: a script in a reply's text is only text. To run it, call the tool `bash` with the script as its "
     "argument `command`. If nothing is left to be run, say that you are done."
 )
-#: How often a turn's empty replies are asked for again, one after the other.
-_EMPTY_REPLIES = 2
+_CUT_OFF = (
+    "Your last reply was cut off at its limit of tokens, and nothing of what was cut off has been run. Go on in "
+    "shorter replies: write long files in parts."
+)
+_FULL = (
+    "Your last reply was cut off because the conversation had become too long; it was made shorter. Go on with the "
+    "request."
+)
+#: How often a turn's empty replies, and those that were cut off, are asked for again, one after the other.
+_EMPTY_REPLIES, _CUT_REPLIES = 2, 3
 
 
 class Nudges:
     """The nudges of one turn; they follow from the replies alone, so a turn that is replayed has the same."""
 
     def __init__(self) -> None:
-        self._empty = 0
+        self._empty = self._cut = 0
         self._has_called = False
 
     def after(self, reply: Reply) -> tuple[str, str]:
         """Return why the turn goes on after a reply, and what the model is told; twice nothing where it does not."""
         if reply.calls:
-            self._has_called, self._empty = True, 0
+            self._has_called, self._empty, self._cut = True, 0, 0
             return "", ""
-        is_empty = not reply.text.strip() and not reply.cut_off
+        if reply.cut_off or reply.ending == "context":
+            self._cut += 1
+            why, told = ("cut off", _CUT_OFF) if reply.cut_off else ("window full", _FULL)
+            return (why, told) if self._cut <= _CUT_REPLIES else ("", "")
+        self._cut = 0
+        is_empty = not reply.text.strip()
         if (is_empty or reply.ending == "paused") and self._empty < _EMPTY_REPLIES:
             self._empty += 1
             return "empty reply", _EMPTY
         # One that has called the tool knows how, and may show a script to the user.
-        if not self._has_called and not reply.cut_off and _SCRIPT.search(reply.text):
+        if not self._has_called and _SCRIPT.search(reply.text):
             self._has_called = True
             return "script without a call", _NO_CALL
         return "", ""
@@ -332,6 +345,8 @@ class ShellAgent:
     def _nudge(self, context: RoundContext, nudges: Nudges, reply: Reply) -> bool:
         """Tell the model to go on where its reply was none, and return whether it was told."""
         if self._options.calls == "text":  # Its replies are answered by their form, and this one has ended the turn.
+            return False
+        if reply.ending == "context" and not self._options.compact_at:  # It would be as full again.
             return False
         why, told = nudges.after(reply)
         if told:

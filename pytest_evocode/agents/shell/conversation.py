@@ -198,6 +198,7 @@ _FORGET = (
     "The conversation before this point was left out, because it was longer than the model takes. The workspace holds "
     "all that was done: look at it, and at its history, before you change anything."
 )
+_IN_WORDS = "Your last reply could not be sent back to you as it was. In words, with the outputs of what it ran:"
 _STILL_ASKED = "The request that you are working on, word for word, because all before it was made shorter:\n\n"
 #: What the model is told when it is to write a summary.
 SUMMARISER = (
@@ -355,6 +356,23 @@ def _holds(value: Any, text: str) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds(each, text) for each in value)
     return bool(value == text)
+
+
+def put_in_words(conversation: Conversation) -> bool:
+    """Put the last reply and the results of its calls into a message of the user's, in words that every API takes.
+
+    Returns whether there is such a reply.
+    """
+    messages = conversation.messages
+    places = [at for at, each in enumerate(messages) if each.role == "assistant" and not each.is_compacted]
+    if not places:
+        return False
+    begin = end = places[-1]
+    while end + 1 < len(messages) and messages[end + 1].role == "tool":
+        end += 1
+    told = "\n\n".join(_as_text(message) for message in messages[begin : end + 1])
+    messages[begin : end + 1] = [Message("user", f"{_IN_WORDS}\n\n{told}", is_nudge=True)]
+    return True
 
 
 def forget(conversation: Conversation) -> str:

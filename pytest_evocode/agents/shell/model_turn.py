@@ -24,6 +24,7 @@ from pytest_evocode.agents.shell.conversation import (
     Conversation,
     forget,
     put_compacted,
+    put_in_words,
     put_summary,
     reply_as_json,
     reply_from_json,
@@ -33,7 +34,7 @@ from pytest_evocode.agents.shell.conversation import (
     to_summarise,
 )
 from pytest_evocode.agents.shell.tools import Deadline
-from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped
+from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, ConversationRefused, TurnStopped
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
@@ -52,6 +53,8 @@ _TOLD: Mapping[CompactionStep, str] = {
     "provider": "The provider replaced {} messages before the last replies by what it made of them, to make room.",
     "ends": "Of {} messages only the beginning and the end are left in the conversation, to make room.",
 }
+_IN_WORDS = "The provider refused the conversation, whose last reply was put into words."
+_BROKEN_OFF = "A reply of the model broke off in the middle, and was paid for as far as it had come."
 _NOT_COMPACTED = "The provider was asked to make the conversation shorter, and did not; the agent does so itself."
 
 
@@ -77,6 +80,8 @@ class ModelTurn:
         self._deadline, self._tools = deadline, tools
         self._compact_at, self._compaction = compact_at, compaction
         self._earlier = list(context.journal.earlier)
+        self._is_full = False
+        """Whether the last reply ended because the window was full."""
         self._steps: list[CompactionStep] = []
         """What can still be tried to make room for the next request."""
         if self._earlier:
@@ -95,8 +100,13 @@ class ModelTurn:
             TurnStopped: A limit is reached, or the conversation is too long and cannot be made shorter.
             TimeoutError: The turn's time is over.
         """
-        if self._earlier and "shorten" in self._earlier[0]:
-            self._make_room_as_before()
+        while self._earlier and not (entry := self._earlier[0]).keys().isdisjoint(("shorten", "lost", "in_words")):
+            if "shorten" in entry:
+                self._make_room_as_before()
+            elif "lost" in self._earlier.pop(0):
+                self._pay_for_lost(Usage.model_validate(entry["lost"]), paid_before=True)
+            else:
+                self._put_in_words()
         entry = self._earlier.pop(0) if self._earlier else None
         if entry is not None:
             reply, seconds, retries = reply_from_json(entry["reply"]), entry["seconds"], entry.get("retries", 0)
@@ -109,6 +119,7 @@ class ModelTurn:
         self._refuse_uncounted(reply.usage, self._context.spending.budget)
         usage = reply.usage
         self._conversation.filled = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
+        self._is_full = reply.ending == "context"
         self._conversation.add(reply.message)
         self._context.recorder.reply(
             reply.text,
@@ -161,8 +172,11 @@ class ModelTurn:
         first = 0 if self._compaction == "provider" else 1
         self._steps = list(STEPS[first:]) if self._compact_at else []
         window = self._client.context_tokens
-        if window is not None and self._conversation.filled > self._compact_at * window:
+        if self._is_full:
+            self._make_room(max(self._conversation.filled, window or 0))
+        elif window is not None and self._conversation.filled > self._compact_at * window:
             self._make_room(self._conversation.filled)
+        was_refused = False
         while True:
             try:
                 return self._wait_for(partial(self._client.complete, tuple(self._conversation), self._tools()))
@@ -171,13 +185,35 @@ class ModelTurn:
                 if not self._make_room(known):
                     self._conversation.overflowed = True
                     raise TurnStopped(f"context: the conversation is longer than the model takes ({error})") from None
+            except ConversationRefused:
+                if was_refused or not self._put_in_words():
+                    raise
+                was_refused = True
+                self._context.journal.add({"in_words": True})
+
+    def _put_in_words(self) -> bool:
+        """Put the last reply into words, which the provider may have refused to see again; whether there is one."""
+        done = put_in_words(self._conversation)
+        if done:
+            self._context.recorder.say("system", _IN_WORDS, {"in_words": "last reply"})
+        return done
 
     def _wait_for(self, ask: Callable[..., Reply]) -> Reply:
         if spent := self._context.spending.exhausted:
             raise TurnStopped(spent)
         if self._deadline.over:
             raise TimeoutError
-        return wait_for_reply(self._context.cancelled, partial(ask, timeout=self._deadline.left), self._deadline)
+        try:
+            return wait_for_reply(self._context.cancelled, partial(ask, timeout=self._deadline.left), self._deadline)
+        finally:
+            # Clients of other packages need not know.
+            if (lost := getattr(self._client, "take_lost", lambda: None)()) is not None:
+                self._context.journal.add({"lost": lost.model_dump()})
+                self._pay_for_lost(lost, paid_before=False)
+
+    def _pay_for_lost(self, lost: Usage, *, paid_before: bool) -> None:
+        """Record what replies have used that broke off, as far as it is known."""
+        self._context.recorder.pay(_BROKEN_OFF, lost, {"broken_off": lost.requests}, paid_before=paid_before)
 
     # Making room.
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pytest_evocode.agents.shell.tools import BASH
 from pytest_evocode.errors import TurnStopped, UsageError
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, Tool
+from pytest_evocode.results.records import Usage
 
 #: What ends the system prompt of a model that is asked so.
 INSTRUCTIONS = """
@@ -62,6 +63,11 @@ class TextCalls:
         compact = getattr(self.client, "compact")  # noqa: B009 - only clients that have it pass check_compaction
         reply: Reply = compact([_as_text(each) for each in conversation], [], timeout=timeout)
         return reply
+
+    def take_lost(self) -> Usage | None:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        lost: Usage | None = getattr(self.client, "take_lost", lambda: None)()
+        return lost
 
     def prepare(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""

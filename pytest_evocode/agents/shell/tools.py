@@ -106,7 +106,10 @@ def complaint_about(call: RequestedCall, others: Sequence[Tool] = ()) -> str:
         known = ", ".join(repr(tool.name) for tool in (BASH, *others))
         return f"There is no tool {call.name!r}; {'there are' if others else 'the only one is'} {known}."
     if call.arguments is None:
-        return f"The arguments are no JSON object: {call.written[:200]}"
+        cut = (
+            " [...] If they were cut off at the limit of a reply, write less in one call." if call.written[200:] else ""
+        )
+        return f"The arguments are no JSON object: {call.written[:200]}{cut}"
     arguments = coerced(call.arguments)
     command, timeout = arguments.get("command"), arguments.get("timeout", 1)
     if not isinstance(command, str) or not command.strip():

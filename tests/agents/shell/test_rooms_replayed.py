@@ -16,7 +16,7 @@ from pytest_evocode.agents.shell.agent import ShellAgent, ShellOptions
 from pytest_evocode.agents.shell.conversation import ELIDED, SUMMARISER, Conversation, put_summary
 from pytest_evocode.agents.shell.model_turn import ModelTurn
 from pytest_evocode.agents.shell.tools import BASH, Deadline
-from pytest_evocode.errors import Cancelled
+from pytest_evocode.errors import Cancelled, ConversationRefused, ModelFault
 from pytest_evocode.llm.protocol import Ending, Message, ModelClient, Reply, RequestedCall, Tool
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import AgentInfo
@@ -87,6 +87,76 @@ def test_a_turn_that_was_stopped_while_the_model_was_asked_makes_no_more_room_th
     after = Client(lambda conversation: reply("Done."))
     turn_of(after, full(9), journal).ask()
     assert after.asked == [sent]
+
+
+def test_what_a_reply_used_that_broke_off_is_paid_for_once(tmp_path: Path) -> None:
+    lost = Usage(prompt_tokens=70, completion_tokens=1, cost_usd=0.25, requests=1, at_least=True)
+
+    class BreakingClient(Client):
+        def take_lost(self) -> Usage | None:
+            return lost if len(self.asked) == 1 else None
+
+    def ask_twice() -> tuple[Client, Recorder]:
+        client, context = (
+            BreakingClient(lambda conversation: reply("I look.")),
+            context_with(Journal(tmp_path / "journal")),
+        )
+        conversation = Conversation([Message("user", "A request.")])
+        turn = ModelTurn(
+            cast(ModelClient, client), conversation, context, Deadline(None), tools=lambda: [BASH], compact_at=0.8
+        )
+        turn.ask()
+        turn.ask()
+        return client, context.recorder
+
+    before, paid = ask_twice()
+    after, replayed = ask_twice()
+    assert (len(before.asked), len(after.asked)) == (2, 0)
+    assert replayed.usage == paid.usage
+    assert paid.usage is not None
+    assert (paid.usage.prompt_tokens, paid.usage.cost_usd, paid.usage.at_least) == (270, 1.25, True)
+    assert replayed.spending.spent == paid.spending.spent
+
+
+def test_a_reply_that_the_provider_refuses_to_see_again_stays_in_words(tmp_path: Path) -> None:
+    def answer(conversation: Sequence[Message]) -> Reply:
+        if any(message.role == "assistant" for message in conversation):
+            raise ConversationRefused("a name in it is wrong")
+        return reply("Done.")
+
+    first, again = Client(answer), Client(answer)
+    for client in (first, again):
+        conversation = full(2)
+        conversation.filled = 0
+        conversation.messages[2:4] = []  # One reply is left, with its result.
+        turn_of(client, conversation, tmp_path / "journal").ask()
+        assert [message.role for message in conversation] == ["system", "user", "user", "assistant"]
+        told = conversation.messages[2]
+        assert told.is_nudge
+        assert all(each in told.text for each in ("I look.", "[runs bash]", '{"command": "ls"}', OUTPUT))
+    assert (len(first.asked), len(again.asked)) == (2, 0)
+
+
+def test_what_is_refused_without_any_reply_is_the_providers_fault(tmp_path: Path) -> None:
+    def refuse(conversation: Sequence[Message]) -> Reply:
+        raise ConversationRefused("nothing of it is liked")
+
+    client = Client(refuse)
+    with pytest.raises(ModelFault, match="nothing of it is liked"):
+        turn_of(client, full(1), tmp_path / "journal").ask()
+    assert len(client.asked) == 2  # With the reply and without.
+
+
+def test_room_is_made_after_a_reply_that_filled_the_window(tmp_path: Path) -> None:
+    endings: list[Ending] = ["context", "done"]
+    client = Client(lambda conversation: reply("I look.", ending=endings.pop(0)), context_tokens=None)
+    conversation = full(9)
+    turn = turn_of(client, conversation, tmp_path / "journal")
+    turn.ask()
+    conversation.add(Message("user", "Go on.", is_nudge=True))
+    turn.ask()
+    elided = [sum(message.text == ELIDED for message in asked) for asked in client.asked]
+    assert elided == [0, 7]  # All but the last two.
 
 
 def test_a_summary_that_the_model_refuses_to_write_takes_the_place_of_nothing(tmp_path: Path) -> None:
