@@ -101,6 +101,8 @@ class RequestPace:
     """How many of these were refused."""
     refused_in_vain: int = 0
     """How many times in a row all of them were."""
+    stopped: bool = False
+    """Whether they were all stopped then, so that the next refusal says more."""
     slowed_after: int = 0
     """The last ticket that was served before that; such requests are still under way when all slow down."""
     slowed_from: int = 0
@@ -165,7 +167,8 @@ class RequestPace:
         self.refusals += 1
         self.refused_since += 1
         all_are = self.refused_since >= self.sent_since
-        most_are = all_are or 2 <= self.refused_since >= self.sent_since / 2
+        enough = 1 if self.stopped else 2
+        most_are = all_are or enough <= self.refused_since >= self.sent_since / 2
         self.refused_in_vain = self.refused_in_vain + 1 if all_are else 0
         unknown = min(_UNKNOWN_WAIT * 3.0 ** min(self.refused_in_vain, 16), _LONGEST_UNKNOWN_WAIT)
         wait = min(unknown if retry_after is None else max(retry_after, 0.0), _LONGEST_WAIT)
@@ -178,6 +181,7 @@ class RequestPace:
             self.sent_before, self.refused_before = since if most_are else (self.sent, self.refusals)
             self.pace_before = self.per_second
             self._lower()
+        self.stopped = stops
         self.settled_at = now + _SETTLING
         self.slowed_from, self.slowed_after = self.slowed_after, int(self.served)
         self.served = float(self.slowed_after)

@@ -47,6 +47,13 @@ def test_eight_clients_waste_few_requests_and_little_time(limiter: Callable[[int
     assert answered > 0.75 * LIMIT * SECONDS / MINUTE
 
 
+def test_eight_clients_who_could_ask_thirty_times_more_often_waste_as_few() -> None:
+    seconds = 300.0
+    answered, refused, _ = play(bucket(60, LIMIT), clients=8, seconds=seconds, latency=0.2, think=0.1)
+    assert refused < 0.1 * (answered + refused)
+    assert answered > 0.75 * (60 + LIMIT * seconds / MINUTE)
+
+
 def test_nobody_waits_for_a_provider_that_refuses_nothing() -> None:
     answered, refused, _ = play_eight(lambda now: None)
     assert answered == pytest.approx(CLIENTS * SECONDS / (LATENCY + 0.05), rel=0.1)
