@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 from pytest_evocode.errors import ModelFault, RunLimitReached
@@ -20,8 +20,6 @@ from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.secrets import SHORTEST, is_secret_name
-
-_ENDING = 30.0  # seconds for requests under way to end, and for records to be written
 
 
 class GatewaySession:
@@ -38,7 +36,6 @@ class GatewaySession:
         record: Callable[[Exchange], None] | None,
         on_end: Callable[[], None] | None,
         earlier: Iterable[Exchange],
-        recorder: Executor,
         token: str | None = None,
     ) -> None:
         self.token = token or secrets.token_urlsafe(32)
@@ -64,7 +61,9 @@ class GatewaySession:
         """Requests under way."""
         self._requests = 0
         self._answered: set[str] = set()
-        self._record, self._recorder, self._on_end = record, recorder, on_end
+        self._record, self._on_end = record, on_end
+        # Of its own, for recording may take seconds, and starting no thread before there is something to record.
+        self._recorder = ThreadPoolExecutor(1, "gateway-records")
         self._records: list[Future[None]] = []
         self._run_limit: RunLimitReached | None = None
         self._ended = False
@@ -106,8 +105,9 @@ class GatewaySession:
         if not self.closed:
             self.closed = True
             self.stop(self)
+            self._recorder.shutdown()
             for record in self._records:
-                record.result(_ENDING)
+                record.result()
 
     def raise_for_turn(self) -> None:
         """Raise what keeps the turn from being the agent's: the provider's fault, or the limit of the whole run.

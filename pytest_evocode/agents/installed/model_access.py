@@ -7,7 +7,6 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 from pydantic import BaseModel, Field
@@ -25,9 +24,6 @@ from pytest_evocode.trajectories.atif import ToolCall
 from pytest_evocode.trajectories.recorder import Action, Recorder
 
 logger = logging.getLogger(__name__)
-
-#: The provider's words for a key that it does not take. Some programs ask again for minutes.
-_REFUSED = (401, 402, 403)
 
 #: The variables in which programs look for the address of their model, with what it lacks at its end.
 _ADDRESSES: Mapping[Family, Mapping[str, str]] = {
@@ -52,8 +48,6 @@ class ModelAccess:
         """Ask nothing yet; ``take`` gets each request with its answer."""
         self._context = context
         self._take_as_well = take
-        self._thread: ThreadPoolExecutor
-        self._taken: list[Future[object]] = []
         self._lock = threading.Lock()
         self._new: list[Exchange] = []
         self._last: Exchange | None = None
@@ -117,10 +111,8 @@ class ModelAccess:
             self._last = exchange
         if exchange.api is not None and exchange.usage is not None and not exchange.replayed:
             self._context.journal.add({_EXCHANGE: journal_entry(exchange)})
-        if exchange.status in _REFUSED and not self.session.replies:
-            threading.Thread(target=self._end, name="model-refused", daemon=True).start()
         if self._take_as_well is not None:
-            self._taken.append(self._thread.submit(self._take_as_well, exchange))
+            self._take_as_well(exchange)
 
     def _end(self) -> None:
         """Kill the program, because it need not go on."""
@@ -141,16 +133,9 @@ class ModelAccess:
             token=token,
             earlier=_exchanges_in(self._context.journal),
         )
-        # What is done with an exchange may take seconds, for which the gateway's own thread has no time.
-        with (
-            ThreadPoolExecutor(1, "exchanges") as self._thread,
-            self._context.environment.serve(gateway.socket) as self._address,
-            opened(*routes) as self._session,
-        ):
+        with self._context.environment.serve(gateway.socket) as self._address, opened(*routes) as self._session:
             self._context.recorder.charges = False  # The gateway does.
             yield self
-        for taken in self._taken:
-            taken.result()
         if (lost := self.session.lost) is not None:
             self._context.recorder.lose(lost)
 
