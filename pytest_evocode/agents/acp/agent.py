@@ -259,7 +259,7 @@ class AcpAgent:
                 transcript = RoundTranscript()
             if turn.reader is not None:
                 turn.reader.settle()
-        access.session.raise_for_turn()
+        access.raise_for_turn()
         exhausted = access.session.exhausted
         return replace(transcript, timed_out=False, stopped=exhausted) if exhausted else transcript
 

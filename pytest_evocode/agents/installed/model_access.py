@@ -8,16 +8,18 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from pydantic import BaseModel, Field
 
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.errors import EnvironmentFault, UsageError
+from pytest_evocode.errors import AgentFault, EnvironmentFault, UsageError
 from pytest_evocode.gateway import Exchange, Family, GatewaySession, Route, gateway_of_process
 from pytest_evocode.gateway.replies import journal_entry, reply_of, results_in
 from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address
+from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.provider_errors import from_status
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -53,6 +55,7 @@ class ModelAccess:
         self._last: Exchange | None = None
         self._session: GatewaySession | None = None
         self._address = ""
+        self._unpriced = ""
         self._before = context.recorder.usage
 
     @property
@@ -78,8 +81,23 @@ class ModelAccess:
 
     @property
     def has_ended_program(self) -> bool:
-        """Whether the program was killed, because its budget is used up or the provider was given up."""
-        return bool(self.session.exhausted or self.session.fault)
+        """Whether the program was killed: at its budget, for what the provider answers, or for want of a price."""
+        return bool(self.session.exhausted or self.session.fault or self._unpriced)
+
+    def raise_for_turn(self) -> None:
+        """Raise after the program has ended what keeps its turn from counting.
+
+        Raises:
+            AgentFault: The budget limits the cost, which is not known.
+            ModelFault: The model's provider failed.
+            RunLimitReached: The run may cost no more.
+        """
+        self.session.raise_for_turn()
+        if self._unpriced:
+            raise AgentFault(
+                f"the budget limits the cost, and what {self._unpriced} costs is not known; give its prices with "
+                "--evocode-agent-option prices=FILE"
+            )
 
     @property
     def used(self) -> Usage | None:
@@ -111,13 +129,18 @@ class ModelAccess:
             self._last = exchange
         if exchange.api is not None and exchange.usage is not None and not exchange.replayed:
             self._context.journal.add({_EXCHANGE: journal_entry(exchange)})
+        usage = exchange.usage
+        if self._context.spending.budget.limits_cost and exchange.complete and usage and usage.cost_usd is None:
+            self._unpriced = exchange.model
+            threading.Thread(target=self._end, name="program-end", daemon=True).start()
         if self._take_as_well is not None:
             self._take_as_well(exchange)
 
     def _end(self) -> None:
         """Kill the program, because it need not go on."""
         session = self.session
-        logger.info("the agent's program is killed: %s", session.exhausted or session.fault)
+        why = session.exhausted or session.fault or f"the price of {self._unpriced} is not known"
+        logger.info("the agent's program is killed: %s", why)
         with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
             self._context.environment.kill_processes()
 
@@ -157,6 +180,8 @@ class ModelApi(BaseModel):
     """Address of the model's server as this machine reaches it; None for the provider's own."""
     key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
     """Variable of this machine that holds the API key, where it is not the usual one."""
+    prices: Path | None = None
+    """JSON or TOML file of prices, which come before our own."""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -177,7 +202,8 @@ class ModelApi(BaseModel):
         key = next((environ[name] for name in names if environ.get(name, "").strip()), None)
         if key is None:
             raise UsageError(f"api = {self.api!r} needs a key and {' or '.join(names)} is not set; set it, or key_env")
-        return Route(family=self.api, base_url=self.base_url, key=key.strip())
+        prices = partial(find_model_facts, prices=self.prices)
+        return Route(family=self.api, base_url=self.base_url, key=key.strip(), prices=prices)
 
 
 class ExchangeReader:
