@@ -250,7 +250,7 @@ class AcpAgent:
                 return self._take_turn(turn, instruction)
             access = turn.access = ModelAccess(context)
             try:
-                with access.opened(route, token=self._token):
+                with access.opened(route, token=self._token), access.running():
                     self._token = access.token
                     transcript = self._take_turn(turn, instruction)
             except AgentFault:

@@ -56,6 +56,8 @@ class ModelAccess:
         self._session: GatewaySession | None = None
         self._address = ""
         self._unpriced = ""
+        self._killing = threading.Lock()
+        self._is_running = False
         self._before = context.recorder.usage
 
     @property
@@ -137,12 +139,23 @@ class ModelAccess:
             self._take_as_well(exchange)
 
     def _end(self) -> None:
-        """Kill the program, because it need not go on."""
+        """Kill the program if it runs, because it need not go on."""
         session = self.session
         why = session.exhausted or session.fault or f"the price of {self._unpriced} is not known"
-        logger.info("the agent's program is killed: %s", why)
-        with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
-            self._context.environment.kill_processes()
+        with self._killing, contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
+            if self._is_running:
+                logger.info("the agent's program is killed: %s", why)
+                self._context.environment.kill_processes()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Say that the program runs; later nothing is killed, which might be what is run in its place."""
+        self._is_running = True
+        try:
+            yield
+        finally:
+            with self._killing:
+                self._is_running = False
 
     @contextlib.contextmanager
     def opened(self, *routes: Route, token: str | None = None) -> Iterator[ModelAccess]:

@@ -73,7 +73,8 @@ WEATHER: dict[str, list[Step]] = {
 
 
 @pytest.mark.parametrize("weather", WEATHER)
-@pytest.mark.parametrize("at", [1, 4])
+@pytest.mark.parametrize("at", [4, 1])
+@pytest.mark.matrix
 def test_an_attempt_scores_as_without_its_providers_weather(
     make_task: MakeTask, play: Play, weather: str, at: int
 ) -> None:
