@@ -326,7 +326,7 @@ def test_what_the_provider_refuses_is_an_error_with_its_words_and_what_was_paid_
 ) -> None:
     write_task("a", 2)
     paid: list[Part] = [Run("touch file"), Tokens(prompt=1000, completion=50)]
-    with ModelServer([paid, step]) as server:
+    with ModelServer([paid, step, step]) as server:
         session = run_tasks(*at(server, GPT), "--evocode-agent-option=retries=0", priced, "tasks", agent=None)
     assert session.outcomes == {"errors": 1, "skipped": 1}
     assert words in session.text
