@@ -52,6 +52,8 @@ _STATUS: dict[Kind, tuple[int, str, str]] = {
     "server": (500, "api_error", "Internal server error"),
     "overloaded": (529, "overloaded_error", "Overloaded"),
 }
+#: Models before Opus 4.8.
+_OLDER = re.compile(r"claude-(3|[a-z]+-4-[0-7](?!\d))")
 _NAME, _ID = re.compile(r"[a-zA-Z0-9_-]{1,128}"), re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -85,6 +87,8 @@ class MessagesApi:
             raise Refused("invalid", "messages: at least one message is required")
         for number, message in enumerate(messages):
             _check_message(number, message)
+            if message["role"] == "system":
+                _check_place(number, messages, asked.model)
         if messages[-1]["role"] == "assistant":
             raise Refused(
                 "invalid",
@@ -113,7 +117,8 @@ class MessagesApi:
                     )
 
     def read(self, asked: Asked) -> None:
-        asked.system = text_of(asked.body.get("system"))
+        within = [message["content"] for message in asked.body["messages"] if message["role"] == "system"]
+        asked.system = "\n".join(map(text_of, [asked.body.get("system"), *within]))
         for turn in _turns(asked.body["messages"]):
             asked.replies += turn["role"] == "assistant"
             for block in turn["content"]:
@@ -253,10 +258,11 @@ def _check_texts(where: str, content: Any) -> None:
 
 
 def _check_message(number: int, message: Json) -> None:
-    if extra := unknown(message, ("role", "content")):
+    known = names("role content clear_at output_config" if message["role"] == "system" else "role content")
+    if extra := unknown(message, known):
         raise Refused("invalid", f"messages.{number}.{extra}: Extra inputs are not permitted")
-    if message["role"] not in ("user", "assistant"):
-        raise Refused("invalid", f"messages.{number}.role: Input should be 'user' or 'assistant'")
+    if message["role"] not in ("user", "assistant", "system"):
+        raise Refused("invalid", f"messages.{number}.role: Input should be 'user', 'assistant' or 'system'")
     if number == 0 and message["role"] != "user":
         raise Refused("invalid", 'messages: first message must use the "user" role')
     if not message["content"]:
@@ -268,6 +274,14 @@ def _check_message(number: int, message: Json) -> None:
     _check_texts("messages", message["content"])
     for place, block in enumerate(message["content"] if isinstance(message["content"], list) else ()):
         _check_block(f"messages.{number}.content.{place}", message["role"], block)
+
+
+def _check_place(number: int, messages: Sequence[Json], model: str) -> None:
+    """Newer models take instructions in the conversation, right after what the user says."""
+    if _OLDER.search(model):
+        raise Refused("invalid", f"messages.{number}.role: role 'system' is not supported on this model")
+    if messages[number - 1]["role"] == "assistant":
+        raise Refused("invalid", f"messages.{number}: `system` messages must follow a `user` message")
 
 
 def _check_block(where: str, role: str, block: Json) -> None:
@@ -294,9 +308,11 @@ def _check_block(where: str, role: str, block: Json) -> None:
 
 
 def _turns(messages: Sequence[Json]) -> list[Json]:
-    """The conversation with consecutive messages of one side in one."""
+    """The conversation with consecutive messages of one side in one, and without instructions within it."""
     turns: list[Json] = []
     for message in messages:
+        if message["role"] == "system":
+            continue
         content = message["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
         if turns and turns[-1]["role"] == message["role"]:

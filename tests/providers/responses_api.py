@@ -42,6 +42,8 @@ FIELDS = names(
     "prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store "
     "stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user"
 )
+# Not in the reference, but Codex sends it.
+_TAKEN = FIELDS | {"client_metadata"}
 #: Of the items that clients write or send back most; of others the fields are not looked at.
 ITEM_FIELDS = {
     "message": names("type role content id status phase"),
@@ -76,7 +78,7 @@ class ResponsesApi:
 
     def check(self, asked: Asked) -> None:
         body = asked.body
-        if extra := unknown(body, FIELDS):
+        if extra := unknown(body, _TAKEN):
             raise Refused("invalid", f"Unknown parameter: '{extra}'.", param=extra, code="unknown_parameter")
         for name in ("model", "input"):
             if name not in body:

@@ -50,7 +50,27 @@ RULES: list[tuple[str, str, Change, str]] = [
         "`max_tokens` must be greater than `thinking.budget_tokens`",
     ),
     ("messages", "the model speaks first", lambda b: _messages(b).pop(0), "first message must use the"),
-    ("messages", "another role", lambda b: _messages(b)[0].update(role="system"), "should be 'user' or 'assistant'"),
+    ("messages", "another role", lambda b: _messages(b)[0].update(role="tool"), "should be 'user', 'assistant' or"),
+    (
+        "messages",
+        "an instruction in front",
+        lambda b: _messages(b).insert(0, {"role": "system", "content": "Be brief."}),
+        "first message must use the",
+    ),
+    (
+        "messages",
+        "an instruction after what the model says",
+        lambda b: _messages(b).insert(2, {"role": "system", "content": "Be brief."}),
+        "must follow a `user` message",
+    ),
+    (
+        "messages",
+        "an instruction in a conversation with an older model",
+        lambda b: b.update(
+            model="claude-sonnet-4-5", messages=[*_messages(b), {"role": "system", "content": "Be brief."}]
+        ),
+        "role 'system' is not supported on this model",
+    ),
     ("messages", "no content", lambda b: _messages(b)[0].update(content=""), "must have non-empty content"),
     (
         "messages",
@@ -322,6 +342,14 @@ def test_a_request_that_breaks_a_rule_is_refused(
     assert kind == ("INVALID_ARGUMENT" if api == "gemini" else "invalid_request_error")
 
 
+def test_anthropic_takes_instructions_in_the_conversation(server: ProviderServer) -> None:
+    body = right("messages")
+    body["messages"] += [{"role": "system", "content": "Be brief.", "clear_at": "never"}]
+    assert send(server, "messages", body)[0] == 200
+    server.settle()
+    assert server.exchanges[-1].asked.system == "You are a programmer.\nBe brief."
+
+
 def test_gemini_3_wants_the_signatures_of_the_calls_of_the_turn_back(server: ProviderServer) -> None:
     body, path = right("gemini"), path_for("gemini", model="gemini-3-pro-preview")
     status, _, answer = send(server, "gemini", body, path=path)
@@ -372,6 +400,7 @@ def test_a_request_that_does_not_fit_and_a_model_that_there_is_not_are_refused(a
         assert send(small, api, right(api) | ({} if path else {"model": "gpt-9"}), path=path)[0] == 404
 
 
+@pytest.mark.slow("it imports all three SDKs")
 def test_the_fields_that_are_known_are_those_of_the_sdks() -> None:
     from anthropic.types.beta.message_create_params import MessageCreateParamsBase
     from google.genai import types
