@@ -30,6 +30,7 @@ NAMES = (
     "judging",
     "correlation",
     "report",
+    "pacing",
     "scale",
 )
 

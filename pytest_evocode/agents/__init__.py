@@ -16,6 +16,7 @@ from pytest_evocode.agents.protocol import (
     declared_secrets,
     installation_of,
     is_deterministic,
+    is_interactive,
 )
 from pytest_evocode.agents.specs import make_agent
 
@@ -33,5 +34,6 @@ __all__ = [
     "declared_secrets",
     "installation_of",
     "is_deterministic",
+    "is_interactive",
     "make_agent",
 ]

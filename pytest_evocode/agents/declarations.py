@@ -15,7 +15,7 @@ from pytest_evocode.tasks.config_text import find_line
 
 _TABLE = ("tool", "pytest-evocode")
 _KINDS = ("agents", "commands")
-_TAKEN = ("oracle", "nop")
+_TAKEN = ("oracle", "nop", "human")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 

@@ -103,6 +103,9 @@ class Agent(Protocol):
     ``skills_dir`` has an attribute ``takes_skills``, which is True. One that needs neither says so in the same way,
     and others refuse such tasks.
 
+    An agent that needs the terminal to itself, such as a person, says so by an attribute ``interactive``, which is
+    True. Sessions with workers refuse it.
+
     An agent that does the same in every attempt says so by an attribute ``deterministic``, which is True. Rounds in
     which its attempts come to different verdicts are named as flaky, because the task is to blame.
     """
@@ -220,6 +223,11 @@ def installation_of(agent: Agent) -> Installation | None:
 def is_deterministic(agent: Agent) -> bool:
     """Return whether an agent says that it does the same in every attempt; most do not."""
     return getattr(agent, "deterministic", False) is True
+
+
+def is_interactive(agent: Agent) -> bool:
+    """Return whether an agent needs the terminal to itself; most do not."""
+    return getattr(agent, "interactive", False) is True
 
 
 def mcp_transports(agent: Agent) -> frozenset[Transport]:

@@ -89,6 +89,7 @@ _INSTALLED = {
 FORMS = (
     "oracle",
     "nop",
+    "human",
     "replay:PATH",
     *(f"{provider}/MODEL" for provider in PROVIDERS),
     *(f"{name}:MODEL" for name in _INSTALLED),
@@ -157,7 +158,7 @@ def harness_of(agent: Agent, spec: str) -> dict[str, str]:
     An agent of another package that does not say is driven by that package.
     """
     said = getattr(agent, "harness", None)
-    if said is None and spec not in ("oracle", "nop"):
+    if said is None and spec not in ("oracle", "nop", "human"):
         points = entry_points(group=ENTRY_POINTS, name=spec.partition(":")[0])
         said = next(((point.dist.name, point.dist.version) for point in points if point.dist is not None), None)
     return {} if said is None else {"name": str(said[0]), "version": str(said[1])}
@@ -167,7 +168,7 @@ def find_kind(spec: str, declarations: Declarations) -> Kind:
     """Return the kind of agent that a spec names; raises UsageError where it is unknown."""
     name, colon, argument = spec.partition(":")
     provider, slash, model = spec.partition("/")
-    if spec in ("oracle", "nop"):
+    if spec in ("oracle", "nop", "human"):
         return _plain(spec)
     if name == "replay" and argument:
         return _replay(argument)
@@ -194,6 +195,7 @@ def unknown_agent(spec: str, declarations: Declarations) -> str:
     known = [
         "oracle",
         "nop",
+        "human",
         "replay:",
         "acp:",
         "cmd:",
@@ -264,10 +266,11 @@ def _existing(name: str, value: Any, option: Option) -> Any:
 
 
 def _plain(spec: str) -> Kind:
+    from pytest_evocode.agents.human import HumanAgent
     from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 
-    made: Callable[[], Agent] = OracleAgent if spec == "oracle" else NopAgent
-    return Kind(lambda options: made(), frozenset())
+    made: dict[str, Callable[[], Agent]] = {"oracle": OracleAgent, "nop": NopAgent, "human": HumanAgent}
+    return Kind(lambda options: made[spec](), frozenset())
 
 
 def _replay(path: str) -> Kind:

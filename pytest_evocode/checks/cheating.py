@@ -254,7 +254,7 @@ def passed_rounds(task: Task, engine: Engine, environ: Mapping[str, str]) -> dic
     Raises:
         EvocodeError: A reference solution fails, or the environment does.
     """
-    context = TrialContext.of(task, engine, TrialOptions(environ=environ))
+    context = TrialContext.of(task, engine, TrialOptions(environ=environ), is_authors=True)
     attempt = PlayedAttempt(context, _SolvesWhatItCan(), with_files=True)
     tried: dict[str, dict[str, Future[bool]]] = {name: {} for name in ATTACKS}
     with attempt.started(), ThreadPoolExecutor(2 * context.slots.count, thread_name_prefix="attacks") as pool:

@@ -54,7 +54,7 @@ class CheckRunner:
         self._answers: dict[Check, Future[Answer]] = {check: Future() for check in checks}
         self._begun: set[Check] = set()
         self._anew = anew
-        context = TrialContext.of(task, engine, options)
+        context = TrialContext.of(task, engine, options, is_authors=True)
         # More threads than suites at once: many wait for another suite's verdict, or for a slot.
         self._suites = 2 * context.slots.count
         self._cancelled = context.cancelled

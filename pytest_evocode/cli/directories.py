@@ -12,6 +12,8 @@ from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import (
     DIRECTORY,
     directories_argument,
+    given_images,
+    image_option,
     json_option,
     no_results,
     read_results,
@@ -102,6 +104,7 @@ def _count(things: Sized, name: str) -> str:
 @directories_argument
 @click.option("--run", metavar="RUN", help="Verify only the attempts of this run.")
 @tasks_option("Where the tasks are now, if they have moved.")
+@image_option
 @json_option
 def regrade_command(directories: tuple[Path, ...], run: str | None, task_directory: Path | None, as_json: bool) -> None:
     """Verify finished rounds again with today's tests, on the files that the agent left.
@@ -118,7 +121,7 @@ def regrade_command(directories: tuple[Path, ...], run: str | None, task_directo
     tasks = find_tasks(task_directory) if task_directory is not None else {}
     if task_directory is not None and not tasks:
         raise click.ClickException(f"{task_directory} is not a task and has none in it: there is no {TASK_FILE}")
-    with Regrader(tasks) as regrader:
+    with Regrader(tasks, images=given_images()) as regrader:
         found = [regrader.regrade(attempt) for attempt in attempts]
     _print(found, score_table(results, all_runs=True).rows, as_json)
     sys.exit(1 if any(each.problems for each in found) else 0)

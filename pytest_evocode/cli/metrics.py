@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_evocode.cli.printing import echo, print_json
-from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, json_option, selection_options
+from pytest_evocode.cli.shared_options import (
+    AttemptSelection,
+    chosen_rows,
+    given_images,
+    image_option,
+    json_option,
+    selection_options,
+)
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import StateNotRebuilt, UsageError
 from pytest_evocode.metrics.grid import Grid, TaskRounds
@@ -55,6 +62,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--agent", help="Show only this agent.")
 @selection_options
+@image_option
 @json_option
 def metrics_command(
     selection: AttemptSelection,
@@ -126,7 +134,7 @@ def _with_code(found: dict[str, AgentMetrics], rows: Sequence[ScoreRow], tasks: 
 
         def engine_of(name: str) -> Engine:
             if name not in engines:
-                engines[name] = choose_engine(name or "auto", hidden=[Path.cwd()])[0]
+                engines[name] = choose_engine(name or "auto", hidden=[Path.cwd()], images=given_images())[0]
                 life.callback(engines[name].close)
             return engines[name]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.printing import echo, print_json
-from pytest_evocode.cli.shared_options import any_version_option
+from pytest_evocode.cli.shared_options import any_version_option, given_images, image_option
 from pytest_evocode.errors import RecordFault
 from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.process.attempts import FoundAttempt, TaskFinder, find_attempts, score_attempt
@@ -40,6 +40,7 @@ from pytest_evocode.results.loading import Results, load_results
     help="With --execute: seconds per attempt. Where they do not suffice, states are sampled.",
 )  # fmt: skip
 @click.option("--env", "environment", default="auto", metavar="ENV", help="With --execute: docker, sandbox or auto.")
+@image_option
 @click.option(
     "--judge", "judge_spec", metavar="PROVIDER/MODEL", help="Have a model judge DQ, RT, AQ, SC and CBS as well."
 )
@@ -125,7 +126,7 @@ def _scored(
         also = "evocode results leaves out"
         echo(f"note: attempts of all runs are scored, {replaced} older ones with them that {also}", err=True)
     names = {attempt.path: row.group for row in table.rows for attempt in (*row.attempts, *row.beside)}
-    engine = choose_engine(environment)[0] if environment is not None else None
+    engine = choose_engine(environment, images=given_images())[0] if environment is not None else None
     try:
         scored = []
         for found in _without_copies(attempts, results):

@@ -44,16 +44,19 @@ def _keep_images(context: click.Context, parameter: click.Parameter, given: tupl
         context.meta[_IMAGES] = {name: path.resolve() for name, path in map(parse_given, given)}
 
 
+image_option = click.option(
+    "--image",
+    metavar="NAME=PATH",
+    multiple=True,
+    expose_value=False,
+    callback=_keep_images,
+    help="Have PATH, an OCI layout or archive, for FROM NAME in the sandbox; repeatable.",
+)
+"""The option ``--image``, for :func:`given_images`."""
+
+
 def environment_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the option ``--env``, as ``environment``, and ``--image``, for :func:`given_images`."""
-    image = click.option(
-        "--image",
-        metavar="NAME=PATH",
-        multiple=True,
-        expose_value=False,
-        callback=_keep_images,
-        help="Have PATH, an OCI layout or archive, for FROM NAME in the sandbox; repeatable.",
-    )
+    """Give a command the option ``--env``, as ``environment``, and ``--image``."""
     environment = click.option(
         "--env",
         "environment",
@@ -62,7 +65,7 @@ def environment_option(command: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         help="Where to run what has to be run; auto is Docker where a daemon answers, else the sandbox.",
     )
-    decorated: Callable[..., None] = environment(image(command))
+    decorated: Callable[..., None] = environment(image_option(command))
     return decorated
 
 

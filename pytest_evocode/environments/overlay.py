@@ -3,8 +3,8 @@
 The sandbox launcher imports this, so the standard library only.
 
 What lies over an image is half of the truth: a directory shows the image's files through it unless it is opaque, and a
-character device 0:0, a whiteout, hides what the image has there. So a snapshot is looked at whole, as the kernel shows
-it, beside the image.
+whiteout, a character device 0:0 or an empty file with an attribute, hides what the image has there. So a snapshot is
+looked at whole, as the kernel shows it, beside the image.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class LayeredFiles:
 
     def __init__(self, mounts: Mapping[str, Sequence[str]], opaque: str, hidden: Iterable[str] = ()) -> None:
         self.opaque = opaque
+        self._whiteout = whiteout_attribute(opaque)
         self.mounts = frozenset(mounts)
         self._found: dict[str, Entry | None] = {
             path: Entry(os.lstat(layers[0]), tuple(layers)) if layers else None for path, layers in mounts.items()
@@ -88,7 +89,7 @@ class LayeredFiles:
             except FileNotFoundError:
                 continue
             if not stat.S_ISDIR(info.st_mode):
-                if status is None and not (stat.S_ISCHR(info.st_mode) and info.st_rdev == NO_DEVICE):
+                if status is None and not self._is_whiteout(here, info):
                     return Entry(info, (here,))
                 break
             status = status or info
@@ -97,11 +98,13 @@ class LayeredFiles:
                 break
         return None if status is None else Entry(status, tuple(found))
 
+    def _is_whiteout(self, path: str, info: os.stat_result) -> bool:
+        if stat.S_ISREG(info.st_mode) and info.st_size == 0:
+            return _attribute(path, self._whiteout) is not None
+        return is_device_whiteout(info)
+
     def _is_opaque(self, directory: str) -> bool:
-        try:
-            return os.getxattr(directory, self.opaque, follow_symlinks=False) == b"y"
-        except OSError:
-            return False
+        return _attribute(directory, self.opaque) == b"y"
 
     def resolve(self, path: str) -> str:
         """Return the path that an absolute one leads to, all links followed."""
@@ -123,6 +126,23 @@ class LayeredFiles:
             else:
                 resolved = f"{resolved}/{name}"
         return resolved or "/"
+
+
+def _attribute(path: str, name: str) -> bytes | None:
+    try:
+        return os.getxattr(path, name, follow_symlinks=False)
+    except OSError:
+        return None
+
+
+def is_device_whiteout(info: os.stat_result) -> bool:
+    """Tell whether that is the status of a whiteout as the kernel makes them."""
+    return stat.S_ISCHR(info.st_mode) and info.st_rdev == NO_DEVICE
+
+
+def whiteout_attribute(opaque: str) -> str:
+    """Return the attribute of empty files that are whiteouts, by that of opaque directories."""
+    return f"{opaque.rpartition('.')[0]}.whiteout"
 
 
 def same(one: Entry | None, other: Entry | None) -> bool:

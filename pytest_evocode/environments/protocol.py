@@ -247,6 +247,14 @@ class Environment(Files, Protocol):
         """
         return contextlib.nullcontext()
 
+    def serve(self, path: Path) -> AbstractContextManager[str]:
+        """Let programs inside reach the HTTP server behind a Unix socket of this machine while the context lasts.
+
+        They find it on their loopback, whatever network they have, at the URL that the context gives; that is the same
+        each time, for a program that goes on running. Out of the context, and for good in forks, nothing is reached.
+        """
+        raise _lacking("way to a server of the session")
+
     # The services beside the container in which the agent works: those of a task's compose file.
 
     def files_of(self, service: str | None) -> Files:

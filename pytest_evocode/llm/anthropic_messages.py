@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken, without_open_end
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.streams import StreamedMessage
-from pytest_evocode.results.records import Usage, total_usage
+from pytest_evocode.llm.usage import counted_answer
 
-_API = "messages"
+_API: Literal["messages"] = "messages"
 # The API requires a limit for each reply; tokens that are not used cost nothing.
 _MAX_TOKENS, _MAX_TOKENS_OF_UNKNOWN = 32_000, 8192
 _CACHED = {"cache_control": {"type": "ephemeral"}}
@@ -46,6 +45,7 @@ class MessagesClient(BaseClient):
     """Client of the Messages API."""
 
     _form = "Messages"
+    _api = _API
     _streamed = StreamedMessage
     _drops_thoughts = False
 
@@ -144,6 +144,7 @@ class MessagesClient(BaseClient):
         content = body.get("content")
         if not isinstance(content, list):
             raise self._connection.unreadable(body, request_id, self._form)
+        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="".join(str(block.get("text") or "") for block in content if block.get("type") == "text"),
             calls=tuple(_as_call(block) for block in content if block.get("type") == "tool_use"),
@@ -151,38 +152,12 @@ class MessagesClient(BaseClient):
                 str(block["thinking"]) for block in content if block.get("type") == "thinking" and block.get("thinking")
             ),
             native=tagged(_API, content),
-            usage=self._usage(body.get("usage") or {}),
+            usage=counted.usage,
             request_id=request_id,
             ending=ENDINGS.get(body.get("stop_reason"), "unknown"),
             stop_reason=str(body.get("stop_reason") or ""),
             model=str(body.get("model") or ""),
-            remarks=_remarks(body),
-        )
-
-    def _usage(self, usage: Json) -> Usage:
-        """Return the usage of a reply, with that of summaries, which the API counts apart."""
-        summaries = [each for each in usage.get("iterations") or () if each.get("type") == "compaction"]
-        of_reply = self._usage_of(usage)
-        if not summaries:
-            return of_reply
-        nothing = {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
-        whole = total_usage([self._usage_of(nothing | usage), *(self._usage_of(nothing | each) for each in summaries)])
-        assert whole is not None
-        return whole.model_copy(update={"reasoning_tokens": of_reply.reasoning_tokens, "requests": 1})
-
-    def _usage_of(self, usage: Json) -> Usage:
-        """Add up the input tokens, which the API counts apart from those read from the cache and written to it."""
-        rest, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
-        written = usage.get("cache_creation_input_tokens")
-        prompt = None if rest is None else rest + (read or 0) + (written or 0)
-        details = usage.get("output_tokens_details") or {}
-        return priced_usage(
-            self._facts,
-            prompt,
-            usage.get("output_tokens"),
-            cached=read,
-            written=written,
-            reasoning=details.get("thinking_tokens"),
+            remarks=_remarks(body) | counted.remarks,
         )
 
 

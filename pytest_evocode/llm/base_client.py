@@ -17,6 +17,7 @@ from pytest_evocode.llm.prices import ModelFacts, window_of
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.streams import StreamedAnswer
+from pytest_evocode.llm.usage import Api, counted_answer, lower_bound
 from pytest_evocode.llm.waiting import waiting_of_turn
 from pytest_evocode.results.records import Usage, total_usage
 
@@ -26,6 +27,8 @@ class BaseClient(ABC):
 
     _form: ClassVar[str]
     """What messages call that format."""
+    _api: ClassVar[Api]
+    """What it is called where tokens are counted."""
     _streamed: ClassVar[type[StreamedAnswer]]
     """What puts a streamed answer in that format together."""
     _streams = True
@@ -72,11 +75,8 @@ class BaseClient(ABC):
 
     def _lose(self, body: Json) -> None:
         """Keep what a reply is known to have used of which no more came: that is paid for, and maybe more."""
-        known = self._usage(body.get("usage") or body.get("usageMetadata") or {})
-        unknown: Json = {name: 0 for name in ("prompt_tokens", "completion_tokens") if getattr(known, name) is None}
-        if unknown and self._facts is not None:
-            unknown["cost_usd"] = self._facts.cost(known.prompt_tokens or 0, known.completion_tokens or 0)
-        self._lost.append(known.model_copy(update=unknown | {"at_least": True}))
+        known = self._usage(body.get("usage") or body.get("usageMetadata"))
+        self._lost.append(lower_bound(known, self._facts))
 
     def check_compaction(self) -> None:
         """Raise UsageError where the API, the server or the model cannot shorten a conversation by itself."""
@@ -174,9 +174,13 @@ class BaseClient(ABC):
         """Whether the request is worth sending again without what was refused, which is left out from now on."""
         return False
 
-    @abstractmethod
-    def _usage(self, usage: Json) -> Usage:
-        """Read the usage of an answer."""
+    def _usage(self, told: object) -> Usage:
+        """Return what an answer says that it used."""
+        return counted_answer(self._api, told, self._facts).usage
+
+    def read(self, body: Json, request_id: str) -> Reply:
+        """Read an answer to somebody else's request; raises RequestUnanswered where it is not in the API's format."""
+        return self._reply(body, request_id)
 
     @abstractmethod
     def _reply(self, body: Json, request_id: str) -> Reply:
@@ -208,7 +212,7 @@ def id_taken(id: str, longest: int = 64) -> str:
     """Return the id of a call as providers take it back, for the call and for its result.
 
     >>> id_taken("call_1"), id_taken("functions.bash:0")
-    ('call_1', 'functions_bash_0_8f5b6c2e')
+    ('call_1', 'functions_bash_0_8497fe9c')
     """
     if id and len(id) <= longest and not _NOT_IN_NAMES.search(id):
         return id

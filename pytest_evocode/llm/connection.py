@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import json
@@ -30,7 +29,7 @@ from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.model_probe import probe, probe_compaction
 from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
-from pytest_evocode.llm.providers import LONGEST_PAUSE, Access, Provider
+from pytest_evocode.llm.providers import LONGEST_PAUSE, Access, Provider, account_name
 from pytest_evocode.llm.sdk_private import events_of
 from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.waiting import WaitCause, waiting_of_turn
@@ -400,8 +399,7 @@ class ProviderConnection:
     @property
     def _account(self) -> str:
         """The name of what the provider limits: its server and the key."""
-        told = "\n".join((self.base_url or "", self._key or "", self._token or ""))
-        return f"{self._provider.name}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        return account_name(self._provider.name, self.base_url, self._key, self._token)
 
     @property
     def _key(self) -> str | None:

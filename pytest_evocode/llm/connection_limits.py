@@ -10,150 +10,235 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import random
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from pytest_evocode.llm.waiting import WaitCause
 
-_WINDOW = 60.0
-"""Seconds over which answers are counted: providers limit requests per minute."""
+_MEMORY = 5.0
+"""Seconds for which what was sent, answered and refused counts, less and less."""
+_TOLERATED = 0.06
+"""Part of the requests whose refusal slows nobody down but those who sent them."""
+_SETTLING = 4.0
+"""Seconds in which a pace is lowered once, unless most of what is sent at it is refused."""
+_LEAST = 0.5
+"""Part of itself that a pace is lowered to at most, and part of what is answered that it is at least."""
+_FEW = 0.1
+"""Part of the requests whose refusal does not say that the pace was too much."""
 _BELOW = 0.9
-"""Part of the requests that were answered in that time that a new pace allows."""
-_DECREASE = 0.7
-"""What a pace is multiplied by at a refusal."""
-_REPEATED_DECREASE = 0.9
-"""The same at one that follows without an answer in between: as a rule nothing is left of the provider's minute."""
-_INCREASE = 0.02
-"""Part of the pace at the last refusal that is added at each step."""
-_FIRST_INCREASE = 0.1
-"""Part of the pace that is added at each step before the provider has refused any: it may be much too slow."""
-_STEP = 5.0
-"""Seconds in which a pace is increased once; by a part of that in a part of the time."""
-_SLOWEST = 5.0
-"""Seconds between requests at the first pace, at most: a single refusal says little where few have asked."""
-_UNKNOWN_WAIT = 1.0
-"""Seconds without requests after a refusal that does not say how many; twice as many after each one that follows."""
-_LONGEST_UNKNOWN_WAIT = 30.0
+"""What a lowered pace is of the one at which nothing would have been refused."""
+_STEP = 0.5
+"""Requests per second that each answer adds to a pace, as long as nobody knows which one is too much."""
+_RECOVERY, _RECOVERY_REQUESTS = 2.0, 50.0
+"""Seconds, and requests at the pace that was too much, in which one of zero would come back to that."""
+_LONG = 2.0
+"""Seconds; whoever asks for more limits requests, and has not met a fault that passes."""
+_UNKNOWN_WAIT, _LONGEST_UNKNOWN_WAIT = 1.0, 30.0
+"""Seconds without requests where the provider does not say; three times as many each time that all are refused."""
 _LONGEST_WAIT = 600.0
 """Seconds that no request waits longer than at once; whoever is refused with more decides itself."""
+_FARTHEST = 10.0
+"""Whole recoveries after which a pace grows no more: it is a thousand times the one that was too much."""
+_LOOK_AGAIN = 1.0
+"""Seconds after which a request that waits for others looks again: the pace may have grown."""
+_NO_TIME = 1e-9
 
 
 @dataclass(slots=True)
 class RequestPace:
     """When the next request to an account may be sent: as soon as anybody likes until the provider says "too many".
 
-    From then on requests are spread over time: as many per second as were answered in the last minute, which is what
-    limits are counted by; some more every few seconds as long as the provider allows it, and a good part less at every
-    refusal. It is plain arithmetic on a clock that the caller reads; times are seconds of any one clock.
+    A few refusals among many answers say nothing of the pace. Where there are more, requests are spread over time: as
+    many per second as were not refused, and no fewer than half of those that are answered. From there the pace grows
+    quickly towards the one that was too much, stays near it for a while, and then grows faster and faster, as CUBIC
+    does for TCP (RFC 9438). While most are refused, or the provider asks for more than a moment, none is sent.
+
+    Requests have tickets and are sent in their order; a ticket that nobody comes back with costs one request's time.
+    All is plain arithmetic on a clock that the caller reads; times are seconds of any one clock.
 
     >>> pace = RequestPace()
-    >>> pace.reserve(0.0), pace.reserve(0.0)
-    (0.0, 0.0)
-    >>> pace.answered(0.1, since=0.0); pace.refused(0.2, since=0.0, retry_after=4.0)
-    >>> pace.reserve(0.3), pace.reserve(0.3)
-    (4.2, 8.2)
+    >>> pace.reserve(1.0), pace.reserve(1.0)
+    ((0.0, 1), (0.0, 2))
+    >>> pace.answered(1.1, 1); pace.refused(1.2, 2, retry_after=4.0)
+    >>> pace.reserve(1.2)
+    (4.0, 3)
+    >>> pace.wait(5.2, 3)
+    0.0
     """
 
     per_second: float | None = None
-    """Requests; None as long as the provider has refused none."""
+    """Requests; None as long as there was no reason to slow down."""
     ceiling: float = 0.0
-    """The pace at which the provider last refused; 0 as long as it has refused none but the one without limit."""
-    last_at: float = 0.0
-    """When the last request is sent."""
+    """The pace that was too much; 0 as long as nobody knows one."""
+    taken: int = 0
+    """Tickets that were given out."""
+    served: float = 0.0
+    """Tickets whose time has come."""
+    sent_at: float = 0.0
+    """When the last request was sent."""
     not_before: float = 0.0
-    """When requests may be sent again after a refusal."""
-    refused_at: float = float("-inf")
-    """When the provider last refused a request that was sent at the present pace."""
-    refusals: int = 0
-    """How many there were since the provider last answered a request that was sent at the present pace."""
-    changed_at: float = 0.0
-    """When the pace was last looked at."""
-    answers: dict[int, int] = field(default_factory=dict)
-    """How many requests were answered in the last seconds, by second."""
+    """When requests may be sent again."""
+    looked_at: float | None = None
+    """When the pace was last asked for anything."""
+    seconds: float = 0.0
+    """How many of the last seconds there were; like the three counts, less and less of what was longer ago."""
+    sent: float = 0.0
+    answers: float = 0.0
+    refusals: float = 0.0
+    sent_since: int = 0
+    """Requests that were sent since the provider last made all slow down."""
+    refused_since: int = 0
+    """How many of these were refused."""
+    refused_in_vain: int = 0
+    """How many times in a row all of them were."""
+    stopped: bool = False
+    """Whether they were all stopped then, so that the next refusal says more."""
+    slowed_after: int = 0
+    """The last ticket that was served before that; such requests are still under way when all slow down."""
+    slowed_from: int = 0
+    """The same of the time before."""
+    settled_at: float = 0.0
+    """When the pace may be lowered again for a part of the requests."""
+    pace_before: float | None = None
+    """What the pace was then, and for how many of how many requests it was lowered; 0 of 0 where it was not."""
+    sent_before: float = 0.0
+    refused_before: float = 0.0
 
-    def reserve(self, now: float) -> float:
-        """Return when one request may be sent, and count it as sent then."""
+    def reserve(self, now: float) -> tuple[float, int]:
+        """Return in how many seconds a request may be sent, and its ticket; see :meth:`wait`."""
+        self.taken += 1
+        return self.wait(now, self.taken), self.taken
+
+    def wait(self, now: float, ticket: int) -> float:
+        """Return how many seconds a request still has to wait; 0 is for it to be sent, and counts it as sent."""
+        self._let_pass(now)
+        seconds = self._seconds_left(now, ticket)
+        if seconds <= _NO_TIME:
+            self.sent_at = now
+            self.sent += 1
+            self.sent_since += 1
+            return 0.0
+        return seconds
+
+    def _seconds_left(self, now: float, ticket: int) -> float:
         if self.per_second is None:
-            return now
-        if self._next_at > now:  # A pace that nobody needs proves nothing.
-            self._speed_up(max(now - self.changed_at, 0.0))
-        self.changed_at = max(self.changed_at, now)
-        self.last_at = at = max(now, self._next_at)
-        return at
+            self.served = self.taken
+            return 0.0
+        before = min(ticket, self.taken) - self.served
+        if before > _NO_TIME:
+            return max(self.not_before - now, 0.0) + min(before / self.per_second, _LOOK_AGAIN)
+        return max(self.not_before, self.sent_at + 1 / self.per_second) - now
 
-    @property
-    def _next_at(self) -> float:
-        assert self.per_second is not None
-        return max(self.not_before, self.last_at + 1 / self.per_second)
+    def answered(self, now: float, ticket: int) -> None:
+        """Count an answer of the provider's, whatever it is but for a refusal."""
+        self._let_pass(now)
+        self.answers += 1
+        if ticket > self.slowed_after:
+            self.refused_in_vain = 0
+            if self.per_second is not None and not self.ceiling:
+                self.per_second += _STEP
 
-    def is_outdated(self, reserved_at: float) -> bool:
-        """Return whether the provider has refused a request after a time was reserved, which does not hold then."""
-        return self.refused_at > reserved_at
-
-    def answered(self, now: float, *, since: float) -> None:
-        """Count an answer of the provider's, whatever it is but for a refusal; ``since`` is when it was asked."""
-        if since > self.refused_at:
-            self.refusals = 0
-        self.answers[int(now)] = self.answers.get(int(now), 0) + 1
-        if len(self.answers) > _WINDOW:
-            self._forget(now)
-
-    def refused(self, now: float, *, since: float, retry_after: float | None) -> None:
-        """Slow down after a refusal.
+    def refused(self, now: float, ticket: int, retry_after: float | None) -> None:
+        """Count a refusal, and slow down where there are too many.
 
         Args:
             now: When it came.
-            since: When the request was sent. Requests that were under way together slow down once.
+            ticket: The request's. Requests that were under way together slow down once.
             retry_after: Seconds after which the provider wants to be asked again; None where it does not say.
         """
-        unknown = min(_UNKNOWN_WAIT * 2.0 ** min(self.refusals, 16), _LONGEST_UNKNOWN_WAIT)
-        wait = min(unknown if retry_after is None else max(retry_after, 0.0), _LONGEST_WAIT)
-        self.not_before = max(self.not_before, now + wait)
-        self.changed_at = self.not_before
-        if since < self.refused_at:
+        self._let_pass(now)
+        if ticket <= self.slowed_after:
+            if ticket > self.slowed_from and self.refused_before:
+                self.refused_before += 1
+                self._lower()
+            if retry_after is not None and retry_after > _LONG:
+                self.not_before = max(self.not_before, now + min(retry_after, _LONGEST_WAIT))
             return
-        self.refused_at = now
-        self.last_at = 0.0  # What was reserved does not hold.
         self.refusals += 1
-        if self.per_second is None:
-            self._forget(now)
-            least = 1 / min(max(wait, _UNKNOWN_WAIT), _SLOWEST)
-            self.per_second = max(_BELOW * sum(self.answers.values()) / _WINDOW, least)
-        else:
-            self.ceiling = max(self.ceiling, self.per_second) if self.refusals > 1 else self.per_second
-            self.per_second *= _DECREASE if self.refusals == 1 else _REPEATED_DECREASE
+        self.refused_since += 1
+        all_are = self.refused_since >= self.sent_since
+        enough = 1 if self.stopped else 2
+        most_are = all_are or enough <= self.refused_since >= self.sent_since / 2
+        self.refused_in_vain = self.refused_in_vain + 1 if all_are else 0
+        unknown = min(_UNKNOWN_WAIT * 3.0 ** min(self.refused_in_vain, 16), _LONGEST_UNKNOWN_WAIT)
+        wait = min(unknown if retry_after is None else max(retry_after, 0.0), _LONGEST_WAIT)
+        stops = most_are or wait > _LONG
+        if not stops and (self.refusals <= _TOLERATED * self.sent or now < self.settled_at):
+            return
+        self.sent_before = self.refused_before = 0.0
+        if self.per_second is None or not all_are:  # Where all are, a slower pace would not help.
+            since = self.sent_since, self.refused_since
+            self.sent_before, self.refused_before = since if most_are else (self.sent, self.refusals)
+            self.pace_before = self.per_second
+            self._lower()
+        self.stopped = stops
+        self.settled_at = now + _SETTLING
+        self.slowed_from, self.slowed_after = self.slowed_after, int(self.served)
+        self.served = float(self.slowed_after)
+        self.sent_since = self.refused_since = 0
+        if stops:
+            self.not_before = max(self.not_before, now + wait)
+            self.served += 1  # The first one then goes at once.
 
-    def _speed_up(self, seconds: float) -> None:
-        """Increase the pace after so many seconds in which there were more requests than it allows."""
+    @property
+    def _rate(self) -> float:
+        """Requests per second that are answered, in the time that there was."""
+        return self.answers / max(self.seconds, 1.0)
+
+    def _lower(self) -> None:
+        """Lower the pace from what it was before, by the part of the requests that were refused at it."""
+        pace, allowed = self.pace_before, self.sent_before - self.refused_before
+        if pace is None:
+            lowered = pace = max(allowed, 1.0) / max(self.seconds, 1.0)
+            share, is_guess = 0.0, self.seconds < 1
+        else:
+            share, is_guess = min(self.refused_before / (self.sent_before + 1), 1.0), False
+            lowered = pace * (1 - share)
+        self.per_second = max(lowered * _BELOW, pace * _LEAST, self._rate * _LEAST)
+        self.ceiling = 0.0 if is_guess else max(pace * (1 - max(share - _FEW, 0.0)), self.per_second)
+
+    def _let_pass(self, now: float) -> None:
+        """Take in that time has passed, in which tickets were served and the pace may have grown."""
+        before = now if self.looked_at is None else self.looked_at
+        self.looked_at = max(before, now)
+        kept = math.exp(-max(now - before, 0.0) / _MEMORY)
+        self.seconds = self.seconds * kept + _MEMORY * (1 - kept)
+        self.sent, self.answers, self.refusals = self.sent * kept, self.answers * kept, self.refusals * kept
+        seconds = now - max(before, self.not_before)
+        if self.per_second is not None and seconds > 0:
+            if self.taken > self.served:  # A pace that nobody needs proves nothing.
+                self._raise(seconds)
+            self.served = min(self.taken + 1.0, self.served + seconds * self.per_second)
+
+    def _raise(self, seconds: float) -> None:
+        """Raise the pace after so many seconds in which there were more requests than it allows."""
         assert self.per_second is not None
         if self.ceiling:
-            self.per_second += _INCREASE * self.ceiling * seconds / _STEP
-        else:
-            self.per_second *= (1 + _FIRST_INCREASE) ** min(seconds / _STEP, 12)
-
-    def _forget(self, now: float) -> None:
-        self.answers = {second: count for second, count in self.answers.items() if second > now - _WINDOW}
+            whole = _RECOVERY + _RECOVERY_REQUESTS / self.ceiling
+            place = math.cbrt(self.per_second / self.ceiling - 1) + seconds / whole
+            self.per_second = self.ceiling * (1 + min(place, _FARTHEST) ** 3)
+        self.per_second = max(self.per_second, self._rate * _LEAST)
 
     # What processes share.
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {**asdict(self), "refused_at": max(self.refused_at, 0.0)}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> RequestPace:
         """Return what :meth:`as_json` was called of."""
-        answers = {int(second): count for second, count in values["answers"].items()}
-        return cls(**{**values, "answers": answers})
+        return cls(**values)
 
 
 MOST = 100
@@ -176,17 +261,17 @@ class ConnectionLimits(Protocol):
     def give_back(self, account: str, place: Hashable) -> None:
         """Give a place back."""
 
-    def reserve(self, account: str) -> tuple[float, float]:
-        """Return in how many seconds a request may be sent, and when that was asked, by the clock of the limits."""
+    def reserve(self, account: str) -> tuple[float, int]:
+        """Return in how many seconds a request may be sent, and its ticket; see :meth:`wait`."""
 
-    def confirm(self, account: str, reserved_at: float) -> bool:
-        """Return whether a reservation still holds."""
+    def wait(self, account: str, ticket: int) -> float:
+        """Return how many seconds a request still has to wait; 0 is for it to be sent, and counts it as sent."""
 
-    def answered(self, account: str, reserved_at: float) -> None:
+    def answered(self, account: str, ticket: int) -> None:
         """Count an answer to a request."""
 
-    def refused(self, account: str, reserved_at: float, retry_after: float | None) -> None:
-        """Slow all of the account's requests down."""
+    def refused(self, account: str, ticket: int, retry_after: float | None) -> None:
+        """Count a refusal, which may slow all of the account's requests down."""
 
 
 class _PacedLimits(ABC):
@@ -202,26 +287,25 @@ class _PacedLimits(ABC):
     def _pace(self, account: str) -> AbstractContextManager[RequestPace]:
         """Hold the account's pace in the block; what the block makes of it counts."""
 
-    def reserve(self, account: str) -> tuple[float, float]:
+    def reserve(self, account: str) -> tuple[float, int]:
         """See :class:`ConnectionLimits`."""
         with self._pace(account) as pace:
-            now = self._clock()
-            return pace.reserve(now) - now, now
+            return pace.reserve(self._clock())
 
-    def confirm(self, account: str, reserved_at: float) -> bool:
+    def wait(self, account: str, ticket: int) -> float:
         """See :class:`ConnectionLimits`."""
         with self._pace(account) as pace:
-            return not pace.is_outdated(reserved_at)
+            return pace.wait(self._clock(), ticket)
 
-    def answered(self, account: str, reserved_at: float) -> None:
+    def answered(self, account: str, ticket: int) -> None:
         """See :class:`ConnectionLimits`."""
         with self._pace(account) as pace:
-            pace.answered(self._clock(), since=reserved_at)
+            pace.answered(self._clock(), ticket)
 
-    def refused(self, account: str, reserved_at: float, retry_after: float | None) -> None:
+    def refused(self, account: str, ticket: int, retry_after: float | None) -> None:
         """See :class:`ConnectionLimits`."""
         with self._pace(account) as pace:
-            pace.refused(self._clock(), since=reserved_at, retry_after=retry_after)
+            pace.refused(self._clock(), ticket, retry_after)
 
 
 class LocalConnections(_PacedLimits):
@@ -265,18 +349,48 @@ class LocalConnections(_PacedLimits):
 
 
 class RequestPlace:
-    """The place of one request, which is to say how the provider took it."""
+    """The place of one request, from when it is waited for until it is given back."""
 
-    def __init__(self, limits: ConnectionLimits, account: str, reserved_at: float) -> None:
-        self._limits, self._account, self._reserved_at = limits, account, reserved_at
+    def __init__(self, account: str, most: int | None = None, limits: ConnectionLimits | None = None) -> None:
+        """Ask for nothing yet.
+
+        Args:
+            account: Tells a provider's server and key from others.
+            most: Requests at once; None for the session's.
+            limits: Whose; None for those of this process.
+        """
+        self._limits = limits or _of_process[-1]
+        self._account = account
+        self._most = self._limits.most if most is None else most
+        self._place: Hashable | None = None
+        self._ticket = 0
+
+    def pauses(self) -> Iterator[tuple[float, WaitCause]]:
+        """Yield the pauses to be made, one after the other, before the request may be sent: seconds, and their cause.
+
+        They are ``connections`` or ``rate limit``. The request is to be sent as soon as there are no more.
+        """
+        while (place := self._limits.take(self._account, self._most)) is None:
+            yield self._limits.look, "connections"
+        self._place = place
+        seconds, self._ticket = self._limits.reserve(self._account)
+        while seconds > 0:
+            yield seconds, "rate limit"
+            seconds = self._limits.wait(self._account, self._ticket)
 
     def answered(self) -> None:
         """Say that the provider answered, if only with an error."""
-        self._limits.answered(self._account, self._reserved_at)
+        self._limits.answered(self._account, self._ticket)
 
     def refused(self, retry_after: float | None) -> None:
         """Say that the provider wants fewer requests."""
-        self._limits.refused(self._account, self._reserved_at, retry_after)
+        self._limits.refused(self._account, self._ticket, retry_after)
+
+    def give_back(self) -> None:
+        """Let others have the place, if there is one."""
+        if self._place is not None:
+            self._limits.give_back(self._account, self._place)
+            self._place = None
 
 
 @contextlib.contextmanager
@@ -285,26 +399,32 @@ def place_for_request(
 ) -> Iterator[RequestPlace]:
     """Wait until an account may be sent one more request, and hold its place in the block.
 
-    Args:
-        account: Tells a provider's server and key from others.
-        most: Requests at once; None for the session's.
-        pause: Waits so many seconds, for a cause: ``connections`` or ``rate limit``; what it raises ends the wait.
-        limits: Whose; None for those of this process.
+    ``pause`` waits so many seconds, for a cause; what it raises ends the wait. See :class:`RequestPlace` for the rest.
     """
-    limits = limits or _of_process[-1]
-    most = limits.most if most is None else most
-    while (place := limits.take(account, most)) is None:
-        pause(limits.look, "connections")
+    place = RequestPlace(account, most, limits)
     try:
-        seconds, reserved_at = limits.reserve(account)
-        while seconds > 0:
-            pause(seconds, "rate limit")
-            if limits.confirm(account, reserved_at):
-                break
-            seconds, reserved_at = limits.reserve(account)
-        yield RequestPlace(limits, account, reserved_at)
+        for seconds, cause in place.pauses():
+            pause(seconds, cause)
+        yield place
     finally:
-        limits.give_back(account, place)
+        place.give_back()
+
+
+@contextlib.asynccontextmanager
+async def async_place_for_request(
+    account: str,
+    most: int | None,
+    pause: Callable[[float, WaitCause], Awaitable[None]],
+    limits: ConnectionLimits | None = None,
+) -> AsyncIterator[RequestPlace]:
+    """Do as :func:`place_for_request` in an event loop, which no look for a place holds up for long."""
+    place = RequestPlace(account, most, limits)
+    try:
+        for seconds, cause in place.pauses():
+            await pause(seconds, cause)
+        yield place
+    finally:
+        place.give_back()
 
 
 _of_process: list[ConnectionLimits] = [LocalConnections()]
@@ -318,6 +438,11 @@ def connections_shared_by(limits: ConnectionLimits) -> Iterator[None]:
         yield
     finally:
         _of_process.remove(limits)
+
+
+def limits_of_process() -> ConnectionLimits:
+    """Return the limits that clients of this process go by now."""
+    return _of_process[-1]
 
 
 class SharedConnections(_PacedLimits):
@@ -367,7 +492,7 @@ class SharedConnections(_PacedLimits):
                 pace = RequestPace.from_json(json.load(file))
             except (ValueError, KeyError, TypeError):  # It is new, or whoever wrote it was killed.
                 pace = RequestPace()
-            if pace.refused_at > self._clock():  # Before the machine was started again, or on another machine.
+            if (pace.looked_at or 0.0) > self._clock() + _MEMORY:  # On another machine, or before this one was started.
                 pace = RequestPace()
             before = pace.as_json()
             yield pace

@@ -6,24 +6,22 @@ import base64
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pytest_evocode.errors import RequestUnanswered
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, name_taken
 from pytest_evocode.llm.connection import Json, Patience, broken_by
-from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
 from pytest_evocode.llm.sdk_private import post_to_gemini
 from pytest_evocode.llm.streams import StreamedAnswer, StreamedContent
-from pytest_evocode.results.records import Usage
+from pytest_evocode.llm.usage import counted_answer
 
-_API = "gemini"
+_API: Literal["gemini"] = "gemini"
 # What stands in the documentation for the signature of a call that has none, as one of another model.
 _UNSIGNED = base64.b64encode(b"skip_thought_signature_validator").decode()
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}")
-_DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 #: HTTP libraries that releases of the SDK use.
 _HTTP_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 
@@ -32,6 +30,7 @@ class GeminiClient(BaseClient):
     """Client of generateContent."""
 
     _form = "generateContent"
+    _api = _API
     _streamed = StreamedContent
     _shows_thoughts = True
     _marks_unsigned = False
@@ -84,29 +83,18 @@ class GeminiClient(BaseClient):
         candidate: Json = candidates[0] if candidates else {}
         content = {"role": "model"} | (candidate.get("content") or {})
         parts: list[Json] = content.get("parts") or []
+        counted = counted_answer(_API, body.get("usageMetadata"), self._facts)
         return Reply(
             text="".join(str(part.get("text") or "") for part in parts if not part.get("thought")),
             calls=tuple(_as_call(part["functionCall"]) for part in parts if part.get("functionCall")),
             reasoning="".join(str(part.get("text") or "") for part in parts if part.get("thought")),
             native=tagged(_API, content) if parts else None,
-            usage=self._usage(body.get("usageMetadata") or {}),
+            usage=counted.usage,
             request_id=request_id or str(body.get("responseId") or ""),
             ending=_ending(blocked or candidate.get("finishReason"), parts),
             stop_reason=str(blocked or candidate.get("finishReason") or ""),
             model=str(body.get("modelVersion") or ""),
-        )
-
-    def _usage(self, usage: Json) -> Usage:
-        """Add up the tokens, which the API counts apart: those of tools' results and those of thoughts."""
-        prompt = usage.get("promptTokenCount")
-        written = usage.get("candidatesTokenCount")
-        thoughts = usage.get("thoughtsTokenCount")
-        return priced_usage(
-            self._facts,
-            prompt=None if prompt is None else prompt + (usage.get("toolUsePromptTokenCount") or 0),
-            completion=None if prompt is None else (written or 0) + (thoughts or 0),
-            cached=usage.get("cachedContentTokenCount"),
-            reasoning=thoughts,
+            remarks=counted.remarks,
         )
 
 
@@ -163,18 +151,7 @@ class _Models:
 
 def _fault(error: Any) -> ProviderFault:
     headers = getattr(error.response, "headers", None) or {}
-    fault = from_status(error.code, error.details, {name.lower(): value for name, value in headers.items()})
-    inner = error.details.get("error") if isinstance(error.details, dict) else None
-    details = inner.get("details") if isinstance(inner, dict) else None
-    for each in details if isinstance(details, list) else ():
-        if not isinstance(each, dict):  # A proxy's.
-            continue
-        delay = _DELAY.fullmatch(str(each.get("retryDelay", "")))
-        if delay and fault.retry_after is None:
-            fault = replace(fault, retry_after=float(delay[1]))
-        if each.get("reason") == "API_KEY_INVALID":  # It comes with status 400.
-            fault = replace(fault, status=401)
-    return fault
+    return from_status(error.code, error.details, {name.lower(): value for name, value in headers.items()})
 
 
 def _contents(conversation: Sequence[Message]) -> list[Json]:

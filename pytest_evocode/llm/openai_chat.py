@@ -5,17 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.streams import StreamedCompletion
-from pytest_evocode.results.records import Usage
+from pytest_evocode.llm.usage import counted_answer
 
-_API = "chat"
+_API: Literal["chat"] = "chat"
 # Parts of an answer that some servers refuse to see again.
 _ANSWER_ONLY = frozenset({"annotations", "audio", "function_call", "refusal"})
 
@@ -24,6 +23,7 @@ class ChatClient(BaseClient):
     """Client of the Chat Completions API."""
 
     _form = "Chat Completions"
+    _api = _API
     _streamed = StreamedCompletion
     _counts_streams = True
 
@@ -113,39 +113,19 @@ class ChatClient(BaseClient):
             native["tool_calls"] = native_calls
         elif native["content"] is None:
             native["content"] = ""
+        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text=_text(message.get("content")) or str(message.get("refusal") or ""),
             calls=tuple(_as_call(call) for call in native_calls),
             reasoning=str(message.get("reasoning_content") or message.get("reasoning") or ""),
             native=tagged(_API, native),
-            usage=self._usage(body.get("usage") or {}),
+            usage=counted.usage,
             request_id=request_id,
             ending=_ending(choices[0].get("finish_reason"), message, bool(native_calls)),
             stop_reason=str(choices[0].get("finish_reason") or ""),
             model=str(body.get("model") or ""),
+            remarks=counted.remarks,
         )
-
-    def _usage(self, usage: Json) -> Usage:
-        details = usage.get("prompt_tokens_details") or {}
-        return priced_usage(
-            self._facts,
-            prompt=usage.get("prompt_tokens"),
-            completion=usage.get("completion_tokens"),
-            # DeepSeek and Moonshot have names of their own.
-            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))),
-            written=details.get("cache_write_tokens"),
-            reasoning=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
-            charged=_charged(usage),
-        )
-
-
-def _charged(usage: Json) -> float | None:
-    """Return the US dollars that OpenRouter says it charged, with those that were charged on a key of the user's."""
-    cost = usage.get("cost")
-    if not isinstance(cost, int | float) or isinstance(cost, bool) or cost < 0:
-        return None
-    upstream = (usage.get("cost_details") or {}).get("upstream_inference_cost")
-    return cost + (upstream if usage.get("is_byok") and isinstance(upstream, int | float) else 0)
 
 
 def _ending(word: Any, message: Json, calls: bool) -> Ending:

@@ -6,24 +6,24 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken, without_open_end
 from pytest_evocode.llm.connection import Json
-from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.streams import StreamedResponse
-from pytest_evocode.results.records import Usage
+from pytest_evocode.llm.usage import counted_answer
 
-_API = "responses"
+_API: Literal["responses"] = "responses"
 
 
 class ResponsesClient(BaseClient):
     """Client of the Responses API."""
 
     _form = "Responses"
+    _api = _API
     _streamed = StreamedResponse
 
     _refused_parts: frozenset[str] = frozenset()
@@ -72,12 +72,14 @@ class ResponsesClient(BaseClient):
         output = body.get("output")
         if not isinstance(output, list):
             raise self._connection.unreadable(body, request_id, self._form)
+        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="",
             native=tagged(_API, output) if output else None,
-            usage=self._usage(body.get("usage") or {}),
+            usage=counted.usage,
             request_id=request_id,
             ending="done" if output else "unknown",
+            remarks=counted.remarks,
         )
 
     def _do_without(self, fault: ProviderFault) -> bool:
@@ -98,27 +100,18 @@ class ResponsesClient(BaseClient):
         if not isinstance(output, list):
             raise self._connection.unreadable(body, request_id, self._form)
         reason = (body.get("incomplete_details") or {}).get("reason")
+        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="".join(_texts(output, "message", "content")),
             calls=tuple(_as_call(item) for item in output if item.get("type") == "function_call"),
             reasoning="\n\n".join(_texts(output, "reasoning", "summary") or _texts(output, "reasoning", "content")),
             native=tagged(_API, output),
-            usage=self._usage(body.get("usage") or {}),
+            usage=counted.usage,
             request_id=request_id,
             ending=_ending(body.get("status"), reason, output),
             stop_reason=str(reason or body.get("status") or ""),
             model=str(body.get("model") or ""),
-        )
-
-    def _usage(self, usage: Json) -> Usage:
-        details = usage.get("input_tokens_details") or {}
-        return priced_usage(
-            self._facts,
-            prompt=usage.get("input_tokens"),
-            completion=usage.get("output_tokens"),
-            cached=details.get("cached_tokens"),
-            written=details.get("cache_write_tokens"),
-            reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
+            remarks=counted.remarks,
         )
 
 

@@ -285,10 +285,14 @@ def priced_usage(
     written: object = None,
     reasoning: object = None,
     charged: float | None = None,
+    *,
+    total: object = None,
+    contradictions: list[str] | None = None,
 ) -> Usage:
     """Return the usage of one reply, with its cost where the price and the tokens are known.
 
-    Where parts come to more than the whole, the provider has counted them apart.
+    Where parts come to more than the whole, the provider has counted them apart, unless the total says otherwise: then
+    they are left out. Where the total is more than all parts, more was used than is known.
 
     Args:
         facts: The model's prices; None where unknown.
@@ -298,12 +302,28 @@ def priced_usage(
         written: Of the prompt, those written to the cache.
         reasoning: Of the completion, those of the model's reasoning.
         charged: US dollars that the provider says it charged, which count rather than the table's prices.
+        total: All tokens, where the provider says.
+        contradictions: Gets what cannot be, in words.
     """
-    sent, wrote, from_cache, to_cache, thought = map(_tokens, (prompt, completion, cached, written, reasoning))
+    given = (prompt, completion, cached, written, reasoning, total)
+    sent, wrote, from_cache, to_cache, thought, whole = map(tokens_of, given)
+    told = [] if contradictions is None else contradictions
+    sum_told = None if whole is None or sent is None or wrote is None else whole - sent - wrote
     if sent is not None and sent < (of_cache := (from_cache or 0) + (to_cache or 0)):
-        sent += of_cache
-    if wrote is not None and wrote < (thought or 0):
-        wrote += thought or 0
+        if sum_told == 0:
+            told.append(f"{of_cache} tokens of the cache are in a prompt of {sent}")
+            from_cache = to_cache = None
+        else:
+            sent += of_cache
+    if wrote is not None and thought and (wrote < thought or sum_told == thought):
+        if sum_told == 0:
+            told.append(f"{thought} tokens of reasoning are in a reply of {wrote}")
+            thought = None
+        else:
+            wrote += thought
+    beyond = 0 if whole is None or sent is None or wrote is None else whole - sent - wrote
+    if beyond:
+        told.append(f"the total of {whole} tokens is not the sum of {sent} and {wrote}")
     cost = charged
     if cost is None and facts is not None and sent is not None and wrote is not None:
         cost = facts.cost(sent, wrote, from_cache or 0, to_cache or 0)
@@ -315,13 +335,14 @@ def priced_usage(
         reasoning_tokens=thought,
         cost_usd=cost,
         requests=1,
+        at_least=True if beyond > 0 else None,
     )
 
 
-def _tokens(told: object) -> int | None:
+def tokens_of(told: object) -> int | None:
     """Return a number of tokens, or None for what is none.
 
-    >>> [_tokens(told) for told in (10, 10.0, "5", -10, True, "many", None, float("nan"))]
+    >>> [tokens_of(told) for told in (10, 10.0, "5", -10, True, "many", None, float("nan"))]
     [10, 10, 5, None, None, None, None, None]
     """
     if isinstance(told, str) and told.isdecimal() and len(told) < 16:

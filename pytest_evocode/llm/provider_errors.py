@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_evocode.llm.model_options import ModelOptions
@@ -39,6 +39,7 @@ _TOO_LONG = re.compile(
 
 # How OpenAI says that one request has more tokens than may be sent in a minute: no wait makes it fit.
 _OVER_RATE = re.compile(r"request too large for .*\b(tokens per min|TPM)\b", re.IGNORECASE)
+_DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderF
     """Read an answer with a status of 400 or more; ``body`` is JSON, or text where it is not JSON."""
     error = error_in(body)
     retry = {"true": True, "false": False}.get(headers.get("x-should-retry", ""))
-    return ProviderFault(
+    fault = ProviderFault(
         words=_words(body, error) or f"nothing but status {status}",
         status=status,
         code=str(error.get("code") or error.get("type") or ""),
@@ -103,6 +104,21 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderF
         retry_after=_retry_after(headers),
         retry=retry,
     )
+    details = error.get("details")
+    return _with_details(fault, details) if isinstance(details, list) else fault
+
+
+def _with_details(fault: ProviderFault, details: list[Any]) -> ProviderFault:
+    """Return a fault with what Google says of it in a list: when to come again, and that the key is wrong."""
+    for each in details:
+        if not isinstance(each, dict):  # A proxy's.
+            continue
+        delay = _DELAY.fullmatch(str(each.get("retryDelay", "")))
+        if delay and fault.retry_after is None:
+            fault = replace(fault, retry_after=float(delay[1]))
+        if each.get("reason") == "API_KEY_INVALID":  # It comes with status 400.
+            fault = replace(fault, status=401)
+    return fault
 
 
 def from_answer(body: Mapping[str, Any], request_id: str) -> ProviderFault | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -176,6 +177,12 @@ class GoogleProvider(Provider):
 
         options = types.HttpOptions(base_url=access.base_url)
         return sdk.Client(vertexai=False, api_key=access.key or "none", http_options=options)
+
+
+def account_name(provider: str, base_url: str | None, key: str | None, token: str | None = None) -> str:
+    """Return the name of what a provider limits, its server and a key: whoever asks with the same shares its limits."""
+    told = "\n".join((base_url or "", key or "", token or ""))
+    return f"{provider}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
 def is_local(base_url: str | None) -> bool:

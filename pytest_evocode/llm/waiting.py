@@ -30,6 +30,8 @@ class Waiting:
         self._seconds: dict[WaitCause, float] = {}
         self._retries = 0
         self._since: float | None = None
+        self._under_way: dict[object, WaitCause] = {}
+        """The waits under way, of which the first one's time counts."""
 
     @property
     def seconds(self) -> float:
@@ -59,7 +61,7 @@ class Waiting:
     def pausing(self, seconds: float, cause: WaitCause) -> Iterator[None]:
         """Count the time of a block, which is going to take so many seconds.
 
-        Of several threads that wait at once only the time of one counts.
+        Where several wait at once their time counts once, from when the first begins until the last has ended.
 
         Raises:
             ModelFault: With these the turn would have waited longer than it may.
@@ -72,18 +74,21 @@ class Waiting:
                 f"evocode_waiting_minutes); it has waited {waited} and "
                 f"would have to wait {seconds:.0f} s more ({cause}); go on with --evocode-resume"
             )
+        own = object()
         with self._lock:
-            is_first = self._since is None
-            since = self._clock()
-            if is_first:
-                self._since = since
+            self._under_way[own] = cause
+            if self._since is None:
+                self._since = self._clock()
         try:
             yield
         finally:
-            if is_first:
-                with self._lock:
-                    self._seconds[cause] = self._seconds.get(cause, 0.0) + self._clock() - since
-                    self._since = None
+            with self._lock:
+                is_first = own is next(iter(self._under_way))
+                del self._under_way[own]
+                if is_first and self._since is not None:
+                    now = self._clock()
+                    self._seconds[cause] = self._seconds.get(cause, 0.0) + now - self._since
+                    self._since = now if self._under_way else None  # The next one counts from here.
 
 
 _of_turn: ContextVar[Waiting | None] = ContextVar("evocode_waiting", default=None)

@@ -18,10 +18,9 @@ RoundFailure = Literal["cases", "reward", "build", "timeout", "agent error", "in
 def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord], held: Collection[str] = ()) -> tuple[Case, ...]:
     """Return the cases with ``failure`` filled in for those that fail.
 
-    A failing case is a *regression* where it passed when it was last run, or where it names as its origin a round in
-    ``held``. It is *carried* where it failed when it was last run, or where an earlier round that required it got no
-    verdict. It stays *stale* where its suite found so, and is a *new miss* otherwise. A case without an id cannot be
-    followed through the rounds.
+    A failing case is a *regression* where it passed in an earlier round, or where it names as its origin a round in
+    ``held``. It is *carried* where an earlier round required it, too, and it never passed. It stays *stale* where its
+    suite found so, and is a *new miss* otherwise. A case without an id cannot be followed through the rounds.
 
     Args:
         cases: The cases of one round.
@@ -42,7 +41,7 @@ def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord], held: Col
 
 
 class _History:
-    """The outcomes of all cases in the rounds of an attempt so far."""
+    """Which cases passed in any round of an attempt so far, and which did not."""
 
     def __init__(self, held: Collection[str] = ()) -> None:
         self._held = held
@@ -58,7 +57,7 @@ class _History:
             if case.status == "skipped":
                 self._passed.setdefault(case.id, False)  # A skipped case counts as not passed, as in the Case Score.
             else:
-                self._passed[case.id] = case.status == "passed"
+                self._passed[case.id] = self._passed.get(case.id, False) or case.status == "passed"
 
     def judge(self, cases: Iterable[Case]) -> tuple[Case, ...]:
         """Return the cases with ``failure`` filled in, as :func:`judge_cases` does."""

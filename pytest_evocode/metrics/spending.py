@@ -253,8 +253,8 @@ class ExpectedAmounts:
         return math.fsum(self._of_one(agent, task, index) for index in rounds)
 
     def knows(self, agent: str, task: str) -> bool:
-        """Return whether any round of an agent at a task was measured."""
-        return any(key[:2] == (agent, task) for key in self._of_round)
+        """Return whether any round of an agent at a task was measured; with an empty name, of any agent."""
+        return any(key[1] == task and agent in ("", key[0]) for key in self._of_round)
 
     def _of_one(self, agent: str, task: str, index: int) -> float:
         if (value := self._of_round.get((agent, task, index))) is not None:

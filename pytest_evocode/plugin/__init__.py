@@ -60,6 +60,15 @@ def pytest_load_initial_conftests(
     return result
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Have a dry run collect and no more: xdist, which is set up after this, starts no worker for that either."""
+    if config.getoption("evocode_dry_run"):
+        if not options.in_use(config):
+            raise pytest.UsageError("--evocode-dry-run tells what agents would take; add --evocode-agent=AGENT")
+        config.option.collectonly = True
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Register all other hooks, in sessions that run or check tasks; refuse to run what lies in a task in others."""

@@ -85,7 +85,7 @@ class AttemptCollector(pytest.Collector):
 
     def setup(self) -> None:
         """Start the trial of a chain; pytest calls this before the first selected round."""
-        if self.is_chain:
+        if self.is_chain and self._evocode.plays:
             self.begin()
 
     def begin(self, alone: RoundItem | None = None) -> None:
@@ -180,9 +180,10 @@ def _container_fixture(attempt: AttemptCollector) -> Callable[[pytest.FixtureReq
     """Return a session-scoped fixture of the attempt's own: what depends on it lives as long as the container."""
 
     def evocode_container(request: pytest.FixtureRequest) -> Environment | None:
-        """Return the environment that the rounds of this attempt share; None if it ended in an earlier session."""
+        """Return the environment that the rounds of this attempt share; None if it ended before, or none is started."""
         finish_with(request, attempt if attempt.is_chain else None)
-        assert attempt.trial is not None
+        if attempt.trial is None:  # Nothing is played.
+            return None
         try:
             return attempt.trial.wait_environment()
         except AttemptEnded:
@@ -241,6 +242,9 @@ class RoundItem(pytest.Function):
         This is done in set-up because what goes wrong without a verdict has to be an error, and pytest calls a failure
         an error only when it happens in set-up.
         """
+        if not session_of(self.config).plays:
+            super().setup()
+            return
         if not self.parent.is_chain:
             self.parent.begin(self)
         trial = self.parent.trial

@@ -97,8 +97,8 @@ class CheckItem(TaskItem):
         self.check = check
         self._found: list[str] = []
 
-    def setup(self) -> None:
-        """Wait for the check, here because pytest calls what goes wrong in set-up an error and no failure."""
+    def wait(self) -> None:
+        """Wait for the check."""
         try:
             answer = self.parent.answer(self.check)
             self._found = answer.found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from difflib import get_close_matches
@@ -177,9 +178,14 @@ class CollectionHooks:
         for argument in () if settings.check or settings.warm else config.args:
             place, *names = argument.split("::")
             path = config.invocation_params.dir / place
-            file = path / TASK_FILE if path.is_dir() else path
-            if not names or file.name != TASK_FILE:
+            task = _innermost_task(path)
+            inside = path.relative_to(task).parts if task is not None else ()
+            if task is None or not (names or inside[1:]):
                 continue
+            file = task / TASK_FILE
+            shown = os.path.normpath(os.path.join(place, *[".."] * len(inside), TASK_FILE))
+            if inside[:1] == ("steps",):  # The directory of a round, or a file in it.
+                names = [inside[1]]
             try:
                 rounds = [round_.name for round_ in settings.load(file.parent).rounds]
             except TaskError:
@@ -189,8 +195,8 @@ class CollectionHooks:
             known = [*attempts, *(f"{attempt}::{name}" for attempt in attempts for name in rounds)]
             if path == file and "::".join(names) in known:
                 continue
-            near = get_close_matches("::".join(names), known, n=1)
-            shown = place if path == file else f"{place.rstrip('/')}/{TASK_FILE}"
+            near = [each for each in known if names == each.split("::")[1:]]
+            near = near or get_close_matches("::".join(names), known, n=1)
             guess = f"did you mean {shown}::{near[0]}? " if near else ""
             yield f"{guess}{shown} has the rounds {', '.join(rounds)}, each for {', '.join(attempts)}"
 
@@ -199,7 +205,7 @@ class CollectionHooks:
         session = self._session
         shards = describe_shards(session.selected, session.settings.shard, session.expected_seconds)
         # An engine, which is asked what it can limit, is not even looked for where nothing is run.
-        runs = session.selected and session.cluster is None and not config.option.collectonly
+        runs = session.selected and session.cluster is None and session.plays
         limits = describe_limits(session.selected, session.engine) if runs else ""
         images = session.describe_images(session.selected) if runs else ""
         return [f"evocode: {line}" for line in (self._resuming, shards, limits, images) if line]

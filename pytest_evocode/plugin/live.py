@@ -47,7 +47,7 @@ def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLine
         return None
     if os.environ.get("CI") or os.environ.get("GITHUB_ACTIONS"):
         return RoundLines(session, reporter)
-    return StatusLines(session) if _has_free_terminal(config) else None
+    return StatusLines(session) if _has_free_terminal(config) and not session.roster.are_interactive else None
 
 
 def _has_free_terminal(config: pytest.Config) -> bool:

@@ -94,7 +94,7 @@ def _add_suite_options(option: _Add, flag: _Add) -> None:
     option(
         "verify-times",
         "N",
-        "run every suite N times; a round passes only if it passes each time (default: %(default)s)",
+        "run suites N times; all have to pass (default: %(default)s)",
         type=int,
         default=1,
     )
@@ -117,6 +117,7 @@ def _add_run_options(option: _Add, flag: _Add) -> None:
         action="append",
         default=[],
     )
+    flag("dry-run", "start nothing; print what a run would take")
     option("results", "DIR", "write results to DIR (default: %(default)s)", default="evocode-results")
     option("resume", "RUN", "continue a run's unfinished attempts (default: newest)", nargs="?", const=LATEST)
     option(
@@ -151,7 +152,7 @@ def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
     )
     flag("keep", "keep environments where suites failed, to be entered")
     flag("snapshots", "keep the files of every round for 'evocode regrade'")
-    flag("warm", "build images and play reference solutions, so that later runs need not; run no agent")
+    flag("warm", "make images and reference states ready; run no agent")
     flag("check", "check the tasks themselves, and run no agent")
     flag("pin", "write the cases that the oracle passes to evocode.lock")
     flag("replay", "use nothing that is kept of reference solutions")

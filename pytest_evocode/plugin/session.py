@@ -88,6 +88,11 @@ class EvocodeSession:
     # The environment and the agents.
 
     @property
+    def plays(self) -> bool:
+        """Whether anything is run: not where items are only collected, or only their fixtures are looked at."""
+        return not any(self.config.getoption(name, False) for name in ("collectonly", "setuponly", "setupplan"))
+
+    @property
     def engine(self) -> Engine:
         """The engine of this process, made on first use; raises EnvironmentUnavailable or UsageError."""
         if self._engine is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from pytest_evocode.agents.declarations import read_declarations
-from pytest_evocode.agents.protocol import close_agent, installation_of, is_deterministic
+from pytest_evocode.agents.protocol import close_agent, installation_of, is_deterministic, is_interactive
 from pytest_evocode.agents.specs import Option, checked_options, find_kind, harness_of, make_agent, options_of
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import agent_id
@@ -101,6 +101,11 @@ class Roster:
         """The ids of the agents that do the same in every attempt."""
         return frozenset(id for id, is_so in self._ask_each(is_deterministic).items() if is_so)
 
+    @property
+    def are_interactive(self) -> bool:
+        """Whether an agent needs the terminal to itself."""
+        return any(self._ask_each(is_interactive).values())
+
     @cached_property
     def installations(self) -> dict[str, Installation]:
         """What the agents that need something in the image need there, by their ids."""
@@ -119,9 +124,13 @@ class Roster:
         return answers
 
     def check(self, settings: Settings) -> None:
-        """Raise UsageError if an agent would not work because a key, a package or a price is missing."""
+        """Raise UsageError if an agent would not work because a key, a package, a price or a terminal is missing."""
+        has_workers = self._config.getoption("dist", "no") != "no" and self._config.getoption("tx", None)
         for agent in self.agents:
-            check = getattr(self.make(agent), "check", None)
+            made = self.make(agent)
+            if is_interactive(made) and (has_workers or settings.cluster is not None):
+                raise UsageError(f"{agent.name} needs one process with a terminal; leave out -n, or use -n0")
+            check = getattr(made, "check", None)
             if check is not None:
                 check(os.environ, settings.budget)
 

@@ -40,7 +40,7 @@ def register_session_plugins(config: pytest.Config) -> None:
 
 def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
     """Yield the name of each plugin, what makes it of the session, and whether it is wanted."""
-    settings, runs = session.settings, not session.config.option.collectonly
+    settings, runs = session.settings, session.plays
     reports = session.worker_input is None
     has_xdist = session.config.pluginmanager.hasplugin("xdist")
     builds_images = reports and runs and not (settings.check or settings.warm or settings.cluster is not None)
@@ -59,6 +59,7 @@ def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
     yield "process", "process:ProcessPlugin", settings.process is not None
     yield "report", "report_files:HtmlReportPlugin", settings.report is not None and reports and runs
     yield "cached-checks", "checks:CachedChecks", settings.check and reports
+    yield "dry-run", "dry_run:DryRun", session.config.getoption("evocode_dry_run")
     yield "warm-summary", "warming:WarmSummary", settings.warm and reports
     yield "reports", "report_files:ReportFiles", reports
     yield "github", "report_files:GitHubActions", reports and runs and on_github
@@ -80,7 +81,7 @@ class SessionHooks:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Find the environment and claim a name for the run before anything else is done."""
         config, evocode = session.config, self._session
-        if config.option.collectonly or evocode.worker_input is not None:
+        if not evocode.plays or evocode.worker_input is not None:
             return
         ending = EndingSignals()
         config.pluginmanager.register(ending)

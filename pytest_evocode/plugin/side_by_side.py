@@ -70,6 +70,8 @@ class TaskCollector(pytest.Collector):
     def setup(self) -> None:
         """Start what the selected items need, and those of the tasks that come after it."""
         session = session_of(self.config)
+        if not session.plays:
+            return
         collectors = dict.fromkeys(item.parent for item in self.session.items if isinstance(item, TaskItem))
         # A worker does not know which of them it will be given.
         for collector in collectors if session.worker_input is None else [self]:
@@ -117,6 +119,15 @@ class TaskItem(pytest.Item):
     """One thing that is done for a task."""
 
     parent: TaskCollector
+
+    def setup(self) -> None:
+        """Wait for it, here because pytest calls what goes wrong in set-up an error and no failure."""
+        if session_of(self.config).plays:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait for what was begun, and note what came of it."""
+        raise NotImplementedError
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """Return what is wrong, in place of a traceback."""

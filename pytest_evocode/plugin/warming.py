@@ -79,8 +79,8 @@ class WarmItem(TaskItem):
         super().__init__(**kwargs)
         self._why = ""
 
-    def setup(self) -> None:
-        """Wait for it, here because pytest calls what goes wrong in set-up an error and no failure."""
+    def wait(self) -> None:
+        """Wait for it."""
         try:
             warmed = self.parent.result(self.name)
         except (BuildError, TaskError) as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +11,17 @@ from pathlib import Path
 
 from pytest_evocode.metrics.analyses import FirstFailure, Share
 from pytest_evocode.metrics.failures import FailureKinds, RequirementFailures
-from pytest_evocode.report.tables import aligned, format_number, join_first
+from pytest_evocode.report.tables import aligned, counted, format_number, join_first
 from pytest_evocode.results.cases import GAP, without_middle
-from pytest_evocode.results.records import Case, RoundRecord
+from pytest_evocode.results.records import Case, FailureKind, RoundRecord
 
+_TITLES: dict[FailureKind | None, str] = {
+    "new miss": "new misses: first required in this round",
+    "regression": "regressions: passed in an earlier round of this attempt",
+    "carried": "carried: required before, never passed",
+    "stale": "stale: what these replace is still there",
+    None: "failed: of no known kind",
+}
 _SHOWN_CASES = 20
 _SHOWN_PATHS = 5
 _SHORT = (24, 300)
@@ -34,14 +43,11 @@ def describe_failure(record: RoundRecord, output: Path | None, *, whole: bool = 
     verdict = record.verdict
     assert verdict is not None
     failing = [case for case in verdict.cases if case.failing]
-    new = [case for case in failing if case.failure == "new miss"]
-    stale = [case for case in failing if case.failure == "stale"]
-    old = [case for case in failing if case.failure in ("regression", "carried", None)]
-    lines = [_summary(record, len(new), len(old), len(stale))]
+    by_kind = {kind: [case for case in failing if case.failure == kind] for kind in _TITLES}
+    lines = [_summary(record, by_kind)]
     lines += record.cause.splitlines()
-    lines += _group("new misses: first required in this round", new, whole=whole)
-    lines += _group("regressions: required since an earlier round", old, whole=whole)
-    lines += _group("stale: what these replace is still there", stale, whole=whole)
+    for kind, cases in by_kind.items():
+        lines += _group(_TITLES[kind], cases, whole=whole)
     lines += [f"note: {note}" for note in record.notes]
     if verdict.trusts_agent:
         lines.append(f"note: the verdict trusts the agent's system: {join_first(verdict.trusts, _SHOWN_PATHS)}")
@@ -50,22 +56,31 @@ def describe_failure(record: RoundRecord, output: Path | None, *, whole: bool = 
         texts = (text for case in failing for text in case.model_dump().values() if isinstance(text, str))
         if whole and any(GAP in text for text in texts):
             lines.append(_failures_in(output))
+        elif not failing:
+            lines += _end_of(output)
     return "\n".join(lines)
 
 
-def _summary(record: RoundRecord, new: int, old: int, stale: int) -> str:
+def _summary(record: RoundRecord, by_kind: Mapping[FailureKind | None, Sequence[Case]]) -> str:
     verdict = record.verdict
     assert verdict is not None
-    total = len(verdict.cases)
-    if new + old + stale == 0:
+    if not (failing := sum(map(len, by_kind.values()))):
         why = "timeout" if record.timed_out else f"reward {verdict.shown_reward}"
         return f"{record.round} failed: {why}, no failed case reported"
     timeout = f"{record.timed_out} timeout, " if record.timed_out else ""
-    return (
-        f"{record.round} failed: {timeout}{new + old + stale} of {total} cases failed "
-        f"({new} new {'miss' if new == 1 else 'misses'}, {old} {'regression' if old == 1 else 'regressions'}"
-        f"{f', {stale} stale' if stale else ''})"
-    )
+    new, *others = (len(by_kind[kind]) for kind in ("new miss", "regression", "carried", "stale"))
+    kinds = [f"{new} new {'miss' if new == 1 else 'misses'}", counted(others[0], "regression")]
+    kinds += [f"{number} {kind}" for number, kind in zip(others[1:], ("carried", "stale"), strict=True) if number]
+    return f"{record.round} failed: {timeout}{failing} of {len(verdict.cases)} cases failed ({', '.join(kinds)})"
+
+
+def _end_of(output: Path) -> list[str]:
+    """Return the last lines of what a suite printed; none where it cannot be read."""
+    with contextlib.suppress(OSError), output.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _SCREENFUL[1]))
+        last = file.read().decode("utf-8", "replace").strip().splitlines()[-_SCREENFUL[0] :]
+        return [f"    {line}".rstrip() for line in last]
+    return []
 
 
 def _failures_in(output: Path) -> str:
@@ -86,8 +101,7 @@ def _group(title: str, cases: list[Case], *, whole: bool) -> Iterator[str]:
     for case in cases[:shown]:
         required = " ".join(part for part in (case.origin, case.requirement, case.kind) if part)
         origin = f" [{required}]" if required else ""
-        carried = " (carried: failed in the round before too)" if case.failure == "carried" else ""
-        yield f"  {case.id}{origin}{carried}"
+        yield f"  {case.id}{origin}"
         for label, text, limits in (
             ("", case.intent or case.scenario, _SHORT),
             ("scenario: ", case.scenario if case.intent else "", _SHORT),

@@ -138,8 +138,8 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "gpu_types": Support("Docker takes what there is; the session says so after the collection"),
         "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
         "env": Support(
-            "in `[environment]`, `${VAR}` is filled in from a secret only if the agent declares that "
-            "([secrets](evaluate.md#secrets))"
+            "in `[environment]`, `${VAR}` is filled in from a secret only for `oracle`, `nop` and agents that declare "
+            "it ([secrets](evaluate.md#secrets))"
         ),
         "healthcheck": Support("that of `[verifier.environment]` is not waited for"),
         "workdir": _NO_DRIVES,

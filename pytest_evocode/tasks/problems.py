@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
@@ -104,7 +104,7 @@ def _problem(details: ErrorDetails) -> Problem:
     keys: Keys = tuple(key for key in details["loc"] if key != "[key]")
     kind, context = details["type"], details.get("ctx", {})
     if kind == "extra_forbidden":
-        return Problem(_unknown_key(keys), keys, unread=keys)
+        return Problem(_unknown_key(keys, details["input"]), keys, unread=keys)
     if kind == "rule" and context["key"]:
         keys = (*keys, context["key"])
     return Problem(_wrong_value(details, keys), keys, unread=_unread_part(keys))
@@ -132,15 +132,26 @@ _CLOSE = 0.76
 """How alike two keys are of which one may be meant by the other: "timeout" and "timeout_sec", not "tags" and "task"."""
 
 
-def _unknown_key(keys: Keys) -> str:
+def _unknown_key(keys: Keys, value: object) -> str:
     key = str(keys[-1])
     *_, (model, _) = _fields_at(keys)
     if key == "version" and len(keys) == 1:
         return "is the old name of schema_version, which is given too; remove version"
     known = sorted(model.model_fields)
-    if near := get_close_matches(key, known, n=1, cutoff=_CLOSE):
+    near = get_close_matches(key, known, n=1, cutoff=_CLOSE)
+    if near and _takes(model.model_fields[near[0]], value):
         return f'unknown key; did you mean "{near[0]}"?'
     return f"unknown key; known here: {', '.join(known)}"
+
+
+def _takes(field: FieldInfo, value: object) -> bool:
+    """Tell whether a field takes values of that kind, be they right or wrong."""
+    assert field.annotation is not None
+    try:
+        TypeAdapter(field.annotation).validate_python(value)
+    except ValidationError as error:
+        return not any(each["loc"] == () and each["type"].endswith("_type") for each in error.errors())
+    return True
 
 
 def _unread_part(keys: Keys) -> Keys | None:

@@ -83,6 +83,8 @@ class Recorder:
         """May be replaced by one with the model's name before the first step."""
         self.session_id = session_id
         self.spending = spending or AttemptSpending()
+        self.charges = True
+        """Whether what is recorded is charged; not where a gateway does that with each request."""
         self._change_source = change_source
         self._write = write
         self._keep = keep
@@ -167,7 +169,8 @@ class Recorder:
             extra: Goes under ``extra.evocode``.
             paid_before: Whether an earlier session has paid for it and counted it for the run.
         """
-        self.spending.charge(usage, paid_before=paid_before)
+        if self.charges:
+            self.spending.charge(usage, paid_before=paid_before)
         metrics = None
         if usage is not None:
             self._usages.append(usage)
@@ -189,7 +192,8 @@ class Recorder:
         self, message: str, usage: Usage, extra: Mapping[str, Any] | None = None, *, paid_before: bool = False
     ) -> None:
         """Add a message to the agent that was paid for apart from its own replies, and charge that."""
-        self.spending.charge(usage, turns=0, paid_before=paid_before)
+        if self.charges:
+            self.spending.charge(usage, turns=0, paid_before=paid_before)
         self._usages.append(usage)
         self._add("system", message, {**(extra or {}), "usage": usage.model_dump(exclude_none=True)})
 
@@ -255,7 +259,8 @@ class Recorder:
         """
         if usage is not None:
             self._usages.append(usage)
-            self.spending.charge(usage, turns=0)
+            if self.charges:
+                self.spending.charge(usage, turns=0)
         at = self.last_reply if at is None else at
         if at < 0:
             return
@@ -274,7 +279,8 @@ class Recorder:
 
     def settle(self, usage: Usage) -> None:
         """Set the usage of the whole turn so far in place of the steps' sum, and charge the difference."""
-        self.spending.correct(total_usage(self._usages), usage)
+        if self.charges:
+            self.spending.correct(total_usage(self._usages), usage)
         self._usages = [usage]
         self._written()
 

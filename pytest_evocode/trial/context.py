@@ -335,13 +335,17 @@ class TrialContext:
         *,
         directory: AttemptDirectory | None = None,
         declared_secrets: Iterable[str] = (),
+        is_authors: bool = False,
     ) -> TrialContext:
-        """Return the context of an attempt by an agent that may have the ``declared_secrets``."""
+        """Return the context of an attempt by an agent that may have the ``declared_secrets``.
+
+        Where all that runs there ``is_authors`` own, as with the oracle and nop, it may have what solutions may.
+        """
         declared = tuple(declared_secrets)
         scrubber = directory.scrubber if directory is not None else Scrubber(options.environ)
         scrubber.learn(options.environ, declared)
         task_hash = content_hash(task.directory) if directory is not None else ""
-        withheld = withheld_from_agent(options.environ, declared)
+        withheld = options.withheld_from_solutions if is_authors else withheld_from_agent(options.environ, declared)
         return cls(task, engine, options, withheld, scrubber, directory, task_hash)
 
     @property

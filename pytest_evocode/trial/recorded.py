@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -55,10 +56,19 @@ class Regraded:
 
 
 class Regrader:
-    """Verifies attempts again, with the ``tasks`` given by name, or else those in the recorded directories."""
+    """Verifies attempts again, with the ``tasks`` given by name, or else those in the recorded directories.
 
-    def __init__(self, tasks: Mapping[str, Path], environ: Mapping[str, str] = os.environ) -> None:
+    ``images`` are as for :func:`~pytest_evocode.environments.choose_engine`.
+    """
+
+    def __init__(
+        self,
+        tasks: Mapping[str, Path],
+        environ: Mapping[str, str] = os.environ,
+        images: Mapping[str, Path] = MappingProxyType({}),
+    ) -> None:
         self._tasks = tasks
+        self._images = images
         self._environ = environ
         self._scrubber = Scrubber(environ)
         self._engines: dict[str, Engine] = {}
@@ -118,7 +128,7 @@ class Regrader:
 
     def _engine(self, name: str) -> Engine:
         if name not in self._engines:
-            self._engines[name], _ = choose_engine(name, hidden=[Path.cwd()])
+            self._engines[name], _ = choose_engine(name, hidden=[Path.cwd()], images=self._images)
         return self._engines[name]
 
     def _verify(
@@ -127,7 +137,7 @@ class Regrader:
         """Run the suites, several at once; those that give no verdict become problems of the attempt."""
         first = next(iter(kept.values()))
         options = TrialOptions(environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict)
-        context = TrialContext.of(task, self._engine(first.environment), options)
+        context = TrialContext.of(task, self._engine(first.environment), options, is_authors=is_oracle)
         suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=is_oracle)
         suites.prepare()
         controlled = ControlledSuites(context, suites, is_oracle=is_oracle)

@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 class ReferenceStates:
     """The states after the rounds of one task in one engine, which the reference solutions lead to.
 
-    ``environ`` resolves the ``${VAR}`` of task.toml, of which solutions do not get those that are ``withheld``;
+    ``environ`` resolves the ``${VAR}`` of task.toml, of which none of the ``withheld`` ones are there;
     ``installation`` is what lies on top of the task's image. Sessions and workers share what is kept, under a lock. It
     holds files and no processes: services that a solution started do not run when a round begins there.
     """
@@ -173,7 +173,8 @@ class ReferenceStates:
             if self._installation is not None:
                 digest.update(f"{self._installation.script}\0".encode())
             digest.update(self._task.file.read_bytes())
-            env = resolve_env(self._task.config.environment.env, self._environ, path=self._task.file)
+            declared = self._task.config.environment.env
+            env = resolve_env(declared, self._environ, path=self._task.file, withheld=self._withheld)
             for round_ in self._task.rounds:
                 env |= resolve_solution_env(self._task, round_, self._environ, self._withheld)
                 digest.update(json.dumps([round_.name, env], sort_keys=True).encode())
@@ -474,7 +475,7 @@ class ReferenceWorkspaces:
     ) -> None:
         self._task = task
         self._playing = playing
-        self._context = TrialContext.of(task, engine, TrialOptions(environ=environ))
+        self._context = TrialContext.of(task, engine, TrialOptions(environ=environ), is_authors=True)
         self._states = ReferenceStates(engine, task, environ)
 
     @contextlib.contextmanager

@@ -18,7 +18,7 @@ from pytest_evocode.agents import (
     declared_secrets,
     is_deterministic,
 )
-from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 from pytest_evocode.environments import Engine, Environment, Snapshot
 from pytest_evocode.errors import AgentFault, AttemptEnded, EnvironmentFault, RecordFault, RunLimitReached
 from pytest_evocode.llm.budget import AttemptSpending
@@ -77,8 +77,9 @@ class Trial:
         rounds = rounds or RoundSelection()
         self._rounds = task.rounds[: rounds.last]
         options = options or TrialOptions()
+        secrets, is_authors = declared_secrets(agent), type(agent) in (OracleAgent, NopAgent)
         self._context = context = TrialContext.of(
-            task, engine, options, directory=directory, declared_secrets=declared_secrets(agent)
+            task, engine, options, directory=directory, declared_secrets=secrets, is_authors=is_authors
         )
         stop = context.cancelled.part()
         spending = AttemptSpending(options.budget, run=options.run_spending)

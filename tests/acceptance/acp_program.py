@@ -2,8 +2,8 @@
 
 Each line of a request is one thing to do: ``run: COMMAND`` in a terminal of the client, ``write: PATH TEXT`` and
 ``read: PATH`` by its file system, ``say: TEXT``, ``plan: STEP``, ``remember: WORD``, ``recall: PATH`` (writes what it
-remembers), ``stop: REASON``, ``die``, ``sleep``. With the argument ``loads`` it keeps sessions in its home and loads
-them; without, it remembers as long as it runs.
+remembers), ``model: TEXT`` (asks one at ``$OPENAI_BASE_URL``, and says the same), ``stop: REASON``, ``die``, ``sleep``.
+With the argument ``loads`` it keeps sessions in its home and loads them; without, it remembers as long as it runs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+import urllib.request
 import uuid
 from typing import Any
 
@@ -93,6 +94,12 @@ def follow(session: str, memory: dict[str, Any], word: str, rest: str) -> str:
             print(memory.get("word", "forgotten"), file=file)
     elif word == "say":
         tell(session, "agent_thought_chunk", content=text("Hm."))
+        tell(session, "agent_message_chunk", content=text(rest))
+    elif word == "model":
+        body = {"model": "gpt-5.2", "messages": [{"role": "user", "content": rest}]}
+        headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-Type": "application/json"}
+        url = f"{os.environ['OPENAI_BASE_URL']}/chat/completions"
+        urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
         tell(session, "agent_message_chunk", content=text(rest))
     elif word == "die":
         sys.exit("I was told to end.")

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -108,9 +109,11 @@ class AtTerminal(Person):
         self._directory = directory
         self.session: subprocess.Popen[bytes] | None = None
 
-    def pytest(self, *arguments: str, what: str = "--evocode-agent=oracle", env: str = "sandbox") -> None:
-        """Start a session."""
-        self.session = self.start([*_PYTEST, what, f"--evocode-env={env}", *arguments], self._directory)
+    def pytest(
+        self, *arguments: str, what: str = "--evocode-agent=oracle", env: str = "sandbox", before: Sequence[str] = ()
+    ) -> None:
+        """Start a session, by the program ``before`` where one is given."""
+        self.session = self.start([*before, *_PYTEST, what, f"--evocode-env={env}", *arguments], self._directory)
 
     def asks(self, script: str) -> str:
         """Have the shell that is open run a script, and return what it printed."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ssl
 import tomllib
 from collections.abc import Callable
-from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +40,7 @@ WORKDIR /app
 RUN useradd --create-home worker && chown worker /app
 RUN python3 -c "import ensurepip" || {{ apt-get -qq update && apt-get -qq --yes install python3-venv; }}
 """
+API = 'api = "openai"'
 BASE, BASES = "python:3.11-slim-bookworm", {"OpenHands": "python:3.12-slim-bookworm"}
 REQUESTS = (f"The word is {WORD}. Write hello to hello.txt.\n", "Write the word to word.txt.\n")
 CHECKS = ("grep -qx hello hello.txt", f"grep -qx hello hello.txt && grep -qx {WORD} word.txt")
@@ -96,18 +96,21 @@ def test_the_real_program_keeps_its_conversation_by_the_command_of_the_page(
     files = {f"steps/round-{number}/instruction.md": text for number, text in enumerate(REQUESTS, 1)}
     files["environment/certificates.pem"] = Path(bundle).read_text()
     tests = {n: f"{check}; echo $((1 - $?)) > /logs/verifier/reward.txt" for n, check in enumerate(CHECKS, 1)}
-    toml = '[agent]\nuser = "worker"\ntimeout_sec = 300\n'
+    toml = '[environment]\nnetwork_mode = "no-network"\n[agent]\nuser = "worker"\ntimeout_sec = 300\n'
     write_task("a", 2, toml=toml, dockerfile=IMAGE.format(base=base), files=files, test=tests)
     for name, value in block.variables.items():
         monkeypatch.setenv(name, KEY if value == "..." else value)
-    with ModelServer(SCRIPTS.get(heading, solve), host=address(), key=KEY) as server:
-        pytester.makepyprojecttoml(block.toml.replace("https://api.openai.com", server.url))
+    with ModelServer(SCRIPTS.get(heading, solve), key=KEY) as server:
+        pytester.makepyprojecttoml(block.toml.replace(API, f'{API}\nbase_url = "{server.url}/v1"'))
         arguments = block.arguments
         if heading in BASE_URLS:
             arguments = [*arguments, f"--evocode-agent-option=base_url={server.url}{BASE_URLS[heading]}"]
         session = run_tasks(*arguments, agent=None, env="docker")
     assert session.outcomes == {"passed": 2}, session.text
-    assert server.asked
+    [agent] = [path.name for path in (session.results / "a" / "harbor_jobs").iterdir()]
+    used = [record.usage for record in session.record("a", agent).rounds]
+    counted = sum(tokens.prompt + tokens.completion for tokens in server.counted)
+    assert sum(usage.tokens or 0 for usage in used if usage is not None) == counted > 0
     assert not [path for path in session.results.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
@@ -120,19 +123,6 @@ def has_image(name: str) -> bool:
         return bool(client.images(name))
     finally:
         client.close()
-
-
-def address() -> str:
-    """This machine's address for containers."""
-    from pytest_evocode.environments.docker.engine import connect
-
-    client = connect()
-    try:
-        (network,) = client.inspect_network("bridge")["IPAM"]["Config"]
-    finally:
-        client.close()
-    # Until its next start an engine that has just made the network lists no gateway, which is the first address.
-    return str(network.get("Gateway") or ip_network(network["Subnet"])[1])
 
 
 def solve(asked: Asked) -> Step:

@@ -81,6 +81,37 @@ def test_a_model_solves_an_example_task(run_tasks: RunTasks, priced: str, spec: 
     summary_has_what_it_took(session, "recipes", spec)
 
 
+@pytest.mark.parametrize(
+    ("style", "recorded", "primes"),
+    [("", "full", True), ("full", "full", True), ("bare", "bare", False)],
+)
+@pytest.mark.matrix("style")
+def test_the_prompt_may_say_nothing_of_how_to_work_and_the_record_says_which_it_was(
+    write_task: WriteTask, run_tasks: RunTasks, style: str, recorded: str, primes: bool
+) -> None:
+    write_task("a", 1)
+    options = [f"--evocode-agent-option=prompt_style={style}"] if style else []
+    with ModelServer(solver(1)) as server:
+        session = run_tasks(*at(server, GPT), *options, "tasks", agent=None)
+    assert session.outcomes == {"passed": 1}
+    [prompt] = {asked.system for asked in server.asked}
+    assert ("still holds" in prompt) == primes
+    assert all(each in prompt for each in ("/app", "`bash`", "120 seconds"))
+    trajectory = session.attempt("a", "gpt-5") / "steps/round-1/agent/trajectory.json"
+    assert json.loads(trajectory.read_text())["agent"]["extra"] == {"prompt": recorded}
+    assert json.dumps(session.record(agent="gpt-5").made_by).count("prompt_style") == bool(style)
+
+
+def test_a_prompt_of_ones_own_has_no_style(write_task: WriteTask, run_tasks: RunTasks, tmp_path: Path) -> None:
+    write_task("a", 1)
+    (tmp_path / "prompt.md").write_text("Work.")
+    options = [f"--evocode-agent-option=prompt={tmp_path / 'prompt.md'}", "--evocode-agent-option=prompt_style=bare"]
+    with ModelServer([]) as server:
+        session = run_tasks(*at(server, GPT), *options, "tasks", agent=None)
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert "leave one of them out" in session.text
+
+
 @pytest.mark.parametrize("spec", [GPT, OPUS])
 @pytest.mark.matrix
 def test_the_conversation_goes_on_over_all_rounds_and_the_summary_has_what_it_took(

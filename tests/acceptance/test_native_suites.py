@@ -57,7 +57,7 @@ def test_failing_cases_are_told_and_recorded_with_all_that_their_tests_say(
     assert session.outcomes == {"passed": 2, "failed": 4}
     session.has(
         "round-2 failed: 1 of 4 cases failed (0 new misses, 1 regression)",
-        "regressions: required since an earlier round (1)",
+        "regressions: passed in an earlier round of this attempt (1)",
         "  round-1/test_native.py::test_line [[]round-1 line-1 core]",
         "      Line 1 is kept.",
         "      input: log.txt",
@@ -67,8 +67,8 @@ def test_failing_cases_are_told_and_recorded_with_all_that_their_tests_say(
         "round-3 failed: 2 of 6 cases failed (1 new miss, 1 regression)",
         "new misses: first required in this round (1)",
         "  round-3/test_native.py::test_line [[]round-3 line-3 core]",
-        "regressions: required since an earlier round (1)",
-        "  round-1/test_native.py::test_line [[]round-1 line-1 core] (carried: *)",
+        "regressions: passed in an earlier round of this attempt (1)",
+        "  round-1/test_native.py::test_line [[]round-1 line-1 core]",
     )
     session.has(
         "round-2 failed: 1 of 3 cases failed (0 new misses, 0 regressions, 1 stale)",

@@ -213,9 +213,24 @@ def test_a_suite_gets_a_secret_and_the_agent_never_sees_it(write_task: WriteTask
 ASKS = f'[environment.env]\nSERVICE_KEY = "${{{NAME}}}"'
 
 
+IDLE = """
+from pytest_evocode.agents import RoundTranscript
+
+class Idle:
+    name = "idle"
+
+    def run_round(self, context):
+        return RoundTranscript()
+
+def pytest_evocode_make_agent(name):
+    return Idle() if name == "idle" else None
+"""
+
+
 def test_a_suite_and_a_solution_get_the_secrets_that_tasks_ask_for_and_the_agents_container_none(
-    write_task: WriteTask, run_tasks: RunTasks
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
+    pytester.makeconftest(IDLE)
     judge = f'[verifier.env]\nJUDGE_KEY = "${{{NAME}}}"'
     judges = f'test -n "$JUDGE_KEY" && {PASSES}'
     asks = write_task("asks", 2, toml=ASKS)
@@ -224,16 +239,35 @@ def test_a_suite_and_a_solution_get_the_secrets_that_tasks_ask_for_and_the_agent
     watched = write_task("watched", 1, toml=f'[metadata.evocode]\nverify_in = "in-place"\n{judge}', test={1: judges})
     default = f'[environment.env]\nSERVICE_KEY = "${{{NAME}:-none}}"'
     write_task("default", 1, toml=default, test={1: f'test "$SERVICE_KEY" = none && {PASSES}'})
-    says = f'[ ${{#SERVICE_KEY}} = {len(KEY)} ] && echo "has $SERVICE_KEY"; exit 3'
-    write_task("solution", 1, toml=ASKS.replace("environment.env", "solution.env"), solve={1: says})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 2, "errors": 3, "skipped": 1}
-    assert [session.record(name).rounds[0].passed for name in ("clean", "default")] == [True, True]
+    session = run_tasks("tasks", agent="idle")
+    assert session.outcomes == {"passed": 2, "errors": 2, "skipped": 1}
+    assert [session.record(name, agent="idle").rounds[0].passed for name in ("clean", "default")] == [True, True]
     undeclared = f"asks for {NAME}, a secret that the agent does not declare*"
     for task, line, name in ((asks, 2, "SERVICE_KEY"), (watched, 4, "JUDGE_KEY")):
         session.has(f"*{task}/task.toml:{line}: {name} {undeclared}")
+    assert leaks(session) == []
+
+
+@pytest.mark.parametrize("table", ["environment", "solution"])
+def test_what_the_author_wrote_gets_the_secrets_that_the_task_asks_for(
+    write_task: WriteTask, run_tasks: RunTasks, table: str
+) -> None:
+    says = f'[ ${{#SERVICE_KEY}} = {len(KEY)} ] && echo "has $SERVICE_KEY"; exit 3'
+    write_task("solution", 1, toml=ASKS.replace("environment", table), solve={1: says})
+    session = run_tasks("tasks")
+    assert session.outcomes == {"errors": 1}
     session.has("*solve.sh: the reference solution ended with exit code 3*", f"*has [[]{NAME}[]]*")
     assert leaks(session) == []
+
+
+@pytest.mark.parametrize("agent", ["oracle", "nop"])
+def test_a_variable_that_is_set_nowhere_is_named_with_its_place(
+    write_task: WriteTask, run_tasks: RunTasks, agent: str
+) -> None:
+    task = write_task("a", 1, toml='[environment.env]\nSERVICE_KEY = "${OTHER_API_KEY}"')
+    session = run_tasks("tasks", agent=agent)
+    assert session.outcomes == {"errors": 1}
+    session.has(f"*{task}/task.toml:2: OTHER_API_KEY not set in the environment; export it or give a default: *")
 
 
 def test_an_agent_gets_the_secret_that_it_declares(

@@ -117,6 +117,16 @@ def test_a_name_that_no_round_has_is_answered_with_those_there_are(write_task: W
     assert "tasks/a/task.toml has the rounds round-1, round-2, each for oracle" in session.text
 
 
+@pytest.mark.parametrize("place", ["steps/round-2", "steps/round-2/instruction.md", "steps/round-2/tests"])
+def test_a_path_in_a_task_is_answered_with_the_round_that_is_meant(
+    write_task: WriteTask, run_tasks: RunTasks, place: str
+) -> None:
+    write_task("a", 2)
+    session = run_tasks(f"tasks/a/{place}", "--evocode-attempts=2")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert "did you mean tasks/a/task.toml::oracle::round-2? " in session.text
+
+
 @pytest.mark.every_python
 def test_the_order_of_another_plugin_cannot_split_an_attempt(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from pytest_evocode.cli import main
 from tests.environments.image_files import description, digest, layer, layout, tiny_system, write_directory
 
 if TYPE_CHECKING:
@@ -44,6 +46,16 @@ def test_a_session_runs_on_it_and_records_its_identity(
     )
     assert session.text.count("stands in") == session.text.count("no task here") == 1
     assert session.run.versions[f"image docker.io/library/{NAME}"] == (image,)
+
+
+@pytest.mark.usefixtures("image")
+def test_rounds_are_verified_again_on_it(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, solve={1: "true"}, test={1: ON_IT})
+    assert run_tasks("--evocode-snapshots", f"--evocode-image={NAME}=layout", "tasks").exit_status == 0
+    again = CliRunner().invoke(main, ["regrade", f"--image={NAME}=layout"])
+    assert (again.exit_code, again.output.startswith("verified 1 ")) == (0, True)
+    without = CliRunner().invoke(main, ["regrade"])
+    assert (without.exit_code, "is another one now, which its rounds were not left in" in without.output) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_kinds_first_failures_and_requirements_are_told(evocode: Evocode) -> Non
         "",
         "failing cases, by how they stand to the rounds before",
         "agent new miss regression carried",
-        "gpt 0 2 1",
+        "gpt 0 3 0",
         "nop 2 0 1",
         "",
         "by round: share of the tasks that pass it, and how many attempts fail there first",
@@ -44,7 +44,7 @@ def test_kinds_first_failures_and_requirements_are_told(evocode: Evocode) -> Non
         "",
         "requirements that were failed (2), by the share of the rounds that checked them",
         "task requirement failed of % cases",
-        "a R1 4 5 80.0 2 carried, 1 new miss, 1 regression",
+        "a R1 4 5 80.0 1 carried, 1 new miss, 2 regression",
         "a R2 2 3 66.7 1 new miss, 1 regression",
     ]
 
@@ -58,7 +58,7 @@ def test_one_agent_is_looked_at_where_it_is_named(evocode: Evocode) -> None:
         "",
         "requirements that were failed (2), by the share of the rounds that checked them",
         "task requirement failed of % cases",
-        "a R1 2 3 66.7 1 carried, 1 regression",
+        "a R1 2 3 66.7 2 regression",
         "... and 1 more; --top shows them",
     ]
     ran = evocode("failures", "--agent", "nobody")
@@ -69,7 +69,7 @@ def test_one_agent_is_looked_at_where_it_is_named(evocode: Evocode) -> None:
 def test_json_has_all_of_it(evocode: Evocode) -> None:
     found = evocode("failures", "--agent", "gpt", "--json").json
     assert found["kinds"]["gpt"]["rounds"]["infrastructure"] == 1
-    assert found["kinds"]["gpt"]["cases"] == {"new miss": 0, "regression": 2, "carried": 1, "stale": 0}
+    assert found["kinds"]["gpt"]["cases"] == {"new miss": 0, "regression": 3, "carried": 0, "stale": 0}
     assert found["kinds"]["gpt"]["not_reached"] == 1
     assert found["survival"] == {"gpt": {"1": 100.0, "2": 0.0, "3": 0.0}}
     assert [(each["task"], each["index"], each["position"]) for each in found["first_failures"]["gpt"]] == [

@@ -21,6 +21,7 @@ from pytest_evocode.environments.docker.images import run_builder
 from pytest_evocode.errors import Cancelled
 
 HANGS = 60.0  # seconds
+HERE = "FROM a\nRUN <<EOF\necho hi\nEOF\n"
 
 
 def builder(pids: Path) -> list[str]:
@@ -48,6 +49,24 @@ def test_a_build_ends_by_itself_with_all_its_output() -> None:
         3,
         "in\nout\nerr\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "output", "takes_it"),
+    [
+        (HERE, "Error response from daemon: dockerfile parse error line 3: unknown instruction: ECHO\n", True),
+        (HERE, "ERROR: failed to solve: dockerfile parse error on line 6: unknown instruction: RUNN\n", False),
+        (HERE, "Step 2/3 : RUN false\nThe command '/bin/sh -c false' returned a non-zero code: 1\n", False),
+        (
+            "FROM a\nRUNN b\n",
+            "Error response from daemon: dockerfile parse error line 2: unknown instruction: RUNN\n",
+            False,
+        ),
+    ],
+)
+def test_here_documents_take_buildkit(tmp_path: Path, dockerfile: str, output: str, takes_it: bool) -> None:
+    (tmp_path / "Dockerfile").write_text(dockerfile)
+    assert images._takes_buildkit(tmp_path / "Dockerfile", output) is takes_it
 
 
 def test_a_build_that_is_not_wanted_any_more_is_ended_with_all_that_it_started(tmp_path: Path) -> None:

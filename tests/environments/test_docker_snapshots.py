@@ -77,6 +77,22 @@ def test_every_fork_has_what_the_container_had_then(docker: DockerEngine, enviro
     assert not {each.reference for each in taken} & set(names)
 
 
+def test_programs_move_directories_in_clean_forks_and_change_no_snapshot(environment: DockerEnvironment) -> None:
+    """So the files of a clean fork are copies in its own layer: an overlay renames no directory of a layer below."""
+    environment.exec("mkdir -p made/deep; echo mine > made/deep/file")
+    snapshot = environment.snapshot()
+    for _ in range(2):
+        fork = environment.fork(snapshot, network="no-network", only=["/app"])
+        fork.start()
+        try:
+            moved = fork.exec("python3 -c \"import os; os.rename('made', 'moved')\" && cat moved/deep/file")
+            assert moved.output == "mine\n"
+            assert fork.exec("echo other > moved/deep/file").ok
+        finally:
+            fork.stop()
+    snapshot.discard()
+
+
 def test_what_the_engines_archives_give_a_meaning_of_their_own(environment: DockerEnvironment) -> None:
     made = environment.exec(
         "cd /srv; echo 1 > there; touch .wh.there; mkfifo fifo; ! mknod device c 1 3 || exit 1;"

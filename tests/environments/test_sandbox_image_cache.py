@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.environments import Engine
+from pytest_evocode.environments.sandbox import bubblewrap
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
+from tests.environments.test_overlay_layers import mount
 
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeTask
@@ -87,6 +90,62 @@ def test_a_failed_build_leaves_nothing_behind(
         with pytest.raises(BuildError):
             sandbox_engine.create(task, env={}, network=None)
     assert directories() == before
+
+
+@pytest.fixture
+def cache_on_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache as a container has it, on a file system that carries no sandboxes' files."""
+    for name in ("lower", "upper", "work", "cache"):
+        (tmp_path / name).mkdir()
+    mount(f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper,workdir={tmp_path}/work", tmp_path / "cache")
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
+    yield tmp_path / "cache"
+    subprocess.run(["umount", tmp_path / "cache"], check=True)
+
+
+# A file of the image's, one of the host's, and a directory that was made anew.
+REMOVING = "RUN rm /etc/hostname /usr/bin/printenv && rm -r /usr/share/perl5 && mkdir /usr/share/perl5\n"
+REMOVED = ("/etc/hostname", "/usr/bin/printenv")
+LOOK = (
+    "ls /etc/hostname /usr/bin/printenv; ls /etc | grep -x hostname; ls /usr/bin | grep -x printenv; "
+    "ls /usr/share/perl5"
+)
+
+
+@pytest.mark.parametrize("rootless", [False, True])
+def test_what_a_dockerfile_removes_is_gone_where_the_cache_is_on_an_overlay(
+    cache_on_overlay: Path, make_task: MakeTask, rootless: bool
+) -> None:
+    engine = SandboxEngine(rootless=rootless)
+    try:
+        environment = engine.create(make_task(f"{FROM}{REMOVING}WORKDIR /app\n"), env={}, network=None)
+        assert all(cache_on_overlay in layer.parents for layer in environment.layers.below)
+        environment.start()
+        said = environment.exec(LOOK).output.splitlines()
+        assert said == [f"ls: cannot access '{path}': No such file or directory" for path in REMOVED]
+        assert environment.exec("touch /app/new").ok
+        snapshot = environment.snapshot()
+        assert snapshot.changed_paths(["/logs"]) == ["/app/new"]
+        fork = environment.fork(snapshot, network=None, only=["/usr/share", "/etc", "/app"])
+        fork.start()
+        assert fork.exec(f"{LOOK}; ls /app").output.splitlines() == [*said, "new"]
+        fork.stop()
+        environment.stop()
+    finally:
+        engine.close()
+
+
+def test_a_build_for_which_dev_shm_is_too_small_says_what_to_do(
+    cache_on_overlay: Path, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "_AMPLE", 2**60)
+    engine = SandboxEngine()
+    try:
+        assert "what sandboxes write is in /dev/shm, which has " in engine.description
+        with pytest.raises(BuildError, match=r"There is no room: what sandboxes write is in /dev/shm, .* --shm-size"):
+            engine.create(make_task(f"{FROM}RUN echo 'x: No space left on device'; exit 1\n"), env={}, network=None)
+    finally:
+        engine.close()
 
 
 def test_an_image_is_built_where_cache_and_sandboxes_are_on_different_disks(

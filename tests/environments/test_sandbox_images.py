@@ -128,8 +128,13 @@ def test_useradd_gives_a_user_a_group_of_its_own(build: Build) -> None:
 
 @pytest.mark.matrix
 def test_programs_that_ask_pam_do_what_root_says(build: Build) -> None:
-    environment = build("RUN useradd worker && chfn -f 'Some Body' worker && echo worker:secret | chpasswd\n")
-    assert output(environment, "grep ^worker: /etc/passwd | cut -d: -f5") == "Some Body,,,\n"
+    environment = build(
+        "RUN useradd worker && chfn -f 'Some Body' worker && echo worker:secret | chpasswd\n"
+        "RUN adduser --quiet --disabled-password --gecos 'Some Body,,,' other && passwd -S other > /state\n"
+    )
+    assert output(environment, "grep -E '^(worker|other):' /etc/passwd | cut -d: -f5") == 2 * "Some Body,,,\n"
+    assert output(environment, "cut -d' ' -f1-2 /state; stat -c %a /etc/shadow /etc/gshadow") == "other L\n640\n640\n"
+    assert output(environment, "grep -c ^root: /etc/shadow /etc/gshadow") == "/etc/shadow:1\n/etc/gshadow:1\n"
 
 
 @pytest.mark.matrix

@@ -62,7 +62,7 @@ def naps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The pauses that clients make, in seconds, none of which takes any time; without a pace of all clients."""
     pauses: list[float] = []
     monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: pauses.append(seconds))
-    monkeypatch.setattr(RequestPace, "reserve", lambda self, now: now)
+    monkeypatch.setattr(RequestPace, "wait", lambda self, now, ticket: 0.0)
     with connections_shared_by(LocalConnections()):
         yield pauses
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.llm.connection_limits import (
+    LOOK,
     ConnectionLimits,
     LocalConnections,
     SharedConnections,
+    async_place_for_request,
     connections_shared_by,
     place_for_request,
 )
@@ -85,10 +88,39 @@ def test_a_refusal_slows_all_requests_of_the_account_down(
             place.answered()
     with place_for_request("b", None, pause, limits):
         pass
-    assert pauses == [(13.0, "rate limit"), (5.0, "rate limit")]
+    assert pauses == [(13.0, "rate limit"), (pytest.approx(0.71, abs=0.01), "rate limit")]
 
 
-def test_a_reservation_does_not_outlast_a_refusal(
+def test_an_event_loop_waits_for_the_same_places(limits: ConnectionLimits, pauses: list[tuple[float, str]]) -> None:
+    held = [limits.take("a", 2), limits.take("a", 2)]
+
+    async def pause(seconds: float, cause: str) -> None:
+        pauses.append((seconds, cause))
+        Clock.now += seconds
+        while held:
+            limits.give_back("a", held.pop())
+
+    async def ask(retry_after: float | None) -> None:
+        async with async_place_for_request("a", None, pause, limits) as place:
+            place.answered() if retry_after is None else place.refused(retry_after)
+
+    asyncio.run(ask(13.0))
+    asyncio.run(ask(None))
+    assert pauses == [(LOOK, "connections"), (13.0, "rate limit")]
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(interrupted(limits))
+    assert [limits.take("a", 2) is None for _ in range(3)] == [False, False, True]
+
+
+async def interrupted(limits: ConnectionLimits) -> None:
+    async def pause(seconds: float, cause: str) -> None:
+        raise KeyboardInterrupt
+
+    async with async_place_for_request("a", None, pause, limits):
+        raise KeyboardInterrupt
+
+
+def test_who_waits_looks_again_after_a_refusal(
     limits: ConnectionLimits, pauses: list[tuple[float, str]], pause: Callable[[float, str], None]
 ) -> None:
     with place_for_request("a", 9, pause, limits) as place:
@@ -97,7 +129,7 @@ def test_a_reservation_does_not_outlast_a_refusal(
     def refused_meanwhile(seconds: float, cause: str) -> None:
         pause(seconds, cause)
         if len(pauses) == 1:
-            limits.refused("a", Clock.now, 30.0)
+            limits.refused("a", 1, 30.0)
 
     with place_for_request("a", 9, refused_meanwhile, limits):
         pass
@@ -129,7 +161,7 @@ def test_a_pace_from_before_the_machine_was_started_again_does_not_hold(tmp_path
     before.refused("openai-a", before.reserve("openai-a")[1], 50.0)
     assert before.reserve("openai-a")[0] == pytest.approx(50.0)
     after = SharedConnections(tmp_path, clock=lambda: 100.0)
-    assert after.reserve("openai-a") == (0.0, 100.0)
+    assert after.reserve("openai-a") == (0.0, 1)
 
 
 def test_clients_ask_a_provider_no_more_at_once_than_they_may() -> None:

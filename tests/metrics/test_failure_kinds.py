@@ -24,7 +24,8 @@ MakeRecord = Callable[..., RoundRecord]
         (({"x": "f"},), "carried"),
         (({"x": "e"},), "carried"),
         (({"x": "s"},), "carried"),
-        (({"x": "p"}, {"x": "f"}), "carried"),
+        (({"x": "p"}, {"x": "f"}), "regression"),
+        (({"x": "p"}, {"x": "f"}, {"x": "e"}), "regression"),
         (({"x": "f"}, {"x": "p"}), "regression"),
         (({"x": "p"}, {"y": "p"}), "regression"),
         (({"x": "f"}, {"y": "p"}), "carried"),
@@ -33,7 +34,7 @@ MakeRecord = Callable[..., RoundRecord]
     ],
 )
 @pytest.mark.parametrize("status", ["failed", "error"])
-def test_a_failing_case_is_what_it_was_when_it_was_last_run(
+def test_a_failing_case_is_a_regression_once_it_passed_and_carried_as_long_as_it_never_did(
     record: MakeRecord, before: tuple[dict[str, str], ...], kind: FailureKind, status: CaseStatus
 ) -> None:
     earlier = [record("t", index, "failed", of=9, cases=cases) for index, cases in enumerate(before, 1)]

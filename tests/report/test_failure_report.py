@@ -69,7 +69,7 @@ def test_new_misses_stand_apart_from_regressions() -> None:
         Case(id="later", status="skipped"),
     )
     assert report == (
-        "round-2 failed: 3 of 5 cases failed (1 new miss, 2 regressions)\n"
+        "round-2 failed: 3 of 5 cases failed (1 new miss, 1 regression, 1 carried)\n"
         "new misses: first required in this round (1)\n"
         "  sum [round-2]\n"
         "      adds the rows up\n"
@@ -78,9 +78,10 @@ def test_new_misses_stand_apart_from_regressions() -> None:
         "      expected: 3\n"
         "      actual: 4\n"
         "      off by one\n"
-        "regressions: required since an earlier round (2)\n"
+        "regressions: passed in an earlier round of this attempt (1)\n"
         "  list [round-1]\n"
-        "  show [round-1] (carried: failed in the round before too)\n"
+        "carried: required before, never passed (1)\n"
+        "  show [round-1]\n"
         "      an empty file\n"
         "suite output: results/test-stdout.txt"
     )
@@ -89,7 +90,7 @@ def test_new_misses_stand_apart_from_regressions() -> None:
 def test_a_single_failing_case_is_one_regression() -> None:
     assert failed(PASSED, case("list", "regression")) == (
         "round-2 failed: 1 of 2 cases failed (0 new misses, 1 regression)\n"
-        "regressions: required since an earlier round (1)\n"
+        "regressions: passed in an earlier round of this attempt (1)\n"
         "  list\n"
         "suite output: results/test-stdout.txt"
     )
@@ -104,6 +105,13 @@ def test_a_reward_below_one_without_a_failing_case_says_so() -> None:
     assert failed(PASSED, reward=0.5, flags=(flag,)) == (
         f"round-2 failed: reward 0.5, no failed case reported\nnote: {flag}\nsuite output: results/test-stdout.txt"
     )
+
+
+def test_without_a_failing_case_the_end_of_the_suites_output_is_shown(tmp_path: Path) -> None:
+    output = tmp_path / "test-stdout.txt"
+    output.write_text("".join(f"line {number}\n" for number in range(99)) + "\n  bash: foo: not found\n")
+    shown = failed(output=output).partition(f"{output}\n")[2].splitlines()
+    assert shown == [*(f"    line {number}" for number in range(77, 99)), "", "      bash: foo: not found"]
 
 
 def test_a_suite_out_of_time_says_so() -> None:

@@ -163,6 +163,8 @@ def test_a_task_without_any_is_loaded_without_a_warning(write_task: WriteTask) -
     [
         ("[task]\nlanguage = 'go'\nname = 'o/t'", ""),
         ("tags = []", ""),
+        ("[[sources]]\nname = 'x'", ""),  # As of data, and "source" is text.
+        ("sources = 'https://example.org'", "source"),
         ("[environment]\ntype = 'docker'", ""),
         ("[verifier]\ntimeout = 5", "timeout_sec"),
         ("[environment]\ncpu = 5", "cpus"),

@@ -242,12 +242,13 @@ def test_artifacts_of_other_rounds_stay_as_their_own_attempts_left_them(
 NAME, VALUE = "SOME_SERVICE_API_KEY", "0123456789abcdef-of-the-host"
 
 
+@pytest.mark.parametrize("table", ["solution", "environment"])
 @pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.matrix
 def test_a_secret_of_a_solution_is_not_where_another_agent_begins(
-    engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], toml: str
+    engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], toml: str, table: str
 ) -> None:
-    variables = f'[solution.env]\nKEY = "${{{NAME}:-none}}"'
+    variables = f'[{table}.env]\nKEY = "${{{NAME}:-none}}"'
     task = make_task(
         PASS, PASS, toml=f"{toml}{variables}", files=solutions('echo "$KEY" > key; setsid sleep 9 > /dev/null 2>&1 &')
     )

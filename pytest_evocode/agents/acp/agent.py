@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import shlex
-import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
@@ -23,8 +22,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pytest_evocode.agents.acp.updates import AcpReader, usage_told
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.declared_command import below_home, below_workdir, split_words
+from pytest_evocode.agents.installed.model_access import ModelAccess, ModelApi
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
-from pytest_evocode.agents.installed.program_run import UserFiles, staged
+from pytest_evocode.agents.installed.program_run import TurnDeadline, UserFiles, staged
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, ToolServer, check_names, servers_of_file
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
@@ -44,7 +44,7 @@ NpmPackage = Annotated[str, Field(pattern=r"^(@[a-z0-9~][\w.~-]*/)?[a-z0-9~][\w.
 _PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
-class AcpOptions(HarnessOptions):
+class AcpOptions(HarnessOptions, ModelApi):
     """Options of an agent that speaks ACP."""
 
     model: str | None = None
@@ -57,7 +57,7 @@ class AcpOptions(HarnessOptions):
     """Variables of this machine that the agent gets."""
     env: Variables = {}
     """Further variables for the agent; ``${NAME}`` stands for a variable of this machine, which is how a secret is
-    given."""
+    given, or for one of those that ``api`` gives."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Hosts that the agent calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
     npm: NpmPackage | None = Field(default=None, examples=["@qwen-code/qwen-code"])
@@ -132,6 +132,8 @@ class AcpAgent:
         """What the program said of itself."""
         self._cost = 0.0
         """US dollars that the session has cost, by its own last word."""
+        self._token: str | None = None
+        """What the program has in place of a key, for as long as it runs."""
 
     @property
     def installation(self) -> Installation | None:
@@ -187,19 +189,20 @@ class AcpAgent:
         options = self._options
         if find_spec("acp") is None:
             raise UsageError(f"{self.name} needs the package agent-client-protocol; install pytest-evocode[acp]")
+        route = options.route(environ)
         named = [name for text in options.env.values() for name in _VARIABLE.findall(text)]
         for name in (*options.secrets, *named):
-            if not environ.get(name):
+            if name not in options.variables and not environ.get(name):
                 raise UsageError(f"{self.name} needs {name}, which is not set")
         options.program(self._command)
         check_files(options.rules, options.prompt, skills=options.skills)
         if options.skills is not None and not self.takes_skills:
             raise UsageError(f"{self.name}: say with skills_directory where the agent looks for skills")
         servers_of_file(options.mcp, environ)
-        if budget.limits_cost or budget.limits_tokens or budget.limits_turns:
+        if route is None and (budget.limits_cost or budget.limits_tokens or budget.limits_turns):
             raise UsageError(
                 f"the budget limits tokens, turns or costs, and {self.name} need not tell what it uses before its turn "
-                "has ended; limit minutes only"
+                "has ended; say with the option api what it asks, or limit minutes only"
             )
 
     def check_task(self, task: Task, engine: str) -> None:
@@ -243,14 +246,33 @@ class AcpAgent:
                 files = UserFiles(rules="", skills=options.skills_directory.removeprefix("~/"))
                 stage.place(files, context.task, skills=options.skills)
             self._placed = True
+            if (route := options.route(os.environ)) is None:
+                return self._take_turn(turn, instruction)
+            access = turn.access = ModelAccess(context)
             try:
-                return self._prompt(turn, instruction)
-            except TimeoutError:
-                self.close()
-                return RoundTranscript(timed_out=True, output=turn.reader.final if turn.reader else "")
-            except BaseException:
-                self.close()
-                raise
+                with access.opened(route, token=self._token):
+                    self._token = access.token
+                    transcript = self._take_turn(turn, instruction)
+            except AgentFault:
+                if not access.has_ended_program:
+                    raise
+                transcript = RoundTranscript()
+            if turn.reader is not None:
+                turn.reader.settle()
+        access.session.raise_for_turn()
+        exhausted = access.session.exhausted
+        return replace(transcript, timed_out=False, stopped=exhausted) if exhausted else transcript
+
+    def _take_turn(self, turn: _Turn, instruction: str) -> RoundTranscript:
+        """Do as :meth:`run_round` once all is prepared."""
+        try:
+            return self._prompt(turn, instruction)
+        except TimeoutError:
+            self.close()
+            return RoundTranscript(timed_out=True, output=turn.reader.final if turn.reader else "")
+        except BaseException:
+            self.close()
+            raise
 
     def _prompt(self, turn: _Turn, instruction: str) -> RoundTranscript:
         program = self._connected(turn)
@@ -258,7 +280,8 @@ class AcpAgent:
         recorder.agent = AgentInfo(
             name=self.name, version=str(self._about.get("version") or "unknown"), model_name=self._options.model
         )
-        reader = turn.reader = AcpReader(recorder, None, terminals=program.terminals)
+        new_exchanges = tuple if turn.access is None else turn.access.new_exchanges
+        reader = turn.reader = AcpReader(recorder, new_exchanges, terminals=program.terminals)
         recorder.say("user", instruction)
         content = [{"type": "text", "text": instruction}]
         asked = program.request("session/prompt", {"sessionId": self._session, "prompt": content})
@@ -275,7 +298,8 @@ class AcpAgent:
         finally:
             turn.take_updates(program)
             reader.close()
-        self._count(reader, answer.get("usage"))
+        if turn.access is None:
+            self._count(reader, answer.get("usage"))
         if self._loads:
             self.close()
         reason = str(answer.get("stopReason"))
@@ -307,10 +331,11 @@ class AcpAgent:
         self.close()
         from pytest_evocode.agents.acp.connection import AcpProgram
 
-        env = {name: os.environ[name] for name in self._options.secrets}
-        env |= {
-            name: _VARIABLE.sub(lambda match: os.environ[match[1]], text) for name, text in self._options.env.items()
-        }
+        api = self._options.api
+        of_model = {} if turn.access is None or api is None else turn.access.variables(api)
+        known = {**os.environ, **of_model}
+        env = {name: os.environ[name] for name in self._options.secrets} | of_model
+        env |= {name: _VARIABLE.sub(lambda match: known[match[1]], text) for name, text in self._options.env.items()}
         program = self._program = AcpProgram(context.environment, context.round.agent_user, self._script, env)
         about = self._ask(turn, program, "initialize", _HELLO | {"clientInfo": _client()})
         if about.get("protocolVersion") != _VERSION:
@@ -382,7 +407,8 @@ class _Turn:
     def __init__(self, context: RoundContext) -> None:
         self.context = context
         self.reader: AcpReader | None = None
-        self._until = None if context.timeout is None else time.monotonic() + context.timeout
+        self.access: ModelAccess | None = None
+        self._deadline = TurnDeadline(context)
 
     def wait(self, asked: Future[Any], program: AcpProgram) -> Any:
         """Return the answer to a request, and record what comes meanwhile.
@@ -395,7 +421,7 @@ class _Turn:
             self.take_updates(program)
             if self.context.cancelled.is_set():
                 raise Cancelled("the session was stopped")
-            if self._until is not None and time.monotonic() > self._until:
+            if self._deadline.left <= 0:
                 raise TimeoutError
         return asked.result()
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
+from pytest_evocode.agents.installed.model_access import ModelAccess
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
 from pytest_evocode.agents.installed.program_run import ProgramRun, StagedFiles, UserFiles, run_program, staged
 from pytest_evocode.agents.mcp.servers import (
@@ -29,8 +29,8 @@ from pytest_evocode.agents.mcp.servers import (
 )
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
-from pytest_evocode.environments.choice import has_network
 from pytest_evocode.errors import AgentFault, UsageError
+from pytest_evocode.gateway import Family, Route
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address, Variables
@@ -50,7 +50,7 @@ class CliOptions(HarnessOptions):
     version: Version = LATEST
     """Version of the npm package; the default is one that was tried. ``latest`` is looked up once a day."""
     base_url: Address | None = Field(default=None, examples=["http://model-server:8000"])
-    """Address of the model's server as the container reaches it; None for the provider's own."""
+    """Address of the model's server as this machine reaches it; None for the provider's own."""
     key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
     """Variable of this machine that holds the API key, where it is none of the CLI's own."""
     env: Variables = {}
@@ -113,18 +113,9 @@ class InstalledAgent(ABC):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The model's server; see :class:`~pytest_evocode.agents.protocol.Agent`."""
+        """The MCP servers of the harness; see :class:`~pytest_evocode.agents.protocol.Agent`."""
         servers = servers_of_file(self.options.mcp, os.environ)
-        hosts = [*dict.fromkeys(server.host for server in servers if server.host)]
-        if self.options.base_url is None:
-            return (*self.own_hosts, *hosts)
-        host = urlsplit(self.options.base_url).hostname
-        return (host, *hosts) if host else (*hosts,)
-
-    @property
-    @abstractmethod
-    def own_hosts(self) -> tuple[str, ...]:
-        """The servers of the model's provider."""
+        return tuple(dict.fromkeys(server.host for server in servers if server.host))
 
     @property
     def harness(self) -> tuple[str, str]:
@@ -134,11 +125,24 @@ class InstalledAgent(ABC):
     @property
     @abstractmethod
     def keys(self) -> tuple[str, ...]:
-        """Variables in which the CLI looks for a key; a key from ``key_env`` is passed in the first one."""
+        """Variables in which the CLI looks for a key; for one from ``key_env`` it is the first one."""
+
+    bearer_keys: tuple[str, ...] = ()
+    """Those of which the value goes into the header ``Authorization``, where the family has a header of its own."""
 
     @property
-    def knows_cost(self) -> bool:
-        """Whether the CLI reports what a turn has cost."""
+    @abstractmethod
+    def family(self) -> Family:
+        """The family of the APIs that the CLI asks."""
+
+    @property
+    def upstream(self) -> str | None:
+        """The address of the server that the gateway asks, as :attr:`~pytest_evocode.gateway.Route.base_url`."""
+        return self.options.base_url
+
+    @property
+    def has_known_prices(self) -> bool:
+        """Whether the prices of all models that the CLI may ask by itself are known."""
         return False
 
     # Checks before anything starts.
@@ -150,7 +154,7 @@ class InstalledAgent(ABC):
         check_files(self.options.rules, self.options.prompt, skills=self.options.skills)
         servers = ((server.name, server.transport) for server in servers_of_file(self.options.mcp, environ))
         check_transports(servers, self.mcp_transports, where=self.options.mcp, agent=self.name)
-        if budget.limits_cost and not self.knows_cost and self.facts is None:
+        if budget.limits_cost and not self.has_known_prices and self._facts(self.model or "") is None:
             raise UsageError(
                 f"the budget limits the cost, and what {self.model or 'the default model'} of {self.name} costs is not "
                 "known; name the model, or give its prices with --evocode-agent-option prices=FILE"
@@ -166,17 +170,6 @@ class InstalledAgent(ABC):
                 "its conversation in the home directory of one; run the task with an agent that works on the host, "
                 "such as anthropic/MODEL"
             )
-        networks = {round_.agent_network for round_ in task.rounds}
-        if "no-network" in networks or (None in networks and not has_network(engine)):
-            why = (
-                "this task gives it no network"
-                if "no-network" in networks
-                else 'a sandbox has a network only for a task with network_mode = "public"'
-            )
-            raise UsageError(
-                f"{task.directory / 'task.toml'}: {self.name} calls its model from inside the container, and {why}; "
-                "run the task with an agent that works on the host, such as anthropic/MODEL"
-            )
 
     def find_key(self, environ: Mapping[str, str]) -> tuple[str, str]:
         """Return the variable that the CLI gets its key in, and the key; raises UsageError where there is none."""
@@ -191,10 +184,13 @@ class InstalledAgent(ABC):
             "it with --evocode-agent-option key_env=NAME"
         )
 
-    @cached_property
-    def facts(self) -> ModelFacts | None:
-        """The model's prices; None where unknown."""
-        return None if self.model is None else find_model_facts(self.model, self.options.prices)
+    def _facts(self, model: str) -> ModelFacts | None:
+        return find_model_facts(model, self.options.prices)
+
+    def route(self, key_name: str, key: str) -> Route:
+        """Return where the gateway sends what the CLI asks, and with which key."""
+        is_bearer = key_name in self.bearer_keys
+        return Route(family=self.family, base_url=self.upstream, key=key, bearer=is_bearer, prices=self._facts)
 
     # State between sessions.
 
@@ -212,8 +208,10 @@ class InstalledAgent(ABC):
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         recorder = context.recorder
         recorder.agent = AgentInfo(name=self.name, version=self.version, model_name=self.model)
-        env = {**self.variables(*self.find_key(os.environ)), **self.options.variables(os.environ)}
+        key_name, key = self.find_key(os.environ)
         self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
+        access = ModelAccess(context)
+        reader = self.reader_type(recorder, access.new_exchanges)
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
                 stage.place(self.user_files, context.task, rules=self.options.rules, skills=self.options.skills)
@@ -221,16 +219,20 @@ class InstalledAgent(ABC):
                 self._placed = True
             if self.mcp_servers:
                 self.stage_servers(stage)
-            reader = self.reader_type(context.recorder, self.facts)
             reader.watch(context, self._session)
             self.introduce(context)
             recorder.say("user", stage.instruction)
-            command = f"exec {shlex.join([self.npm.path, *self.arguments()])} {stage.redirections}"
-            run = run_program(context, command, env=env, reader=reader)
+            with access.opened(self.route(key_name, key)):
+                base_url = access.base_url(self.family)
+                env = {**self.variables(key_name, access.token, base_url), **self.options.variables(os.environ)}
+                command = f"exec {shlex.join([self.npm.path, *self.arguments(base_url)])} {stage.redirections}"
+                run = run_program(context, command, env=env, reader=reader, access=access)
             reader.close()
+            reader.settle()
             errors = stage.errors()
         self._session = reader.session or self._session
-        return self._ended(run, reader, errors)
+        access.session.raise_for_turn()
+        return self._ended(run, reader, errors, access)
 
     def text_for(self, context: RoundContext) -> str:
         """Return what the CLI is told: the instruction, and before the first one the harness's prompt."""
@@ -248,27 +250,26 @@ class InstalledAgent(ABC):
         """Put a file with the MCP servers into the container for this turn."""
 
     @abstractmethod
-    def arguments(self) -> list[str]:
-        """Return the arguments of the program for the next turn."""
+    def arguments(self, base_url: str) -> list[str]:
+        """Return the arguments of the program for the next turn, in which it finds its model at ``base_url``."""
 
     @abstractmethod
-    def variables(self, key_name: str, key: str) -> dict[str, str]:
-        """Return the variables that the CLI gets, and no other process."""
+    def variables(self, key_name: str, token: str, base_url: str) -> dict[str, str]:
+        """Return the variables that the CLI gets, and no other process; ``token`` is its key there."""
 
-    def _ended(self, run: ProgramRun, reader: EventReader, errors: str) -> RoundTranscript:
+    def _ended(self, run: ProgramRun, reader: EventReader, errors: str, access: ModelAccess) -> RoundTranscript:
         result = run.result
-        if reader.failure:
-            raise AgentFault(f"{self.name}: {reader.failure}")
         if run.stopped:
             return RoundTranscript(stopped=run.stopped, output=reader.final)
+        if access.overflow:
+            overflow = f"context: the conversation is longer than the model takes ({access.overflow})"
+            return RoundTranscript(stopped=overflow, output=reader.final)
         if reader.refused:
             refusal = f"refused: the model, or a filter of its provider's, refused to answer ({reader.refused})"
             return RoundTranscript(stopped=refusal, output=reader.final, refused=True)
+        if reader.failure:
+            raise AgentFault(f"{self.name}: {reader.failure}")
         if result.timed_out:
-            if reader.trouble:
-                raise AgentFault(
-                    f"{self.name} was still waiting for its model when the turn's time was over: {reader.trouble}"
-                )
             return RoundTranscript(timed_out=True, output=reader.final)
         ending = f"{self.name} ended with exit code {result.exit_code}"
         if not reader.replies:

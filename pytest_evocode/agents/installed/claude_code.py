@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,16 +15,11 @@ from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.program_run import SERVERS, StagedFiles, UserFiles
 from pytest_evocode.agents.mcp.servers import as_json
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.llm.anthropic_messages import ENDINGS
-from pytest_evocode.llm.prices import find_model_facts
-from pytest_evocode.results.records import Usage, total_usage
+from pytest_evocode.gateway import Family
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _TIMED_OUT = re.compile(r"^Command timed out after ", re.MULTILINE)
-#: HTTP statuses that another try does not change.
-_FINAL = (400, 401, 402, 403, 404)
-_TOO_LONG = re.compile(r"prompt is too long|context (window|limit)", re.IGNORECASE)
 
 
 class ClaudeCodeOptions(CliOptions):
@@ -52,14 +46,6 @@ class _Message:
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
-    usage: dict[str, int] = field(default_factory=dict)
-    stop_reason: str = ""
-
-    def count(self, usage: Mapping[str, Any] | None) -> None:
-        """Keep the token counts, which are repeated for one reply and only grow."""
-        for name, value in (usage or {}).items():
-            if isinstance(value, int):
-                self.usage[name] = max(value, self.usage.get(name, 0))
 
 
 class ClaudeCodeReader(EventReader):
@@ -71,13 +57,6 @@ class ClaudeCodeReader(EventReader):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._begun: dict[str | None, _Message] = {}
-        self._recorded: set[str] = set()
-
-    @property
-    def used(self) -> Usage | None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        begun = [self._usage(each) for each in self._begun.values() if each.usage and each.id not in self._recorded]
-        return total_usage([self.recorder.usage, *begun])
 
     def take(self, event: Event) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
@@ -103,26 +82,15 @@ class ClaudeCodeReader(EventReader):
     def _take_system(self, event: Event) -> None:
         if event.get("subtype") == "init":
             version, model = event.get("claude_code_version"), event.get("model")
-            # Which model a default or an alias stands for, only the program knows.
-            self.facts = self.facts or (find_model_facts(model) if isinstance(model, str) else None)
             known = self.recorder.agent
             self.recorder.agent = AgentInfo(
                 name=known.name, version=version or known.version, model_name=known.model_name or model
             )
-        elif event.get("subtype") == "api_retry":
-            status, error = event.get("error_status"), event.get("error")
-            words = f"the model's provider answers {status} ({error})" if status else "the model cannot be reached"
-            self.trouble = words
-            if status in _FINAL and not self.replies:
-                self.failure = f"{words}; see to the key, the model's name and base_url"
 
     def _take_streamed(self, event: Event, parent: str | None) -> None:
-        """Read parts of a reply for the number of its tokens, which is known at its end."""
+        """Read that a reply has begun, or is complete."""
         if event["type"] == "message_start":
             self._message(event["message"], parent)
-        elif event["type"] == "message_delta" and parent in self._begun:
-            self._begun[parent].count(event.get("usage"))
-            self._begun[parent].stop_reason = str(event.get("delta", {}).get("stop_reason") or "")
         elif event["type"] == "message_stop":
             self._record(parent)
 
@@ -131,14 +99,12 @@ class ClaudeCodeReader(EventReader):
         if begun is None or begun.id != message["id"]:
             self._record(parent)
             begun = self._begun[parent] = _Message(message["id"], message.get("model", ""), parent=parent)
-        begun.count(message.get("usage"))
         return begun
 
     def _take_blocks(self, event: Event, parent: str | None) -> None:
         content = event["message"]["content"]
         if event.get("error") or event["message"].get("model") == "<synthetic>":
-            self.trouble = text_of(content)
-            return
+            return  # The program's own words about an error.
         message = self._message(event["message"], parent)
         message.request_id = event.get("request_id") or message.request_id
         for block in content:
@@ -153,41 +119,19 @@ class ClaudeCodeReader(EventReader):
     def _record(self, parent: str | None) -> None:
         """Record a reply with the blocks that have come."""
         message = self._begun.pop(parent, None)
-        if message is None:
+        if message is None or not (message.texts or message.thoughts or message.calls):
             return
-        ending = ENDINGS.get(message.stop_reason, "")
-        # A refusal may have nothing else.
-        if not (message.texts or message.thoughts or message.calls or ending == "refused"):
-            return
-        facts = {
-            "request_id": message.request_id,
-            "stop_reason": message.stop_reason,
-            "ending": ending,
-            "helper_of": message.parent or "",
-        }
-        if message.parent is None:
-            self.refused = message.stop_reason if ending == "refused" else ""
-        # The rest of a reply that was recorded when the first of its calls was done.
-        again = message.id in self._recorded
-        self._recorded.add(message.id)
+        facts = {"request_id": message.request_id, "helper_of": message.parent or ""}
+        refused = self.refused
         self.reply(
             "\n".join(message.texts),
             message.calls,
             reasoning="\n".join(message.thoughts),
-            usage=None if again else self._usage(message),
             model=message.model,
             extra={name: value for name, value in facts.items() if value},
         )
-
-    def _usage(self, message: _Message) -> Usage:
-        count = message.usage
-        cached, written = count.get("cache_read_input_tokens", 0), count.get("cache_creation_input_tokens", 0)
-        return self.usage(
-            prompt=count.get("input_tokens", 0) + cached + written,
-            completion=count.get("output_tokens", 0),
-            cached=cached,
-            written=written,
-        )
+        if message.parent is not None:  # What a subagent refuses, the turn need not.
+            self.refused = refused
 
     def _take_results(self, event: Event) -> None:
         content = event["message"]["content"]
@@ -209,17 +153,10 @@ class ClaudeCodeReader(EventReader):
 
     def _take_end(self, event: Event) -> None:
         self.close()
-        total = _total(event, len(self._recorded))
-        if total is not None and total.tokens:
-            if total.cost_usd is None and self.recorder.usage is not None:
-                total = total.model_copy(update={"cost_usd": self.recorder.usage.cost_usd})
-            self.recorder.settle(total)
-        words = text_of(event.get("result")) or "; ".join(map(str, event.get("errors") or ())) or self.trouble
+        words = text_of(event.get("result")) or "; ".join(map(str, event.get("errors") or ()))
         if event.get("subtype") == "error_max_turns":
             self.stopped = "claude-code: max_turns reached"
-        elif _TOO_LONG.search(words) and event.get("is_error"):
-            self.stopped = f"context: the conversation is longer than the model takes ({words})"
-        elif event.get("is_error") and not self.refused:
+        elif event.get("is_error"):
             self.failure = words or f"it ended with {event.get('subtype')}"
         else:
             self.final = words
@@ -234,15 +171,16 @@ class ClaudeCodeAgent(InstalledAgent):
     user_files = UserFiles(rules=".claude/CLAUDE.md", skills=".claude/skills")
     reader_type = ClaudeCodeReader
     keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+    bearer_keys = keys[1:]
     options: ClaudeCodeOptions
-    own_hosts = ("api.anthropic.com",)
+    family: Family = "anthropic"
 
     @property
-    def knows_cost(self) -> bool:
-        """Whether the CLI reports costs: it knows the prices of all models of Anthropic."""
+    def has_known_prices(self) -> bool:
+        """Whether it asks Anthropic, the prices of whose models are known."""
         return self.options.base_url is None
 
-    def arguments(self) -> list[str]:
+    def arguments(self, base_url: str) -> list[str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         options = self.options
         line = ["-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
@@ -258,18 +196,17 @@ class ClaudeCodeAgent(InstalledAgent):
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         stage.add_servers(as_json(self.mcp_servers))
 
-    def variables(self, key_name: str, key: str) -> dict[str, str]:
+    def variables(self, key_name: str, token: str, base_url: str) -> dict[str, str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         found = {
-            key_name: key,
+            key_name: token,
+            "ANTHROPIC_BASE_URL": base_url,
             "IS_SANDBOX": "1",  # Without it, root may not skip the requests for permission.
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "DISABLE_ERROR_REPORTING": "1",
             "DISABLE_TELEMETRY": "1",
         }
-        if self.options.base_url is not None:
-            found["ANTHROPIC_BASE_URL"] = self.options.base_url
         if self.options.thinking is not None:
             found["MAX_THINKING_TOKENS"] = str(self.options.thinking)
         return found
@@ -286,25 +223,3 @@ class ClaudeCodeAgent(InstalledAgent):
 
 def _calls(message: _Message, call_id: str) -> bool:
     return any(call.tool_call_id == call_id for call in message.calls)
-
-
-def _total(event: Event, requests: int) -> Usage | None:
-    """Return the usage of the whole turn, subagents and side requests included; None where it is not reported."""
-    # In a resumed session, modelUsage and total_cost_usd include the earlier turns.
-    models = event.get("model_usage_since_last_result") or event.get("modelUsage")
-    if not models:
-        return None
-    sums = {name: sum(each.get(name) or 0 for each in models.values()) for name in _COUNTS}
-    cached = sums["cacheReadInputTokens"]
-    guessed = any(each.get("costBasis") == "unknown" for each in models.values())
-    return Usage(
-        prompt_tokens=sums["inputTokens"] + cached + sums["cacheCreationInputTokens"],
-        cached_tokens=cached,
-        completion_tokens=sums["outputTokens"],
-        cache_write_tokens=sums["cacheCreationInputTokens"],
-        cost_usd=None if guessed else sum(each.get("costUSD") or 0.0 for each in models.values()),
-        requests=requests,
-    )
-
-
-_COUNTS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")

@@ -1,224 +1,24 @@
-"""The agent ``codex``: ``codex exec --json`` of OpenAI, and the log of its session, which has what events lack."""
+"""The agent ``codex``: ``codex exec --json`` of OpenAI."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
-from pytest_evocode.agents.installed.event_reader import UNKNOWN_FORM, Event, LoggedEventReader, text_of
+from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.program_run import UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
-from pytest_evocode.llm.prices import ModelFacts
-from pytest_evocode.results.records import Usage
+from pytest_evocode.gateway import Exchange, Family
+from pytest_evocode.gateway.replies import reply_of, results_in
+from pytest_evocode.llm.protocol import Reply
 from pytest_evocode.trajectories.atif import ToolCall
-from pytest_evocode.trajectories.recorder import Recorder
 
-Key = tuple[str, str]
-"""What the log and the events call the same: its kind, and its text where both have it."""
-_SHELLS = frozenset({"shell", "shell_command", "exec_command", "container.exec"})
 #: Calls of which Codex prints no event.
 _UNSEEN = frozenset({"write_stdin", "view_image", "wait", "list_mcp_resources", "list_mcp_resource_templates"})
-_WORDS = ("text", "thought")
-_PARTS = ("cached_input_tokens", "cache_write_input_tokens", "reasoning_output_tokens")
-
-
-@dataclass
-class LoggedRequest:
-    """A request of the log, whose tokens follow what the model made in it."""
-
-    keys: list[Key] = field(default_factory=list)
-    """What of it the events have as well."""
-    unseen: list[ToolCall] = field(default_factory=list)
-    """Calls of which there is no event."""
-    items: int = 0
-    usage: Mapping[str, int] = field(default_factory=dict)
-    """Its numbers of tokens, by Codex' names."""
-
-    @property
-    def has_no_event(self) -> bool:
-        """Whether it made something, and nothing that the events have."""
-        return bool(self.items) and not self.keys
-
-    def take(self, item: Event) -> None:
-        """Add an item that the model made."""
-        self.items += 1
-        kind, name = item.get("type"), str(item.get("name") or "")
-        if kind == "message":
-            self.keys.append(("text", text_of(item.get("content"))))
-        elif kind == "reasoning":
-            self.keys += [("thought", str(part.get("text"))) for part in item.get("summary") or ()]
-        elif kind == "web_search_call":
-            self.keys.append(("web_search", ""))
-        elif name in _UNSEEN:
-            self.unseen.append(_logged_call(item))
-        else:
-            self.keys.append(_key_of(kind, name, item))
-
-
-def keys_of(texts: Iterable[str], thoughts: Iterable[str], calls: Iterable[ToolCall]) -> list[Key]:
-    """Return the keys of a step that events made."""
-    found: list[Key] = [("text", text) for text in texts]
-    found += [("thought", text) for text in thoughts]
-    for call in calls:
-        name, arguments = call.function_name, call.arguments
-        script = str(arguments.get("command", "")) if name == "shell" else ""
-        kinds = {"shell": "command", "apply_patch": "patch", "update_plan": "plan", "web_search": "web_search"}
-        found.append((kinds[name], script) if name in kinds else ("tool", name.rpartition(".")[2]))
-    return found
-
-
-class LoggedRequests:
-    """The requests of one turn as the log grows, each with the place of the step that it is, once that is known."""
-
-    def __init__(self) -> None:
-        self._open = LoggedRequest()
-        self._waiting: list[LoggedRequest] = []
-        self._marks: list[tuple[Key, int]] = []
-        self._later: list[Key] = []
-        self._charged: set[int] = set()
-        self._total: Event | None = None
-        self.outputs: dict[str, str] = {}
-        """What calls gave, by their ids."""
-
-    def read(self, entries: Iterable[Event]) -> None:
-        """Take the new entries of the log; those of another form are left out, because the agent can write there."""
-        for entry in entries:
-            with contextlib.suppress(*UNKNOWN_FORM):
-                self._take(entry)
-
-    def _take(self, entry: Event) -> None:
-        payload: Any = entry.get("payload") or {}
-        kind = str(payload.get("type") or "")
-        if kind == "token_count":
-            self._count(payload.get("info") or {})
-        elif kind.endswith("_output"):
-            self.outputs[str(payload.get("call_id"))] = text_of(payload.get("output"))
-        elif entry.get("type") == "response_item" and (kind != "message" or payload.get("role") == "assistant"):
-            self._open.take(payload)
-
-    def _count(self, info: Event) -> None:
-        """Take the tokens of the request that has just been answered."""
-        # They are written again with each new word about rate limits.
-        total = info.get("total_token_usage")
-        if (usage := info.get("last_token_usage")) and (total is None or total != self._total):
-            names = ("input_tokens", "output_tokens", *(name for name in _PARTS if usage.get(name) is not None))
-            self._open.usage = {name: int(usage[name]) for name in names}
-            self._waiting.append(self._open)
-            self._open = LoggedRequest()
-        self._total = total or self._total
-
-    def skip(self, entries: Iterable[Event]) -> None:
-        """Take entries of earlier turns, whose requests are no matter of this one."""
-        self.read(entries)
-        self._open, self._waiting = LoggedRequest(), []
-
-    def mark(self, keys: Iterable[Key], place: int) -> None:
-        """Note what the step at a place made, by the events."""
-        for key in keys:
-            if key in self._later:  # Its request was found already, by another step that it made.
-                self._later.remove(key)
-                self._charged.add(place)
-            else:
-                self._marks.append((key, place))
-
-    def known(self) -> list[tuple[int, LoggedRequest]]:
-        """Return the requests whose steps are known by now, in order, each with the place of its step."""
-        found = []
-        while self._waiting and (place := self._place_of(self._waiting[0])) is not None:
-            request = self._waiting.pop(0)
-            found.append((place, request))
-            self._charged.add(place)
-            for key in request.keys:
-                # Each was made once: the same words in a later request are those of a later step.
-                mark = next((mark for mark in self._marks if mark[0] == key), None)
-                if mark is not None:
-                    self._marks.remove(mark)
-                    self._charged.add(mark[1])
-        return found
-
-    def before(self, keys: Sequence[Key]) -> list[LoggedRequest]:
-        """Return the requests that were answered before the step with some keys, and are no step yet.
-
-        Of these there is no event, or none but words that were printed before those of the step. There are none once a
-        request may be that of the step itself.
-        """
-        found = []
-        while self._waiting and (
-            (self._waiting[0].has_no_event and self._has_begun(keys)) or self._has_words_only(self._waiting[0], keys)
-        ):
-            found.append(self._waiting.pop(0))
-        return found
-
-    def _has_words_only(self, request: LoggedRequest, keys: Sequence[Key]) -> bool:
-        """Whether a request made words of what a step would have, and a later one made more of it."""
-        shared = [key for key in request.keys if key in keys]
-        later = [key for each in (*self._waiting[1:], self._open) for key in each.keys if key not in request.keys]
-        return bool(shared) and all(kind in _WORDS for kind, _ in shared) and any(key in keys for key in later)
-
-    def rest(self) -> list[LoggedRequest]:
-        """Return the requests that are left, because the turn is over."""
-        rest, self._waiting = self._waiting, []
-        return rest
-
-    def _has_begun(self, keys: Sequence[Key]) -> bool:
-        """Whether the log has come as far as a step; kinds are enough, because texts may be written differently."""
-        kinds = {kind for kind, _ in keys}
-        return any(kind in kinds for request in (*self._waiting, self._open) for kind, _ in request.keys)
-
-    def _place_of(self, request: LoggedRequest) -> int | None:
-        """Return the place of a request's step: one that made the same, else the first that made such things."""
-        for key in request.keys:
-            if (place := next((at for each, at in self._marks if each == key), None)) is not None:
-                self._later += [each for each in request.keys if not any(each == made for made, _ in self._marks)]
-                return place
-        if request.has_no_event:
-            return None
-        kinds = {kind for kind, _ in request.keys}
-        free = ((kind, at) for (kind, _), at in self._marks if at not in self._charged)
-        return next((at for kind, at in free if not kinds or kind in kinds), None)
-
-
-def _key_of(kind: Any, name: str, item: Event) -> Key:
-    given = item.get("input") or item.get("arguments") or item.get("action") or ""
-    if name == "update_plan":
-        return ("plan", "")
-    if name == "apply_patch" or "*** Begin Patch" in str(given):
-        return ("patch", "")
-    if kind == "custom_tool_call":
-        return ("command", "")
-    if kind != "local_shell_call" and name not in _SHELLS:
-        return ("tool", name.rpartition("__")[2])
-    arguments = _arguments(given)
-    script = arguments.get("cmd") or arguments.get("command") or ""
-    if isinstance(script, list):
-        is_shell = len(script) == 3 and script[1] in ("-lc", "-c")
-        script = script[2] if is_shell else shlex.join(map(str, script))
-    return ("command", str(script))
-
-
-def _arguments(given: Any) -> dict[str, Any]:
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError:
-            return {}
-    return given if isinstance(given, dict) else {}
-
-
-def _logged_call(item: Event) -> ToolCall:
-    return ToolCall(
-        tool_call_id=str(item.get("call_id")),
-        function_name=str(item.get("name")),
-        arguments=_arguments(item.get("arguments")),
-    )
-
-
 _KEY = "CODEX_API_KEY"
 _PROVIDER = "evocode"
 #: Kinds of items that are actions, with the fields that have their results.
@@ -239,54 +39,32 @@ class CodexOptions(CliOptions):
     """How hard the model is to think."""
 
 
-class CodexReader(LoggedEventReader):
-    """Reads the output of ``--json``: items such as messages, thoughts and commands, but no replies as such.
-
-    The tokens of a request are in the session's log as soon as it is answered, in the events only at the turn's end. A
-    request of which there is no event is a step of its own.
-    """
+class CodexReader(EventReader):
+    """Reads the output of ``--json``: items such as messages, thoughts and commands, but no replies as such."""
 
     _updates = 0
-    _counted = _resumed = False
+    _error = ""
 
-    def __init__(self, recorder: Recorder, facts: ModelFacts | None = None) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        super().__init__(recorder, facts)
-        self._requests = LoggedRequests()
-
-    def pattern(self, session: str) -> str:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
-        return f"~/.codex/sessions/*/*/*/*-{shlex.quote(session)}.jsonl"
-
-    def skip(self, entries: list[Event]) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
-        self._resumed = True
-        self._requests.skip(entries)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._unseen: set[str] = set()
+        """Calls without an event whose results are not known yet."""
+        self._seen: list[Exchange] = []
 
     def take(self, event: Event) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         kind = event.get("type")
         if kind == "thread.started":
             self.session = event["thread_id"]
-            self.open_log(self.session)
         elif kind in ("item.started", "item.updated", "item.completed"):
             self._take_item(event["item"], kind.removeprefix("item."))
         elif kind == "error":
-            self.trouble = text_of(event.get("message"))
+            self._error = text_of(event.get("message"))
         elif kind == "turn.failed":
-            self._fail(text_of((event.get("error") or {}).get("message")) or self.trouble)
+            self.close()
+            self.failure = text_of((event.get("error") or {}).get("message")) or self._error
         elif kind == "turn.completed":
             self.close()
-            # In a resumed session, this includes the earlier turns.
-            if not self._counted and not self._resumed and (usage := event.get("usage")):
-                self.charge_whole(self._usage(usage))
-
-    def _fail(self, words: str) -> None:
-        self.close()
-        if "context window" in words:
-            self.stopped = f"context: the conversation is longer than the model takes ({words})"
-        else:
-            self.failure = words
 
     def _take_item(self, item: Event, moment: str) -> None:
         kind = item.get("type", "")
@@ -313,59 +91,46 @@ class CodexReader(LoggedEventReader):
             shown = text_of(item["error"].get("message")) or shown
         code = item.get("exit_code")
         self.result(item["id"], shown, exit_code=code if isinstance(code, int) else None)
-        self.count()
-
-    def flush(self, calls: Sequence[ToolCall] = (), *, continues: bool = False) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        made = keys_of(self._texts, self._thoughts, calls)
-        if not made:
-            return
-        if not continues or self._texts or self._thoughts:
-            self.count()
-            for request in self._requests.before(made):
-                self._reply_alone(request)
-        left = keys_of(self._texts, self._thoughts, calls)
-        super().flush(calls, continues=continues)
-        self._requests.mark(left, self.recorder.last_reply)
-
-    def count(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
-        self._requests.read(self.new_entries())
-        for place, request in self._requests.known():
-            self._counted = True
-            self.recorder.amend(usage=self._usage(request.usage), at=place)
 
     def close(self) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        super().close()
-        for request in self._requests.rest():
-            if request.has_no_event or not self.replies:
-                self._reply_alone(request)
+        self.flush()
+
+    def flush(self, calls: Sequence[ToolCall] = (), *, continues: bool = False) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        self._seen += self._with_events()
+        super().flush(calls, continues=continues)
+
+    def take_new(self) -> list[Exchange]:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        seen, self._seen = self._seen, []
+        return [*seen, *self._with_events()]
+
+    def _with_events(self) -> list[Exchange]:
+        """Return those of the new exchanges of which there are events; the others are steps of their own."""
+        found = []
+        for exchange in super().take_new():
+            results = results_in(exchange)
+            for call_id in self._unseen & results.keys():
+                self._unseen.remove(call_id)
+                self.result(call_id, results[call_id])
+            reply = reply_of(exchange)
+            if reply is not None and reply.calls and all(call.name in _UNSEEN for call in reply.calls):
+                self._reply_alone(exchange, reply)
             else:
-                self._counted = True
-                self.recorder.amend(usage=self._usage(request.usage))
+                found.append(exchange)
+        return found
 
-    def _reply_alone(self, request: LoggedRequest) -> None:
-        """Record a request of which there is no event, or none but words."""
-        self._counted = True
-        texts = [text for text in self._texts if ("text", text) in request.keys]
-        thoughts = [text for text in self._thoughts if ("thought", text) in request.keys]
-        self._texts = [text for text in self._texts if text not in texts]
-        self._thoughts = [text for text in self._thoughts if text not in thoughts]
-        usage = self._usage(request.usage)
-        words, reasoning = "\n\n".join(texts), "\n\n".join(thoughts)
-        self.reply(words, request.unseen, reasoning=reasoning, usage=usage, extra={"from": "log"})
-        for call in request.unseen:
-            self.result(call.tool_call_id, self._requests.outputs.get(call.tool_call_id, ""))
-
-    def _usage(self, count: Event) -> Usage:
-        return self.usage(
-            prompt=count["input_tokens"],
-            completion=count["output_tokens"],
-            cached=count.get("cached_input_tokens", 0),
-            written=count.get("cache_write_input_tokens", 0),
-            reasoning=count.get("reasoning_output_tokens"),
-        )
+    def _reply_alone(self, exchange: Exchange, reply: Reply) -> None:
+        is_told = reply.text in self._texts
+        if is_told:
+            self._texts.remove(reply.text)
+        calls = [
+            ToolCall(tool_call_id=call.id, function_name=call.name, arguments=call.arguments or {})
+            for call in reply.calls
+        ]
+        self.recorder.reply(reply.text if is_told else "", calls, usage=exchange.usage, extra={"from": "gateway"})
+        self._unseen.update(call.id for call in reply.calls)
 
 
 class CodexAgent(InstalledAgent):
@@ -378,23 +143,22 @@ class CodexAgent(InstalledAgent):
     reader_type = CodexReader
     keys = (_KEY, "OPENAI_API_KEY")
     options: CodexOptions
-    own_hosts = ("api.openai.com",)
+    family: Family = "openai"
     mcp_transports = frozenset(("stdio", "http"))
 
-    def arguments(self) -> list[str]:
+    def arguments(self, base_url: str) -> list[str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         # The commands that Codex runs have no use for its key.
-        settings: dict[str, Any] = {"shell_environment_policy.exclude": [_KEY]}
+        settings: dict[str, Any] = {
+            "shell_environment_policy.exclude": [_KEY],
+            "model_provider": _PROVIDER,
+            f"model_providers.{_PROVIDER}.name": _PROVIDER,
+            f"model_providers.{_PROVIDER}.base_url": base_url,
+            f"model_providers.{_PROVIDER}.env_key": _KEY,
+            f"model_providers.{_PROVIDER}.wire_api": "responses",
+        }
         if self.options.effort is not None:
             settings["model_reasoning_effort"] = self.options.effort
-        if self.options.base_url is not None:
-            settings |= {
-                "model_provider": _PROVIDER,
-                f"model_providers.{_PROVIDER}.name": _PROVIDER,
-                f"model_providers.{_PROVIDER}.base_url": self.options.base_url,
-                f"model_providers.{_PROVIDER}.env_key": _KEY,
-                f"model_providers.{_PROVIDER}.wire_api": "responses",
-            }
         for server in self.mcp_servers:
             settings |= _settings_of(server)
         line = ["exec", "resume", self._session] if self._session else ["exec"]
@@ -404,9 +168,9 @@ class CodexAgent(InstalledAgent):
             line += ["--config", f"{name}={_as_toml(value)}"]
         return [*line, "-"]
 
-    def variables(self, key_name: str, key: str) -> dict[str, str]:
+    def variables(self, key_name: str, token: str, base_url: str) -> dict[str, str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        return {_KEY: key}
+        return {_KEY: token}
 
 
 def _settings_of(server: ToolServer) -> dict[str, Any]:

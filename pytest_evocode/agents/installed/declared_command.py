@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_evocode.agents.harness import check_files, read_file
+from pytest_evocode.agents.installed.model_access import ExchangeReader, ModelAccess, ModelApi
 from pytest_evocode.agents.installed.program_run import (
     INSTRUCTION,
     SERVERS,
@@ -57,7 +58,7 @@ def below_home(path: str | None) -> str | None:
     return None if path is None else f"~/{below_workdir(path[2:])}"
 
 
-class CommandDeclaration(BaseModel):
+class CommandDeclaration(ModelApi):
     """``[tool.pytest-evocode.commands.NAME]``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -158,11 +159,13 @@ class CommandAgent:
         if options.mcp is not None and not self._declaration.mcp:
             raise UsageError(f"{where} does not declare mcp = true, so the command takes no MCP servers; declare it")
         servers_of_file(options.mcp, environ)
+        self._declaration.route(environ)
         counted = budget.limits_cost or budget.limits_tokens or budget.limits_turns
-        if counted and self._declaration.trajectory is None:
+        if counted and self._declaration.trajectory is None and self._declaration.api is None:
             raise UsageError(
-                f"the budget limits tokens, turns or costs, and cmd:{self.name} does not report what it uses; have it "
-                "write a trajectory with the metrics of its steps and declare that file, or limit minutes only"
+                f"the budget limits tokens, turns or costs, and cmd:{self.name} does not report what it uses; declare "
+                "its api, or have it write a trajectory with the metrics of its steps and declare that file, or limit "
+                "minutes only"
             )
 
     def check_task(self, task: Task, engine: str) -> None:
@@ -201,7 +204,18 @@ class CommandAgent:
             if servers:
                 stage.add_servers(as_json(servers))
             variables = self._variables(context, instruction) | {"EVOCODE_MCP_SERVERS": SERVERS if servers else ""}
-            run = run_program(context, command, env=variables)
+            access = None
+            if (route := declaration.route(os.environ)) is not None:
+                asked = None if written is not None else ExchangeReader(context.recorder)
+                if asked is not None:
+                    context.recorder.say("user", instruction)
+                access = turn.enter_context(ModelAccess(context, asked.take if asked else None).opened(route))
+                variables |= access.variables(route.family)
+            run = run_program(context, command, env=variables, access=access)
+        if access is not None:
+            if written is not None:
+                context.recorder.amend(usage=access.session.usage)
+            access.session.raise_for_turn()
         if run.stopped:
             return RoundTranscript(stopped=run.stopped)
         self._started = True

@@ -6,13 +6,14 @@ import io
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, User
-from pytest_evocode.llm.prices import ModelFacts, find_model_facts, priced_usage
-from pytest_evocode.results.records import Usage
+from pytest_evocode.gateway import Exchange
+from pytest_evocode.gateway.replies import reply_of
+from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.trajectories.atif import ToolCall
 from pytest_evocode.trajectories.recorder import Action, Recorder
 
@@ -26,12 +27,16 @@ UNKNOWN_FORM = (LookupError, TypeError, AttributeError, ValueError, OverflowErro
 
 
 class EventReader(ABC):
-    """Turns the events of one CLI in one turn into steps of the trajectory."""
+    """Turns the events of one CLI in one turn into steps of the trajectory.
 
-    def __init__(self, recorder: Recorder, facts: ModelFacts | None = None) -> None:
-        """Read for a recorder; ``facts`` are the model's prices, where they are known."""
+    What a reply took, and how it ended, the gateway knows: each step has what was asked since the one before it.
+    """
+
+    def __init__(self, recorder: Recorder, new_exchanges: Callable[[], Sequence[Exchange]] = tuple) -> None:
+        """Read for a recorder; ``new_exchanges`` gives what the gateway has answered since it was last called."""
         self.recorder = recorder
-        self.facts = facts
+        self._new_exchanges = new_exchanges
+        self._is_counted = True
         self.session = ""
         """The CLI's id of the session, once there is something to be resumed."""
         self.replies = 0
@@ -39,28 +44,16 @@ class EventReader(ABC):
         self.final = ""
         """Text of the model's last reply."""
         self.failure = ""
-        """Why the CLI could not do its work, in its own or the provider's words."""
-        self.trouble = ""
-        """The error that the CLI is retrying after, since the model's last reply."""
+        """Why the CLI could not do its work, in its own words."""
         self.stopped = ""
         """Why the CLI ended the turn before the model did."""
         self.refused = ""
-        """The provider's word for why the last reply is a refusal; empty where it is none, as far as the CLI tells."""
+        """The provider's word for why the last reply is a refusal; empty where it is none."""
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._began: dict[str, float] = {}
         self._waiting: set[str] | None = None
         """Calls of the last reply without a result; None where it had none."""
-
-    @property
-    def used(self) -> Usage | None:
-        """What the turn has used by now, replies included that have only begun."""
-        return self.recorder.usage
-
-    @property
-    def between(self) -> bool:
-        """Whether all calls of the last reply are done, so that the model is about to be asked again."""
-        return self._waiting is not None and not self._waiting
 
     def read(self, line: bytes) -> None:
         """Read a line that the program printed; lines that are no events are ignored."""
@@ -83,6 +76,14 @@ class EventReader(ABC):
     def close(self) -> None:  # noqa: B027 - not all have something to do
         """Record what was only begun; no further event comes."""
 
+    def settle(self) -> None:
+        """Record what was asked after the last reply, or beside all of them; nothing is asked any more."""
+        left = self.take_new()
+        if self._told(left)[1].get("ending") in ("refused", "filtered"):  # Of which CLIs say nothing.
+            self._reply_with("", (), left)
+        else:
+            self._amend(left)
+
     # For subclasses.
 
     def reply(
@@ -91,15 +92,16 @@ class EventReader(ABC):
         calls: Sequence[ToolCall] = (),
         *,
         reasoning: str = "",
-        usage: Usage | None = None,
         model: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record a reply, with the model that gave it where the CLI says so."""
+        """Record a reply, with the model that gave it where the CLI says so, and what the gateway knows of it."""
         self.replies += 1
-        self.trouble = ""
         self.final = text or self.final
-        self.recorder.reply(text, calls, reasoning=reasoning, usage=usage, model=model, extra=extra)
+        new = self.take_new()
+        if len(new) > 1 and not self._is_counted:  # It was answered in full only after its first call was done.
+            self._amend([new.pop(0)])
+        self._reply_with(text, calls, new, reasoning=reasoning, model=model, extra=extra)
         self._waiting = set() if calls else None
         for call in calls:
             self._wait_for(call)
@@ -143,26 +145,46 @@ class EventReader(ABC):
         self.recorder.observe(call_id, content, Action(exit_code=exit_code, seconds=seconds, timed_out=timed_out))
         if self._waiting is not None:
             self._waiting.discard(call_id)
+        if not self._is_counted:
+            self._amend(self.take_new())
 
-    def usage(
+    def take_new(self) -> list[Exchange]:
+        """Return what was answered since the last call."""
+        return [*self._new_exchanges()]
+
+    def _reply_with(
         self,
+        text: str,
+        calls: Sequence[ToolCall],
+        exchanges: Sequence[Exchange],
         *,
-        prompt: int,
-        completion: int,
-        cached: int = 0,
-        written: int = 0,
-        reasoning: int | None = None,
-        model: str | None = None,
-    ) -> Usage:
-        """Return the usage of one request.
+        reasoning: str = "",
+        model: str = "",
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        usage, notes = self._told(exchanges)
+        self._is_counted = usage is not None
+        answered_by = notes.pop("model", "")
+        extra = notes | dict(extra or {})
+        self.recorder.reply(text, calls, reasoning=reasoning, usage=usage, model=model or answered_by, extra=extra)
 
-        ``cached`` and ``written`` are parts of ``prompt``, and ``reasoning`` of ``completion``, None where unknown.
-        ``model`` is the one that answered; another than was asked has prices of its own.
-        """
-        facts = self.facts
-        if model and model != self.recorder.agent.model_name:
-            facts = find_model_facts(model) or facts
-        return priced_usage(facts, prompt, completion, cached, written, reasoning)
+    def _amend(self, exchanges: Sequence[Exchange]) -> None:
+        """Add exchanges to the last reply."""
+        if exchanges:
+            usage, notes = self._told(exchanges)
+            self._is_counted = True
+            self.recorder.amend(usage=usage, model=notes.pop("model", ""), notes=notes)
+
+    def _told(self, exchanges: Sequence[Exchange]) -> tuple[Usage | None, dict[str, Any]]:
+        """Return what exchanges took, and the model and the ending of the last reply in them."""
+        usage = total_usage(each.usage for each in exchanges)
+        replies = map(reply_of, reversed(exchanges))
+        last = next((reply for reply in replies if reply is not None), None)
+        if last is None:
+            return usage, {}
+        self.refused = (last.stop_reason or last.ending) if last.refused else ""
+        notes = {"model": last.model, "stop_reason": last.stop_reason, "ending": last.ending}
+        return usage, {name: value for name, value in notes.items() if value}
 
 
 class SessionLog:
@@ -184,52 +206,6 @@ class SessionLog:
         written = written[: written.rfind(b"\n") + 1]
         self._read += len(written)
         return [event for line in written.splitlines() if (event := _parse(line)) is not None]
-
-
-class LoggedEventReader(EventReader):
-    """Reads events, and beside them the log of the session."""
-
-    _context: RoundContext | None = None
-    _log: SessionLog | None = None
-    _is_whole = False
-
-    @abstractmethod
-    def pattern(self, session: str) -> str:
-        """Return the path of a session's log, as a pattern for the shell."""
-
-    def watch(self, context: RoundContext, session: str) -> None:
-        """See :class:`EventReader`."""
-        self._context = context
-        if session:
-            self.open_log(session)
-            self.skip(self.new_entries())
-
-    def skip(self, entries: list[Event]) -> None:
-        """Take note of what earlier turns have written to the log."""
-
-    @abstractmethod
-    def count(self) -> None:
-        """Charge what the log has gained since the last time."""
-
-    def charge_whole(self, usage: Usage) -> None:
-        """Charge what the whole turn took, because nothing of it was counted; the log adds nothing from now on."""
-        self._is_whole = True
-        self.recorder.amend(usage=usage.model_copy(update={"requests": None}))
-
-    def close(self) -> None:
-        """See :class:`EventReader`."""
-        self.flush()
-        if not self._is_whole:
-            self.count()
-
-    def open_log(self, session: str) -> None:
-        """Follow the log of a session."""
-        if self._context is not None and self._log is None:
-            self._log = SessionLog(self._context.environment, self._context.round.agent_user, self.pattern(session))
-
-    def new_entries(self) -> list[Event]:
-        """Return the entries since the last call."""
-        return [] if self._log is None else self._log.new()
 
 
 def _parse(line: bytes) -> Event | None:

@@ -11,11 +11,12 @@ from typing import Any
 from pydantic import Field
 
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
-from pytest_evocode.agents.installed.event_reader import UNKNOWN_FORM, Event, LoggedEventReader, text_of
+from pytest_evocode.agents.installed.event_reader import UNKNOWN_FORM, Event, EventReader, SessionLog, text_of
 from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.program_run import SERVERS, StagedFiles, UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
-from pytest_evocode.results.records import Usage
+from pytest_evocode.agents.protocol import RoundContext
+from pytest_evocode.gateway import Family
 from pytest_evocode.trajectories.atif import ToolCall
 
 _SHELL = "run_shell_command"
@@ -33,27 +34,44 @@ class GeminiCliOptions(CliOptions):
     """Limit of the model's turns in the whole session."""
 
 
-class GeminiCliReader(LoggedEventReader):
-    """Reads the output of ``stream-json``; the tokens of each request are only in the session's log."""
+class GeminiCliReader(EventReader):
+    """Reads the output of ``stream-json``; the exit codes of commands are only in the session's log."""
+
+    _context: RoundContext | None = None
+    _log: SessionLog | None = None
+    _error = ""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._counted: set[str] = set()
         self._exit_codes: dict[str, int] = {}
 
-    def pattern(self, session: str) -> str:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
-        return f"~/.gemini/tmp/*/chats/session-*-{shlex.quote(session[:8])}.jsonl"
+    def watch(self, context: RoundContext, session: str) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        self._context = context
+        if session:
+            self._open_log(session)
+            self._read_log()
 
-    def skip(self, entries: list[Event]) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
-        self._counted.update(entry["id"] for entry in entries if "id" in entry)
+    def _open_log(self, session: str) -> None:
+        if self._context is not None and self._log is None:
+            pattern = f"~/.gemini/tmp/*/chats/session-*-{shlex.quote(session[:8])}.jsonl"
+            self._log = SessionLog(self._context.environment, self._context.round.agent_user, pattern)
+
+    def _read_log(self) -> None:
+        """Read the log's new entries; an entry is written again when it has changed."""
+        for entry in () if self._log is None else self._log.new():
+            with contextlib.suppress(*UNKNOWN_FORM):  # The agent can write there.
+                self._exit_codes.update(_exit_codes(entry))
+
+    def close(self) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        self.flush()
 
     def take(self, event: Event) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         kind = event.get("type")
         if kind == "init":
-            self.open_log(event["session_id"])
+            self._open_log(event["session_id"])
             self.session = event["session_id"]
         elif kind == "message" and event.get("role") == "assistant":
             text = "".join([*self._texts, text_of(event.get("content"))])  # It comes in pieces.
@@ -65,7 +83,7 @@ class GeminiCliReader(LoggedEventReader):
         elif kind == "tool_result":
             self._take_result(event)
         elif kind == "error":
-            self.trouble = text_of(event.get("message"))
+            self._error = text_of(event.get("message"))
         elif kind == "result":
             self._take_end(event)
 
@@ -73,43 +91,13 @@ class GeminiCliReader(LoggedEventReader):
         shown = text_of(event.get("output"))
         if event.get("status") == "error":
             shown = shown or text_of((event.get("error") or {}).get("message"))
-        self.count()
+        self._read_log()
         self.result(event["tool_id"], shown, exit_code=self._exit_codes.get(event["tool_id"]))
 
     def _take_end(self, event: Event) -> None:
         self.close()
-        stats = event.get("stats") or {}
-        if not self._counted and stats.get("total_tokens"):
-            prompt, all_ = stats["input_tokens"], stats["total_tokens"]
-            self.charge_whole(self.usage(prompt=prompt, completion=all_ - prompt, cached=stats.get("cached", 0)))
         if event.get("status") == "error":
-            self.failure = text_of((event.get("error") or {}).get("message")) or self.trouble
-
-    def count(self) -> None:
-        """Read the log's new entries; an entry is written again when it has changed."""
-        for entry in self.new_entries():
-            with contextlib.suppress(*UNKNOWN_FORM):  # The agent can write there.
-                self._take_entry(entry)
-
-    def _take_entry(self, entry: Event) -> None:
-        tokens = entry.get("tokens")
-        if entry.get("type") == "gemini" and tokens and entry.get("id") not in self._counted and self.replies:
-            model = text_of(entry.get("model"))  # Not always the one that was asked for: it goes over to others.
-            usage = self._usage(tokens, model)
-            self._counted.add(entry["id"])
-            self.recorder.amend(usage=usage, model=model)
-        self._exit_codes.update(_exit_codes(entry))
-
-    def _usage(self, tokens: Event, model: str) -> Usage:
-        thoughts = tokens.get("thoughts", 0)
-        completion = tokens["output"] + thoughts
-        return self.usage(
-            prompt=tokens["input"],
-            completion=completion,
-            cached=tokens.get("cached", 0),
-            reasoning=thoughts,
-            model=model,
-        )
+            self.failure = text_of((event.get("error") or {}).get("message")) or self._error
 
 
 class GeminiCliAgent(InstalledAgent):
@@ -122,7 +110,7 @@ class GeminiCliAgent(InstalledAgent):
     reader_type = GeminiCliReader
     keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     options: GeminiCliOptions
-    own_hosts = ("generativelanguage.googleapis.com",)
+    family: Family = "google"
 
     def make_ready(self, stage: StagedFiles) -> None:
         """Write settings that choose the API key, which with a ``base_url`` can be chosen in no other way."""
@@ -141,20 +129,18 @@ class GeminiCliAgent(InstalledAgent):
         settings = {"mcpServers": {server.key: _settings_of(server) for server in self.mcp_servers}}
         stage.add_servers(settings)
 
-    def arguments(self) -> list[str]:
+    def arguments(self, base_url: str) -> list[str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         line = ["--output-format", "stream-json", "--yolo"]
         line += ["--model", self.model] if self.model is not None else []
         return [*line, "--resume", self._session] if self._session else line
 
-    def variables(self, key_name: str, key: str) -> dict[str, str]:
+    def variables(self, key_name: str, token: str, base_url: str) -> dict[str, str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        found = {"GEMINI_API_KEY": key, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        found = {"GEMINI_API_KEY": token, "GOOGLE_GEMINI_BASE_URL": base_url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
         if self.mcp_servers:
             # Beside the user's settings, which the image may have; servers of all files are taken together.
             found["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = SERVERS
-        if self.options.base_url is not None:
-            found["GOOGLE_GEMINI_BASE_URL"] = self.options.base_url
         return found
 
 

@@ -12,9 +12,8 @@ from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.program_run import UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.errors import UsageError
+from pytest_evocode.gateway import Family
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.protocol import Ending
-from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 
 _KEY = "EVOCODE_OPENCODE_KEY"
@@ -23,19 +22,20 @@ _KEYS = {
     "google": ("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "github-models": ("GITHUB_TOKEN",),
 }
-#: Providers that OpenCode knows; with base_url any other is taken for a server compatible with OpenAI's.
-_HOSTS = {
-    "anthropic": "api.anthropic.com",
-    "openai": "api.openai.com",
-    "google": "generativelanguage.googleapis.com",
-    "openrouter": "openrouter.ai",
-    "mistral": "api.mistral.ai",
-    "groq": "api.groq.com",
-    "xai": "api.x.ai",
-    "deepseek": "api.deepseek.com",
+#: Providers whose APIs are not OpenAI's, with what OpenCode's address of a server has at its end.
+_FAMILIES: dict[str, tuple[Family, str]] = {"anthropic": ("anthropic", "/v1"), "google": ("google", "/v1beta")}
+#: Providers that OpenCode knows; any other is taken for a server compatible with OpenAI's, which base_url names.
+_SERVERS = {
+    "anthropic": None,
+    "google": None,
+    "openai": None,
+    "openrouter": "https://openrouter.ai/api/v1",
+    "mistral": "https://api.mistral.ai/v1",
+    "groq": "https://api.groq.com/openai/v1",
+    "xai": "https://api.x.ai/v1",
+    "deepseek": "https://api.deepseek.com",
+    "github-models": "https://models.github.ai/inference",
 }
-#: Why a reply ended, in one word for all providers, by OpenCode's.
-_ENDINGS: dict[str, Ending] = {"stop": "done", "tool-calls": "calls", "length": "length", "content-filter": "filtered"}
 
 
 class OpenCodeOptions(CliOptions):
@@ -66,10 +66,6 @@ class OpenCodeReader(EventReader):
             self._take_call(part)
         elif kind == "step_finish":
             self._flush_reply()
-            reason = str(part.get("reason") or "")
-            self.refused = reason if reason == "content-filter" else ""
-            facts = {"stop_reason": reason, "ending": _ENDINGS.get(reason, "unknown")} if reason else {}
-            self.recorder.amend(usage=self._usage(part), notes=facts)
         elif kind == "error":
             error = event.get("error") or {}
             self.failure = text_of((error.get("data") or {}).get("message")) or text_of(error.get("name"))
@@ -99,19 +95,6 @@ class OpenCodeReader(EventReader):
             seconds=(time["end"] - time["start"]) / 1000 if {"start", "end"} <= time.keys() else None,
         )
 
-    def _usage(self, part: Event) -> Usage:
-        tokens = part["tokens"]
-        cache = tokens.get("cache") or {}
-        usage = self.usage(
-            prompt=tokens["input"] + cache.get("read", 0) + cache.get("write", 0),
-            completion=tokens["output"] + tokens.get("reasoning", 0),
-            cached=cache.get("read", 0),
-            written=cache.get("write", 0),
-            reasoning=tokens.get("reasoning", 0),
-        )
-        # OpenCode reports a cost of 0 for models whose price it does not know.
-        return usage.model_copy(update={"cost_usd": part["cost"]}) if part.get("cost") else usage
-
 
 class OpenCodeAgent(InstalledAgent):
     """OpenCode; its models are named ``provider/model``."""
@@ -128,9 +111,16 @@ class OpenCodeAgent(InstalledAgent):
         return (self.model or "").partition("/")[0]
 
     @property
-    def own_hosts(self) -> tuple[str, ...]:
+    def family(self) -> Family:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        return (_HOSTS[self._provider],) if self._provider in _HOSTS else ()
+        return _FAMILIES.get(self._provider, ("openai", ""))[0]
+
+    @property
+    def upstream(self) -> str | None:
+        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
+        if self.options.base_url is None:
+            return _SERVERS.get(self._provider)
+        return self.options.base_url.rstrip("/").removesuffix(_FAMILIES.get(self._provider, ("openai", ""))[1])
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -142,23 +132,29 @@ class OpenCodeAgent(InstalledAgent):
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         if "/" not in (self.model or ""):
             raise UsageError("opencode needs a model with its provider, such as opencode:anthropic/claude-sonnet-4-5")
+        if self.options.base_url is None and self._provider not in _SERVERS:
+            raise UsageError(
+                f"where the models of {self._provider} are is not known; name the server's address with "
+                "--evocode-agent-option base_url=URL"
+            )
         super().check(environ, budget)
 
-    def arguments(self) -> list[str]:
+    def arguments(self, base_url: str) -> list[str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         line = ["run", "--format", "json", "--thinking", "--model", self.model or ""]
         line += ["--variant", self.options.effort] if self.options.effort is not None else []
         # Without a title OpenCode asks a model for one, which its events do not count.
         return [*line, *(["--session", self._session] if self._session else ["--title", "evocode"])]
 
-    def variables(self, key_name: str, key: str) -> dict[str, str]:
+    def variables(self, key_name: str, token: str, base_url: str) -> dict[str, str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        provider: dict[str, Any] = {"options": {"apiKey": f"{{env:{_KEY}}}"}}
-        if self.options.base_url is not None:
-            provider["options"]["baseURL"] = self.options.base_url
-            provider["models"] = {(self.model or "").partition("/")[2]: {}}
-            if self._provider not in _HOSTS:
-                provider |= {"npm": "@ai-sdk/openai-compatible", "name": self._provider}
+        address = base_url + _FAMILIES.get(self._provider, ("openai", ""))[1]
+        provider: dict[str, Any] = {
+            "options": {"apiKey": f"{{env:{_KEY}}}", "baseURL": address},
+            "models": {(self.model or "").partition("/")[2]: {}},
+        }
+        if self._provider not in _SERVERS:
+            provider |= {"npm": "@ai-sdk/openai-compatible", "name": self._provider}
         config: dict[str, Any] = {
             "provider": {self._provider: provider},
             "permission": "allow",
@@ -167,7 +163,14 @@ class OpenCodeAgent(InstalledAgent):
         }
         if self.mcp_servers:
             config["mcp"] = {server.key: _settings_of(server) for server in self.mcp_servers}
-        return {_KEY: key, "OPENCODE_CONFIG_CONTENT": json.dumps(config), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        return {
+            _KEY: token,
+            "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            # What it would fetch at its start, and wait for where there is no network.
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+        }
 
 
 #: Its own limit is 5 seconds for a server to start, and then it does without.

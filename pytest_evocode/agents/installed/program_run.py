@@ -12,16 +12,16 @@ import shlex
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from pytest_evocode.agents.installed.event_reader import EventReader
+from pytest_evocode.agents.installed.model_access import ModelAccess
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, ExecResult, User, read_environment_file
 from pytest_evocode.environments.scratch import scratch_directory
-from pytest_evocode.errors import AgentFault, EnvironmentFault, RunLimitReached, UnreadableFile
-from pytest_evocode.results.records import Usage
+from pytest_evocode.errors import AgentFault, EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Task
 
 #: Not below /opt or /usr, where nothing may change after the image was built.
@@ -194,18 +194,24 @@ class ProgramRun:
 
 
 def run_program(
-    context: RoundContext, command: str, *, env: Mapping[str, str], reader: EventReader | None = None
+    context: RoundContext,
+    command: str,
+    *,
+    env: Mapping[str, str],
+    reader: EventReader | None = None,
+    access: ModelAccess | None = None,
 ) -> ProgramRun:
     """Run a script as the round's agent user until it ends, or its time or the attempt's budget is over.
 
-    The budget is checked before the program starts, and whenever the ``reader`` says that a model is about to be asked.
-    When it is over, all processes of the container are killed, as they are at the deadline.
+    The budget is checked before the program starts, and by the gateway before each request to a model. When it is over,
+    all processes of the container are killed, as they are at the deadline.
 
     Args:
         context: The agent's turn.
         command: Bash script.
         env: Variables that the program gets.
         reader: Reads the lines that the program prints.
+        access: What the program reaches its model by, where that is the gateway.
     """
     if spent := context.spending.exhausted:
         return ProgramRun(ExecResult(None, "", timed_out=False, seconds=0.0), spent)
@@ -213,19 +219,61 @@ def run_program(
     logger.info("%s: the agent's program is started", turn)
     reading = _Reading(context, reader)
     try:
-        with reading.pipe() as sink:
+        with reading.pipe() as sink, TurnDeadline(context).watched() as deadline:
             result = context.environment.exec(
-                command, user=context.round.agent_user, env=env, timeout=context.timeout or _ENDLESS, stdout=sink
+                command, user=context.round.agent_user, env=env, timeout=deadline.latest, stdout=sink
             )
-    except BaseException as error:
-        if reader is not None:
-            if isinstance(error, RunLimitReached):
-                reader.close()  # What the program's log has of its last replies counts for the run as well.
-            context.recorder.break_off(reader.used)
+        if deadline.passed:
+            result = replace(result, exit_code=None, timed_out=True)
+    except BaseException:
+        if access is not None:
+            context.recorder.break_off(access.used)
         raise
     ending = "was killed at its deadline" if result.timed_out else f"ended with exit code {result.exit_code}"
     logger.info("%s: the agent's program %s after %.1f s", turn, ending, result.seconds)
-    return ProgramRun(result, reading.stopped)
+    return ProgramRun(result, "" if access is None else access.session.exhausted)
+
+
+class TurnDeadline:
+    """The end of a turn's time, which stands still while the turn waits for its model's provider."""
+
+    def __init__(self, context: RoundContext) -> None:
+        """Begin to count."""
+        self._context = context
+        self._began = context.spending.turn_seconds
+        self._ended = threading.Event()
+        self.passed = False
+        """Whether everything was killed, because the time was over."""
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left as yet."""
+        limit = self._context.timeout
+        return _ENDLESS if limit is None else limit - (self._context.spending.turn_seconds - self._began)
+
+    @property
+    def latest(self) -> float:
+        """Seconds after which the time is over however long the turn waits."""
+        return min(_ENDLESS, self.left + self._context.spending.waiting.limit)
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[TurnDeadline]:
+        """Kill everything in the container when the time is over before the context has ended."""
+        watching = threading.Thread(target=self._watch, name="deadline", daemon=True)
+        watching.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            watching.join()
+
+    def _watch(self) -> None:
+        while (left := self.left) > 0:
+            if self._ended.wait(left):
+                return
+        self.passed = True
+        with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
+            self._context.environment.kill_processes()
 
 
 class _Reading:
@@ -236,8 +284,6 @@ class _Reading:
         self._reader = reader
         self._error: BaseException | None = None
         self._ended = False
-        self._used: Usage | None = None if reader is None else reader.used
-        self.stopped = ""
 
     @contextlib.contextmanager
     def pipe(self) -> Iterator[BinaryIO]:
@@ -267,16 +313,11 @@ class _Reading:
 
     def _take(self, reader: EventReader, line: bytes) -> None:
         reader.read(line)
-        if (used := reader.used) is not None and used != self._used:
-            self._used = used
-            self._context.journal.add_used(used)
-        if reader.between:
-            self.stopped = self._context.spending.exhausted
-        if self.stopped or reader.failure:
+        if reader.failure:
             self._end()
 
     def _end(self) -> None:
         self._ended = True
-        logger.info("the agent's program is killed: %s", "its budget is used up" if self.stopped else "it failed")
+        logger.info("the agent's program is killed: it failed")
         with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
             self._context.environment.kill_processes()

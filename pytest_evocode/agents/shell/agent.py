@@ -125,7 +125,9 @@ def skills_of_task(context: RoundContext) -> list[tuple[Skill, str]]:
 
 logger = logging.getLogger(__name__)
 
-_PROMPT = Path(__file__).parent / "prompt.md"
+_PROMPTS = {
+    style: Path(__file__).parent / f"{name}.md" for style, name in (("full", "prompt"), ("bare", "prompt_bare"))
+}
 #: The harness's skills in the container.
 _SKILLS = "/var/lib/evocode/skills"
 _SHORTEST_OUTPUT = 200  # characters
@@ -149,6 +151,9 @@ class ShellOptions(ModelOptions, HarnessOptions):
     """Who shortens it: the agent, whatever the API, or first the provider, by an API of its own."""
     calls: Literal["tools", "text"] = "tools"
     """How the model calls its tool: by the API's tool calls, or, ``text``, by one fenced block in each reply."""
+    prompt_style: Literal["full", "bare"] | None = None
+    """The system prompt where there is no file ``prompt``: ``full``, the default, which says how to work as well, or
+    ``bare``, which says no more than how the tool is called. ``agent.extra`` of each trajectory names it."""
     view_image: bool = False
     """Whether the model may look at PNG, JPEG, GIF and WebP files of up to 3.75 MB, by a tool of its own, and sees the
     images of MCP servers' tools; the trajectory has them in ``images/`` beside it."""
@@ -184,6 +189,8 @@ class ShellAgent:
         self._client.check()
         if self._options.calls == "text" and self._options.view_image:
             raise UsageError("view_image is a tool of its own, which calls=text cannot call; leave one of them out")
+        if self._options.prompt is not None and self._options.prompt_style is not None:
+            raise UsageError("prompt replaces the system prompt that prompt_style names; leave one of them out")
         if budget.limits_cost and not self._client.knows_price:
             raise UsageError(
                 f"the budget limits the cost, and what {self._client.model} costs is not known; give its prices with "
@@ -256,7 +263,10 @@ class ShellAgent:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         deadline = Deadline(context.timeout, context.spending.waiting)
         context.recorder.agent = AgentInfo(
-            name=self.name, version=version("pytest-evocode"), model_name=self._client.model
+            name=self.name,
+            version=version("pytest-evocode"),
+            model_name=self._client.model,
+            extra={"prompt": "file" if self._options.prompt is not None else self._prompt_style},
         )
         servers = (*context.mcp_servers, *servers_of_file(self._options.mcp, os.environ))
         turn = ModelTurn(
@@ -319,9 +329,13 @@ class ShellAgent:
         self._conversation.add(Message("user", context.instruction, is_nudge=context.goes_on))
         context.recorder.say("user", context.instruction)
 
+    @property
+    def _prompt_style(self) -> str:
+        return self._options.prompt_style or "full"
+
     def _system_prompt(self, context: RoundContext) -> str:
         options = self._options
-        prompt = read_file(options.prompt or _PROMPT).strip()
+        prompt = read_file(options.prompt or _PROMPTS[self._prompt_style]).strip()
         prompt = prompt.replace("{workdir}", context.environment.workdir)
         prompt = prompt.replace("{command_timeout}", f"{options.command_timeout:g}")
         if options.rules is not None:

@@ -14,8 +14,6 @@ from pytest_evocode.checks.lint.sources import SourceFile, SuiteModules, TaskSou
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
 
-# A name that means tests to a reader and that pytest does not collect.
-_MEANT_AS_TESTS = re.compile(r"tests?[-_.].*|tests?|.*[-_.]tests?", re.IGNORECASE)
 # What starts tests without naming them: a runner, or a loop over whatever is there.
 _RUNS_TESTS = re.compile(
     r"""pytest|unittest|\bnose|\btox\b|\bnox\b|discover|import_module|__import__|runpy|glob|listdir|scandir|iterdir
@@ -39,7 +37,7 @@ def _never_collected(sources: TaskSources) -> Iterator[TaskError]:
     files = [*(sources.shared_tests if native else ()), *(file for each in native for file in each.tests)]
     modules = [file for file in files if file.path.suffix == ".py"]
     for file in modules:
-        if is_test_module(file.path.name) or not _MEANT_AS_TESTS.fullmatch(file.path.stem):
+        if is_test_module(file.path.name) or file.path.name == "conftest.py":
             continue
         # Tests that another module imports or inherits run there.
         if _has_tests(file) and not _is_named(file, (other for other in modules if other is not file)):

@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from signal import SIGKILL
 from typing import IO, Any, BinaryIO
@@ -376,6 +377,10 @@ class DockerEnvironment(CommandEnvironment):
             raise TimeoutError(f"port {port} did not take a connection within {timeout} s")
         raise ConnectionRefusedError(f"nobody listens at port {port}")
 
+    def serve(self, path: Path) -> AbstractContextManager[str]:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        return self._network.serve(path, self._id, self._settings.image, self._settings.labels)
+
     def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         write_files(self._client, self._ready(), directory, files, *self._ids(user))
@@ -513,6 +518,10 @@ class DockerEnvironment(CommandEnvironment):
         self._start_anew(here)
 
     def _start_anew(self, here: ContainerFiles) -> None:
+        self._start_first_process(here)
+        self._network.begun_anew(here.container, self._settings.image, self._settings.labels)
+
+    def _start_first_process(self, here: ContainerFiles) -> None:
         """Start PID 1 anew, in an agent's turn with the image's own shell where the agent has left none for it."""
         from docker.errors import APIError
 
@@ -579,6 +588,7 @@ class DockerEnvironment(CommandEnvironment):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self.kill_processes()
         here = self._files
+        self._network.close_server()
         kept = keep_container(self._client, here.container, name, self._network.public)
         self._network.close()
         logger.info("kept container %.12s as %s", here.container, kept)
@@ -594,6 +604,7 @@ class DockerEnvironment(CommandEnvironment):
             return
         running.channel.end()
         logger.debug("removing container %.12s", running.container)
+        self._network.close_server()
         discard(self._client, "container", running.container)
         self._network.close()
         running.channel.close()

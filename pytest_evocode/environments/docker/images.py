@@ -180,7 +180,10 @@ class DockerImages:
 
     def _build(self, task: Task, dockerfile: Path, tag: str, wish: BuildWish, *options: str) -> dict[str, Any]:
         def failure(what: str, output: str) -> BuildError:
-            return BuildError(f"{dockerfile}: the build {what}. Correct the Dockerfile; {_tail(output)}")
+            do = "Correct the Dockerfile"
+            if _takes_buildkit(dockerfile, output):
+                do = "The engine builds without BuildKit, which here-documents take: install the plugin docker-buildx"
+            return BuildError(f"{dockerfile}: the build {what}. {do}; {_tail(output)}")
 
         limit = task.config.environment.build_timeout_sec
         if task.main_build is not None:
@@ -260,6 +263,12 @@ def agent_images(client: APIClient) -> list[AgentImage]:
         if any(name.startswith(f"{_AGENTS}:") for name in each.get("RepoTags") or ())
     ]
     return sorted(images, key=lambda image: (image.installed, image.name))
+
+
+def _takes_buildkit(dockerfile: Path, output: str) -> bool:
+    """Tell whether the builder before BuildKit has failed at lines that are part of a here-document."""
+    is_older = "unknown instruction" in output and "failed to solve" not in output
+    return is_older and "<<" in dockerfile.read_text(errors="replace")
 
 
 def _hash(task: Task) -> str:

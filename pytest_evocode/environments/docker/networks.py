@@ -1,15 +1,20 @@
-"""The network of one container: none, one with a way to the internet, or a loopback with the proxy's port on it."""
+"""The network of one container: none, one with a way to the internet, or a loopback with the proxy's port on it.
+
+On the loopback of each is, on demand, a port that leads to a server of the session.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.calls import faults
-from pytest_evocode.environments.egress import PROXY_VARIABLES, EgressGate
+from pytest_evocode.environments.egress import PROXY_PORT, PROXY_VARIABLES, SESSION_PORT, EgressGate
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Allowlist, Network
 
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments.docker.relay_container import RelayContainer
     from pytest_evocode.environments.docker.snapshots import DockerSnapshot
     from pytest_evocode.environments.egress.proxy import EgressProxy
+    from pytest_evocode.environments.egress.session_server import SessionServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,9 @@ class ContainerNetwork:
         self._wanted = network
         self.gate = EgressGate(network, default="public") if isinstance(network, Allowlist) else None
         self._relay: RelayContainer | None = None
+        self._server: SessionServer | None = None
+        self._server_relay: RelayContainer | None = None
+        self._serving = threading.Lock()
 
     @property
     def is_none(self) -> bool:
@@ -105,16 +114,55 @@ class ContainerNetwork:
 
         self.close_gate()
         served = ServedEnvironment(self._settings.proxy(), gate)
-        self._relay = RelayContainer(self._settings.client, image, labels, served)
+        self._relay = RelayContainer(self._settings.client, image, labels, served, port=PROXY_PORT)
         self._relay.start(**networking)
         return f"container:{self._relay.container}"
+
+    @contextlib.contextmanager
+    def serve(self, path: Path, container: str, image: str, labels: Mapping[str, str]) -> Iterator[str]:
+        """Do as :meth:`~pytest_evocode.environments.protocol.Environment.serve` for a container that runs.
+
+        What listens is there until the container has another network, or is gone.
+        """
+        from pytest_evocode.environments.egress.session_server import SessionServer
+
+        with self._serving:
+            server = self._server = self._server or SessionServer(self._settings.proxy().loop)
+            if self._server_relay is None:
+                self._listen(server, container, image, labels)
+        with server.open(path):
+            yield f"http://127.0.0.1:{SESSION_PORT}"
+
+    def _listen(self, server: SessionServer, container: str, image: str, labels: Mapping[str, str]) -> None:
+        from pytest_evocode.environments.docker.relay_container import RelayContainer
+
+        holder = container if self._relay is None else self._relay.container
+        relay = RelayContainer(self._settings.client, image, labels, server, port=SESSION_PORT)
+        relay.start(network=f"container:{holder}")
+        self._server_relay = relay
+
+    def begun_anew(self, container: str, image: str, labels: Mapping[str, str]) -> None:
+        """Follow a container that was started again into its new network; where a gate's relay holds one, it stays."""
+        with self._serving:
+            if self._relay is None and self._server_relay is not None:
+                self.close_server()
+                if self._server is not None and self._server.is_open:
+                    self._listen(self._server, container, image, labels)
+
+    def close_server(self) -> None:
+        """Remove what listens for a server of the session, before the container is removed whose network it is in."""
+        relay, self._server_relay = self._server_relay, None
+        if relay is not None:
+            with contextlib.suppress(EnvironmentFault):  # As for the gate's.
+                relay.stop()
 
     def close(self) -> None:
         """Remove what was made; the container must be gone."""
         self.close_gate()
 
     def close_gate(self) -> None:
-        """Remove what the gate needs."""
+        """Remove what the gate needs, and what is in its network."""
+        self.close_server()
         relay, self._relay = self._relay, None
         if relay is not None:
             with contextlib.suppress(EnvironmentFault):  # The session's end, or the next one, removes it by its label.

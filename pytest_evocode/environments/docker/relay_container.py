@@ -1,9 +1,9 @@
-"""The container beside one with an allowlist: it holds the network that both are in, and carries connections out of it.
+"""A container in the network of another one, which carries connections from there to the session.
 
-That network is a loopback and nothing else. A program there listens at the proxy's port and passes everything on to the
-session over the stream by which the engine runs it, so that it works with every engine, be it on another machine. It is
-out of reach for what runs in the other container, which sees neither its processes nor its files; it is of the task's
-image as built, and ends when the session does.
+Beside one with an allowlist it holds the network that both are in, a loopback and nothing else. A program in it listens
+at a port and passes everything on to the session over the stream by which the engine runs it, so that it works with
+every engine, be it on another machine. It is out of reach for what runs in the other container, which sees neither its
+processes nor its files; it is of the task's image as built, and ends when the session does.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.environments.docker import multiplexer
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.execs import FramedStream
-from pytest_evocode.environments.egress import PROXY_PORT
-from pytest_evocode.environments.egress.proxy import ServedEnvironment
+from pytest_evocode.environments.egress.proxy import ServedConnections
 from pytest_evocode.environments.programs import Stream
 from pytest_evocode.errors import EnvironmentFault
 
@@ -130,12 +129,15 @@ _COMPLAINT = 2000  # bytes of what the program has to say
 class RelayContainer:
     """One such container, from :meth:`start` to :meth:`stop`."""
 
-    def __init__(self, client: APIClient, image: str, labels: Mapping[str, str], served: ServedEnvironment) -> None:
-        """Have connections served by ``served``."""
+    def __init__(
+        self, client: APIClient, image: str, labels: Mapping[str, str], served: ServedConnections, *, port: int
+    ) -> None:
+        """Have connections to a port of the network's loopback served by ``served``."""
         self._client = client
         self._image = image
         self._labels = labels
         self._served = served
+        self._port = port
         self._loop = served.loop
         self._ready = threading.Event()
         self._complaint = bytearray()
@@ -157,18 +159,19 @@ class RelayContainer:
         """Start it.
 
         Args:
-            network: What else is in reach: a network of the engine's that has no way out.
+            network: The network of another container, or what is in reach beside the loopback: a network of the
+                engine's that has no way out.
             endpoints: The names that the container has there.
             dns: The name servers that the engine asks for other names than those in its networks.
             join: Connects it to more such networks.
         """
         from docker.types import LogConfig
 
-        with faults("starting the container that holds a network"):
+        with faults("starting the container that carries connections"):
             created = self._client.create_container(
                 self._image,
                 entrypoint=["bash", "-c", _PROGRAM, "bash"],
-                command=[_PERL, inspect.getsource(multiplexer), str(PROXY_PORT), str(multiplexer.WINDOW), _CONNECTIONS],
+                command=[_PERL, inspect.getsource(multiplexer), str(self._port), str(multiplexer.WINDOW), _CONNECTIONS],
                 user=_NOBODY,
                 working_dir="/",
                 labels=dict(self._labels),
@@ -198,7 +201,7 @@ class RelayContainer:
         if not (self._ready.wait(_STARTING) and self._listening):
             why = self._complaint.decode("utf-8", "replace").strip() or "it does not listen"
             self.stop()
-            raise EnvironmentFault(f"no program can carry connections out of this container's allowlist: {why}")
+            raise EnvironmentFault(f"no program can carry connections out of this container: {why}")
 
     def stop(self) -> None:
         """Remove it, and end all connections; a second call does nothing."""

@@ -6,6 +6,6 @@ proxy resolves names itself. Programs find it by the variables ``HTTP_PROXY``, `
 
 from __future__ import annotations
 
-from pytest_evocode.environments.egress.gate import PROXY_PORT, PROXY_VARIABLES, EgressGate
+from pytest_evocode.environments.egress.gate import PROXY_PORT, PROXY_VARIABLES, SESSION_PORT, EgressGate
 
-__all__ = ["PROXY_PORT", "PROXY_VARIABLES", "EgressGate"]
+__all__ = ["PROXY_PORT", "PROXY_VARIABLES", "SESSION_PORT", "EgressGate"]

@@ -36,7 +36,7 @@ _AUTHORITY = re.compile(r"(\[[0-9A-Za-z:.%]+\]|[^\[\]:@/\\?#\s]+)(?::([0-9]{1,5}
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class AllowedConnection:
     """A connection that is allowed, and there."""
 
     reader: asyncio.StreamReader
@@ -75,7 +75,7 @@ async def system_resolver(name: str) -> Sequence[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -> Route | Refusal:
+async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -> AllowedConnection | Refusal:
     """Connect to a host where that is allowed; where it is not, the gate counts it."""
     addresses = await _addresses(gate, resolve, host, port)
     if isinstance(addresses, Refusal):
@@ -90,7 +90,7 @@ async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -
         except OSError as error:
             trouble = error.strerror or str(error)
         else:
-            return Route(*streams, host, port, parse_name(host))
+            return AllowedConnection(*streams, host, port, parse_name(host))
     return Refusal(502, f"{host}:{port} is allowed and cannot be reached: {trouble}")
 
 
@@ -187,7 +187,7 @@ _OF_ONE_CONNECTION = {
 }
 
 
-class Exchange:
+class ProxyConnection:
     """One connection from inside, which may carry several requests."""
 
     def __init__(
@@ -270,7 +270,7 @@ class Exchange:
             route.writer.close()
         return False
 
-    async def _pass_up(self, route: Route, begun: bytes) -> None:
+    async def _pass_up(self, route: AllowedConnection, begun: bytes) -> None:
         """Pass on what the client sends, the beginning only when it names no other server than the tunnel may have."""
         hello, held = ClientHello(), bytearray()
         piece = begun or await self._reader.read(_PIECE)

@@ -11,6 +11,8 @@ from pytest_evocode.tasks import Allowlist, Network
 
 PROXY_PORT = 3128
 """The port of the proxy on the loopback of every environment that has one."""
+SESSION_PORT = 31280
+"""The port of a container's loopback at which a server of the session is, below those that the kernel gives away."""
 _URL = f"http://127.0.0.1:{PROXY_PORT}"
 _DIRECT = "localhost,127.0.0.1,::1"
 PROXY_VARIABLES = {

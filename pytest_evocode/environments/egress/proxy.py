@@ -1,4 +1,4 @@
-"""The proxy of one engine: one thread of the session, which serves all environments that have an allowlist."""
+"""The proxy of one engine: one thread of the session, which serves what its environments connect to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import logging
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from typing import Any
 
@@ -59,16 +60,17 @@ async def _end_all() -> None:
     await asyncio.get_running_loop().shutdown_default_executor()
 
 
-class ServedEnvironment:
-    """The connections of one environment, which end with it, or when its gate allows something else."""
+class ServedConnections(ABC):
+    """Connections from one environment, which end with it."""
 
-    def __init__(self, proxy: EgressProxy, gate: EgressGate) -> None:
-        self._proxy = proxy
-        self._gate = gate
-        self.loop = proxy.loop
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        gate.changed = self.drop
+
+    @abstractmethod
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection until it ends, and close it."""
 
     def listen(self, listener: socket.socket) -> None:
         """Serve a socket that listens in the environment's network, in place of an earlier one."""
@@ -85,14 +87,12 @@ class ServedEnvironment:
         if len(self._tasks) >= _MOST:
             writer.close()
             return
-        from pytest_evocode.environments.egress.exchange import Exchange
-
-        exchange = self.loop.create_task(Exchange(reader, writer, self._gate, self._proxy.resolve).run())
-        self._tasks.add(exchange)
-        await asyncio.wait([exchange])
-        self._tasks.discard(exchange)
-        if not exchange.cancelled() and (error := exchange.exception()) is not None:
-            logger.info("a connection of the proxy failed: %r", error)
+        answering = self.loop.create_task(self.answer(reader, writer))
+        self._tasks.add(answering)
+        await asyncio.wait([answering])
+        self._tasks.discard(answering)
+        if not answering.cancelled() and (error := answering.exception()) is not None:
+            logger.info("a connection from an environment failed: %r", error)
 
     def drop(self) -> None:
         """End all connections."""
@@ -119,3 +119,19 @@ class ServedEnvironment:
             return
         with contextlib.suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(_ENDING)
+
+
+class ServedEnvironment(ServedConnections):
+    """Those to the proxy, which end as well when the environment's gate allows something else."""
+
+    def __init__(self, proxy: EgressProxy, gate: EgressGate) -> None:
+        super().__init__(proxy.loop)
+        self._proxy = proxy
+        self._gate = gate
+        gate.changed = self.drop
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """See :class:`ServedConnections`."""
+        from pytest_evocode.environments.egress.exchange import ProxyConnection
+
+        await ProxyConnection(reader, writer, self._gate, self._proxy.resolve).run()

@@ -166,6 +166,9 @@ def lay_base(base: Path, *, promised_tool: str | None, rootless: bool) -> None:
     """Make the layer, with the allowed files of ``/etc`` and the packages of a base image."""
     lay_least(base)
     root = base / "root"
+    for name in ("shadow", "gshadow") if not rootless else ():
+        with contextlib.suppress(LookupError):  # Only Debian and its kin have that group.
+            shutil.chown(root / "etc" / name, group="shadow")
     for pattern in _ETC_ALLOWED:
         for found in sorted(glob.glob(f"/etc/{pattern}")):
             _copy_public(found, root)
@@ -212,12 +215,20 @@ def packages_digest() -> str:
 
 
 def _lay_users(etc: Path) -> None:
-    """Write the users and groups that Debian gives every system, or the three that programs look for."""
-    for name, otherwise in (("passwd", _PASSWD), ("group", _GROUP)):
+    """Write the users and groups that Debian gives every system, or the three that programs look for.
+
+    None has a password. One that the file of passwords does not have PAM does not know, and lets nobody change it.
+    """
+    for name, otherwise, shadow, fields in (
+        ("passwd", _PASSWD, "shadow", "*::0:99999:7:::"),
+        ("group", _GROUP, "gshadow", "*::"),
+    ):
         text = otherwise
         with contextlib.suppress(OSError):
             text = Path(f"/usr/share/base-passwd/{name}.master").read_text().replace(":*:", ":x:")
         _write(etc / name, text)
+        _write(etc / shadow, "".join(f"{line.partition(':')[0]}:{fields}\n" for line in text.splitlines()))
+        (etc / shadow).chmod(0o640)
     _write(etc / "login.defs", _LOGIN_DEFS)
     _make(etc / "default")
     _write(etc / "default/useradd", "SHELL=/bin/sh\n")

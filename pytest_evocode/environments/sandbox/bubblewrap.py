@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments.egress.proxy import EgressProxy
 
 _OVERLAY_SINCE = (0, 11)
+_AMPLE = 2 * 2**30  # bytes for what a few sandboxes write
 
 
 def find_bubblewrap() -> str:
@@ -101,6 +102,17 @@ class SandboxSettings:
     """Bytes of memory that the session may use."""
     proxy: Callable[[], EgressProxy] | None = None
     """Finds or makes the proxy of all sandboxes with an allowlist."""
+
+    @property
+    def shortage(self) -> str:
+        """What to do where sandboxes' files are in a container's ``/dev/shm``, and that is small; else empty."""
+        size = shutil.disk_usage(self.state).total
+        if Path("/dev/shm") not in self.state.parents or size >= _AMPLE:
+            return ""
+        return (
+            f"what sandboxes write is in /dev/shm, which has {size // 2**20} MiB: give the container more by "
+            "--shm-size, or EVOCODE_CACHE on a volume"
+        )
 
 
 def sandbox_argv(

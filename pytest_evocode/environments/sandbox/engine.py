@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import shutil
 import tempfile
 import threading
 import weakref
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from pytest_evocode.environments.egress.proxy import EgressProxy
 
 logger = logging.getLogger(__name__)
+
+_SMALL_DISK = 8 * 2**30  # bytes
 
 
 class SandboxEngine:
@@ -114,7 +117,7 @@ class SandboxEngine:
                     hidden=below_usr,
                     launcher=self._launcher,
                     launchers=LauncherPool(self._launcher, None),
-                    limits=limits,
+                    limits=_fitting(limits, state),
                     machine=machine,
                     proxy=self.egress_proxy,
                 )
@@ -129,7 +132,7 @@ class SandboxEngine:
                 self._empty_trash(wait=0)
                 no_cpu = self._tree is None or not self._tree.has_cpu
                 self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
-                self.description = _describe(len(images), without_root)
+                self.description = _describe(len(images), without_root, self._settings.shortage)
                 self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds), self._given)
                 logger.info("sandboxes in %s, rootless=%s, cgroups=%s", state, without_root, bool(self._tree))
                 return
@@ -303,6 +306,8 @@ class SandboxEngine:
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.engines.Engine`."""
         assert isinstance(snapshot, SandboxSnapshot)
+        if self._settings.shortage:
+            raise EnvironmentFault("there is no room for states that outlive their attempts")
         return keep_copy(snapshot, self._references / key)
 
     def find_reference_state(self, key: str) -> SandboxSnapshot | None:
@@ -343,12 +348,19 @@ def _no_sandbox(why: str) -> EnvironmentUnavailable:
     return EnvironmentUnavailable(message)
 
 
-def _describe(given: int, rootless: bool) -> str:
+def _fitting(limits: ResourceLimits, state: Path) -> ResourceLimits:
+    """Return limits that leave room for sandboxes on a small file system, such as a container's ``/dev/shm``."""
+    room = shutil.disk_usage(state).total
+    return replace(limits, free_disk=min(limits.free_disk, room // 8)) if room < _SMALL_DISK else limits
+
+
+def _describe(given: int, rootless: bool, shortage: str) -> str:
     """Return what sandboxes are made of, for the header."""
     images = {0: "", 1: "1 image is given, and "}.get(given, f"{given} images are given, and ")
     which = "every other" if given else "every"
     one_user = "; without root all users are one" if rootless else ""
-    return f"{images}the host's {host_system()} stands in for {which} FROM image{one_user}"
+    in_short = f"; {shortage}" if shortage else ""
+    return f"{images}the host's {host_system()} stands in for {which} FROM image{one_user}{in_short}"
 
 
 def memory_of_session() -> int:

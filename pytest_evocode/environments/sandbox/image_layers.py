@@ -14,7 +14,7 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..overlay import Entry, LayeredFiles
+from ..overlay import Entry, LayeredFiles, is_device_whiteout, whiteout_attribute
 from .files import make_way, remove_path
 from .identity import own_user_namespace
 from .mounts import OPAQUE
@@ -70,6 +70,33 @@ def part_usr(request: dict[str, Any]) -> dict[str, Any]:
     os.rename(usr, request["usr"])
     os.mkdir(usr, 0o755)
     return {}
+
+
+def rewrite_whiteouts(request: dict[str, Any]) -> dict[str, Any]:
+    """Make the whiteouts of layers empty files with an attribute, which any file system can hold.
+
+    An overlay takes no device that is a whiteout of another. Lower layers may have such files since Linux 6.8.
+    """
+    own_user_namespace()
+    for layer in request["layers"]:
+        for directory, _, names in os.walk(layer):
+            paths = [f"{directory}/{name}" for name in names]
+            if whiteouts := [path for path in paths if is_device_whiteout(os.lstat(path))]:
+                _rewrite_whiteouts(directory, whiteouts)
+    return {}
+
+
+def _rewrite_whiteouts(directory: str, whiteouts: Iterable[str]) -> None:
+    before = os.stat(directory)
+    is_opaque = OPAQUE in os.listxattr(directory) and os.getxattr(directory, OPAQUE) == b"y"
+    for path in whiteouts:
+        os.unlink(path)
+        if not is_opaque:  # Nothing is there to be hidden.
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            os.setxattr(path, whiteout_attribute(OPAQUE), b"y")
+    if not is_opaque:
+        os.setxattr(directory, OPAQUE, b"x")  # The kernel looks for such files nowhere else.
+    os.utime(directory, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def _white_out(path: str, made: set[str]) -> None:

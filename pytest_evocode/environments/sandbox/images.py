@@ -39,7 +39,7 @@ from pytest_evocode.tasks.content_hash import hash_directory
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "10"
+_FORMAT = "11"
 _INSTALLING = 900.0  # seconds
 
 

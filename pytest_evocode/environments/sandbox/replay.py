@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import threading
 import time
@@ -19,9 +20,11 @@ from pytest_evocode.environments.sandbox.dockerfile import CopyInstruction, RunI
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
 from pytest_evocode.environments.sandbox.given_images import GivenImage
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, receive
-from pytest_evocode.environments.sandbox.snapshots import remove_tree
+from pytest_evocode.environments.sandbox.snapshots import move_layer, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import BuildError, EnvironmentFault, NeedsDocker
+
+_FULL = re.compile(r"No space left on device|^\[killed: less than ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Replay:
             return
         left = max(0.1, deadline - time.monotonic())
         ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
-        _expect(ran, stage, step.line, step.text, f"did not end in {self.timeout:g} s, the build's")
+        self._expect(ran, stage, step.line, step.text, f"did not end in {self.timeout:g} s, the build's")
 
     def _copy(self, copy: CopyInstruction, stage: Stage, environment: SandboxEnvironment) -> None:
         """Execute COPY or ADD by Docker's rules: a directory's contents, and several sources only into a directory."""
@@ -116,7 +119,7 @@ class Replay:
         if copy.mode is not None:
             changes.append(["chmod", "-R", f"{copy.mode:o}"])
         for change in changes if copied else ():
-            _expect(environment.exec([*change, "--", *copied]), stage, copy.line, " ".join(change))
+            self._expect(environment.exec([*change, "--", *copied]), stage, copy.line, " ".join(change))
 
     def _copy_from(
         self,
@@ -159,6 +162,19 @@ class Replay:
         _pass_on(launcher, {"operation": "pack_from_layers", **files, "members": members}, environment)
         return names, into_directory
 
+    def _expect(self, result: ExecResult, stage: Stage, line: int, what: str, late: str = "") -> None:
+        if not result.ok:
+            ending = late if result.timed_out else f"ended with exit code {result.exit_code}"
+            image = stage.bottom()
+            where = f"replayed on {host_system()}" if image is None else f"on the image {image.name}"
+            hint = ", or, where it needs its own base image, start Docker and run with --evocode-env=docker"
+            do = f"Correct it{hint if image is None else ''}"
+            if _FULL.search(result.output) and self.settings.shortage:
+                do = f"There is no room: {self.settings.shortage}"
+            raise BuildError(
+                f"{stage.dockerfile}:{line}: {where}, '{what}' {ending}. {do}. Its last lines were:\n{result.tail()}"
+            )
+
 
 def _pass_on(launcher: Launcher, request: Mapping[str, object], environment: SandboxEnvironment) -> None:
     """Unpack in a sandbox what a request to the launcher packs."""
@@ -190,21 +206,6 @@ def making_layer(
             yield environment
         environment.remove(["/logs"])
         environment.end(keep_files=True)
-        layer.mkdir()
-        written = [str(environment.layers.top / name) for name in ("root", "usr")]
-        settings.launcher.host_command(["mv", "--", *written, str(layer)])  # A rename would not do between two disks.
-        remove_tree(settings.launcher, environment.layers.top)
+        move_layer(settings.launcher, environment.layers.top, layer)
     finally:
         environment.stop()
-
-
-def _expect(result: ExecResult, stage: Stage, line: int, what: str, late: str = "") -> None:
-    if not result.ok:
-        ending = late if result.timed_out else f"ended with exit code {result.exit_code}"
-        image = stage.bottom()
-        where = f"replayed on {host_system()}" if image is None else f"on the image {image.name}"
-        hint = ", or, where it needs its own base image, start Docker and run with --evocode-env=docker"
-        raise BuildError(
-            f"{stage.dockerfile}:{line}: {where}, '{what}' {ending}. Correct it{hint if image is None else ''}. "
-            f"Its last lines were:\n{result.tail()}"
-        )

@@ -17,6 +17,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.egress import PROXY_PORT, EgressGate
@@ -34,6 +35,7 @@ from pytest_evocode.tasks import Allowlist, Network
 
 if TYPE_CHECKING:
     from pytest_evocode.environments.egress.proxy import ServedEnvironment
+    from pytest_evocode.environments.egress.session_server import SessionServer
 
 _STARTING = 60.0  # seconds until a program's namespace is made, on a machine that is busy with a fork bomb
 _CLOSING = 0.2  # seconds after which a blocked write sees that the input was closed or the program has ended
@@ -309,6 +311,8 @@ class RunningSandbox:
         # The host's network includes its loopback services, so only a task that asks for it gets it.
         self._shares_network = network == "public"
         self._served: ServedEnvironment | None = None
+        self._server: SessionServer | None = None
+        self._server_port = 0
         self._cpus = cpus
         self._memory_mb = memory_mb
         self._memory = memory = settings.limits.memory(memory_mb, settings.machine)
@@ -368,6 +372,8 @@ class RunningSandbox:
             _end_first_process(self._pidfd)
             self._pidfd = self._launch()
         self._serve_proxy()  # It is a new network.
+        if self._server is not None and not self._shares_network:
+            self._server.listen(self._listener(self._server_port))
 
     def _serve_proxy(self) -> None:
         """Serve the proxy's port where there is an allowlist.
@@ -380,9 +386,27 @@ class RunningSandbox:
         assert self._settings.proxy is not None  # Kept sandboxes have none, and no allowlist.
         from pytest_evocode.environments.egress.proxy import ServedEnvironment
 
-        listener = socket.socket(fileno=self._ask("listen", timeout=_LISTENING, port=PROXY_PORT)["fd"])
+        listener = self._listener(PROXY_PORT)
         self._served = self._served or ServedEnvironment(self._settings.proxy(), self.egress)
         self._served.listen(listener)
+
+    def _listener(self, port: int) -> socket.socket:
+        """Return a socket that listens in the sandbox's network, or the host's where that is shared; 0 is any port."""
+        return socket.socket(fileno=self._ask("listen", timeout=_LISTENING, port=port)["fd"])
+
+    @contextlib.contextmanager
+    def serve(self, path: Path) -> Iterator[str]:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        if self._server is None:
+            assert self._settings.proxy is not None  # Only kept sandboxes have none.
+            from pytest_evocode.environments.egress.session_server import SessionServer
+
+            listener = self._listener(0)
+            self._server_port = listener.getsockname()[1]
+            self._server = SessionServer(self._settings.proxy().loop)
+            self._server.listen(listener)
+        with self._server.open(path):
+            yield f"http://127.0.0.1:{self._server_port}"
 
     @property
     def _namespaces(self) -> int:
@@ -455,9 +479,10 @@ class RunningSandbox:
             return False
         logger.debug("stopping the sandbox in %s", self.layers.top)
         _end_first_process(pidfd)
-        served, self._served = self._served, None
-        if served is not None:
-            served.close()
+        for served in (self._served, self._server):
+            if served is not None:
+                served.close()
+        self._served = self._server = None
         self._release_launcher()
         return True
 

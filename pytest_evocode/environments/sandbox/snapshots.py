@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -188,6 +189,20 @@ def bytes_of(launcher: Launcher, *layers: Path) -> int:
     """Return how many bytes layers take."""
     sizes = launcher.host_command(["du", "-s", "-B1", "--", *map(str, layers)])
     return sum(int(line.split()[0]) for line in sizes.splitlines())
+
+
+def move_layer(launcher: Launcher, source: Path, target: Path) -> None:
+    """Move a layer to a new directory, which may be on another file system."""
+    target.mkdir()
+    written = [str(source / name) for name in ("root", "usr")]
+    if source.stat().st_dev != target.stat().st_dev and _linux() >= (6, 8):
+        launcher.ask({"operation": "rewrite_whiteouts", "layers": written})
+    launcher.host_command(["mv", "--", *written, str(target)])
+    remove_tree(launcher, source)
+
+
+def _linux() -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 
 
 def link_layer(launcher: Launcher, source: Path, target: Path) -> None:

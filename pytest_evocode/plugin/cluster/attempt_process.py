@@ -156,22 +156,22 @@ class ClusterConnections:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
         self._ask("give_back", account, place)
 
-    def reserve(self, account: str) -> tuple[float, float]:
+    def reserve(self, account: str) -> tuple[float, int]:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        seconds, reserved_at = self._ask("reserve", account)
-        return seconds, reserved_at
+        seconds, ticket = self._ask("reserve", account)
+        return seconds, ticket
 
-    def confirm(self, account: str, reserved_at: float) -> bool:
+    def wait(self, account: str, ticket: int) -> float:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        return bool(self._ask("confirm", account, reserved_at))
+        return float(self._ask("wait", account, ticket))
 
-    def answered(self, account: str, reserved_at: float) -> None:
+    def answered(self, account: str, ticket: int) -> None:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        self._ask("answered", account, reserved_at)
+        self._ask("answered", account, ticket)
 
-    def refused(self, account: str, reserved_at: float, retry_after: float | None) -> None:
+    def refused(self, account: str, ticket: int, retry_after: float | None) -> None:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        self._ask("refused", account, reserved_at, retry_after)
+        self._ask("refused", account, ticket, retry_after)
 
     def _ask(self, operation: str, account: str, *arguments: Any) -> Any:
         return self._line.ask_limits((LIMIT, next(self._numbers), operation, account, *arguments))

@@ -363,7 +363,7 @@ class ClusterPlugin:
         """Make the attempts, as pytest's own loop runs tests."""
         cluster = cast("ClusterRun | None", self._session.cluster)
         stops_for_errors = session.testsfailed and not session.config.option.continue_on_collection_errors
-        if cluster is None or stops_for_errors or session.config.option.collectonly:
+        if cluster is None or stops_for_errors or not self._session.plays:
             return None  # pytest's own loop says so.
         cluster.begin(session.items)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,10 +16,10 @@ from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable
+from pytest_evocode.gateway import Exchange
 from pytest_evocode.llm.budget import AttemptSpending, Budget
-from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.records import RoundRecord, Usage
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trajectories.atif import AgentInfo
@@ -27,14 +27,29 @@ from pytest_evocode.trajectories.recorder import Recorder
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 from tests import atif
+from tests.model_scripts import Asked, Fail, Say, Step, Tokens
+from tests.model_server import ModelServer
 
 PROGRAM = Path(__file__).with_name("fake_claude.py").read_text()
 KEY = "sk-of-this-test-0123456789"
 PASS = "echo 1 >/logs/verifier/reward.txt"
 
 
+def answer(asked: Asked) -> Step:
+    """What the model of ``fake_claude.py`` says to a line, and its provider to ``refuse: STATUS``."""
+    word, _, rest = asked.said[-1].splitlines()[-1].partition(": ")
+    return Fail(int(rest)) if word == "refuse" else Say("Yes.")
+
+
 class FakeClaude(ClaudeCodeAgent):
-    """Claude Code's agent with the program of ``fake_claude.py``."""
+    """Claude Code's agent with the program of ``fake_claude.py``, and a model whose answers count 100 tokens each."""
+
+    model_server = ""
+
+    @property
+    def upstream(self) -> str | None:
+        """The model of the tests."""
+        return self.options.base_url or self.model_server
 
     @property
     def installation(self) -> Installation:
@@ -58,22 +73,72 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         made.close()
 
 
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """The model of :class:`FakeClaude`."""
+    with ModelServer(answer, key=KEY, tokens=Tokens(prompt=80, completion=20)) as server:
+        monkeypatch.setattr(FakeClaude, "model_server", server.url)
+        yield server
+
+
+def answered(
+    tokens: int,
+    text: str = "",
+    calls: Mapping[str, str] = {},
+    *,
+    stop_reason: str = "end_turn",
+    given: Mapping[str, str] = {},
+    model: str = "model-x",
+) -> Exchange:
+    """A request that the gateway has answered, in Anthropic's form; among events, it comes before the next one.
+
+    ``calls`` are the tools that the reply calls, and ``given`` the results that the request has, by call.
+    """
+    results = [{"type": "tool_result", "tool_use_id": call, "content": result} for call, result in given.items()]
+    content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    content += [{"type": "tool_use", "id": call, "name": name, "input": {"a": 1}} for call, name in calls.items()]
+    body: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": content}
+    usage = {"input_tokens": tokens, "output_tokens": 1}
+    return Exchange(
+        number=1,
+        api="messages",
+        method="POST",
+        path="/anthropic/v1/messages",
+        began="",
+        seconds=0.0,
+        status=200,
+        usage=Usage(prompt_tokens=tokens, completion_tokens=1, cost_usd=tokens / 100, requests=1),
+        model=model,
+        request=json.dumps({"messages": [{"role": "user", "content": results}]}),
+        response=json.dumps({**body, "stop_reason": stop_reason, "usage": usage}),
+    )
+
+
+MakeReader = Callable[[Recorder, Callable[[], Sequence[Exchange]]], EventReader]
+
+
 class Told:
     """A recorder, and a reader that was told some events and then that there are no more."""
 
-    def __init__(
-        self, reader: Callable[[Recorder, ModelFacts | None], EventReader], *events: Any, spent: Budget
-    ) -> None:
+    def __init__(self, reader: MakeReader, *events: Any, spent: Budget) -> None:
         self.spending = AttemptSpending(spent)
         self.recorder = Recorder(AgentInfo(name="a", version="0"), "session", spending=self.spending)
         self.recorder.say("user", "Do it.")
-        self.reader = reader(self.recorder, ModelFacts(input=1, cached_input=0.5, cache_write=2, output=10))
-        self.between: list[bool] = []
-        """What the reader said after each event about the model."""
+        new: list[Exchange] = []
+
+        def new_exchanges() -> Sequence[Exchange]:
+            found = [*new]
+            new.clear()
+            return found
+
+        self.reader = reader(self.recorder, new_exchanges)
         for event in events:
-            self.reader.read(event.encode() if isinstance(event, str) else json.dumps(event).encode())
-            self.between.append(self.reader.between)
+            if isinstance(event, Exchange):
+                new.append(event)
+            else:
+                self.reader.read(event.encode() if isinstance(event, str) else json.dumps(event).encode())
         self.reader.close()
+        self.reader.settle()
 
     @property
     def steps(self) -> list[dict[str, Any]]:
@@ -101,9 +166,7 @@ class Told:
 def told() -> Callable[..., Told]:
     """See :class:`Told`."""
 
-    def tell(
-        reader: Callable[[Recorder, ModelFacts | None], EventReader], *events: Any, spent: Budget | None = None
-    ) -> Told:
+    def tell(reader: MakeReader, *events: Any, spent: Budget | None = None) -> Told:
         return Told(reader, *events, spent=spent or Budget())
 
     return tell

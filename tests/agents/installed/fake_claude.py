@@ -1,7 +1,7 @@
-"""A program with Claude Code's command line and events, and no model: it does what the instruction says.
+"""A program with Claude Code's command line and events, which asks its model for each line of the instruction.
 
-Each line of an instruction is one answer of its model: ``run: COMMAND``, ``say: TEXT``, ``die: TEXT`` (it ends with
-that on stderr), ``refuse: STATUS`` (the provider refuses the key). An answer counts 100 tokens.
+It does what the line says once the model has answered: ``run: COMMAND``, ``say: TEXT``, ``die: TEXT`` (it ends with
+that on stderr); of other lines only the model knows the meaning. As Claude Code does, it asks again ten times.
 """
 
 import json
@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 import uuid
 
 
@@ -16,10 +18,31 @@ def tell(session: str, kind: str, **event: object) -> None:
     print(json.dumps({"type": kind, "session_id": session, "parent_tool_use_id": None, **event}), flush=True)
 
 
+def ask(session: str, said: "list[str]") -> None:
+    """Ask the model for what is to be done by the last of these lines."""
+    body = {"model": "claude-fake-1", "max_tokens": 100, "messages": [{"role": "user", "content": "\n".join(said)}]}
+    headers = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
+    headers["x-api-key"] = os.environ["ANTHROPIC_API_KEY"]
+    url, error = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", ""
+    for _ in range(11):
+        try:
+            urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
+            return
+        except urllib.error.HTTPError as refused:
+            error = f"API Error: {refused.code} {refused.read().decode()}"
+            if refused.code < 429:
+                break
+            tell(session, "system", subtype="api_retry", error_status=refused.code, error="overloaded_error")
+        except OSError as broken:
+            error = f"API Error: {broken}"
+        time.sleep(0.1)
+    tell(session, "result", subtype="success", is_error=True, result=error)
+    sys.exit(1)
+
+
 def answer(session: str, number: int, *blocks: object) -> None:
-    usage = {"input_tokens": 80, "output_tokens": 20}
     for block in blocks:
-        message = {"id": f"msg_{number}", "model": "claude-fake-1", "content": [block], "usage": usage}
+        message = {"id": f"msg_{number}", "model": "claude-fake-1", "content": [block]}
         tell(session, "assistant", message=message)
     tell(session, "stream_event", event={"type": "message_stop"})
 
@@ -38,10 +61,6 @@ def follow(session: str, number: int, word: str, rest: str) -> None:
         answer(session, number, {"type": "text", "text": rest})
     elif word == "die":
         sys.exit(rest)
-    elif word == "refuse":
-        for _ in range(600):
-            tell(session, "system", subtype="api_retry", error_status=int(rest), error="authentication_failed")
-            time.sleep(0.1)
 
 
 def main() -> None:
@@ -60,6 +79,8 @@ def main() -> None:
     tell(session, "system", subtype="init", model="claude-fake-1", claude_code_version="0.0.1")
     for number, line in enumerate(lines, 1):
         word, _, rest = line.partition(": ")
+        if word != "die":
+            ask(session, lines[:number])
         follow(session, number, word, rest)
     tell(session, "result", subtype="success", is_error=False, result="Done.")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from pytest_evocode.agents.installed.claude_code import ClaudeCodeReader
 from pytest_evocode.agents.installed.codex import CodexReader
 from pytest_evocode.agents.installed.event_reader import Event, EventReader
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
@@ -36,20 +35,4 @@ def test_codex_may_end_a_turn_in_which_its_model_said_nothing() -> None:
     recorded = recorder()
     reader = CodexReader(recorded)
     reader.read(json.dumps({"type": "turn.completed", "usage": {"input_tokens": 7, "output_tokens": 0}}).encode())
-    assert reader.replies == 0
-    assert recorded.usage is not None
-    assert recorded.usage.prompt_tokens == 7
-
-
-def test_claude_codes_default_model_has_its_price_as_soon_as_it_says_which_it_is() -> None:
-    recorded = recorder()
-    reader = ClaudeCodeReader(recorded)
-    message = {
-        "id": "msg_1",
-        "content": [{"type": "text", "text": "Done."}],
-        "usage": {"input_tokens": 1_000_000, "output_tokens": 0},
-    }
-    reader.read(b'{"type": "system", "subtype": "init", "model": "claude-opus-4-8"}')
-    reader.read(json.dumps({"type": "assistant", "message": message}).encode())
-    reader.close()
-    assert recorded.spending.spent.cost_usd > 0
+    assert (reader.replies, reader.failure) == (0, "")

@@ -20,7 +20,7 @@ from pytest_evocode.trial.trial import Trial
 from tests import atif
 from tests.agents.installed.conftest import KEY, PASS, Attempt, FakeClaude, MakeTask
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = [pytest.mark.turns(2), pytest.mark.usefixtures("model")]
 
 LOOK = "run: cat ~/.claude/projects/* >/logs/artifacts/log.jsonl"
 
@@ -217,33 +217,27 @@ def test_a_program_that_fails_in_the_middle_is_graded_by_what_it_did_and_a_refus
     first, second = attempt(fake(), make_task("run: touch a\ndie: out of memory\n", "refuse: 401\n"))
     assert (first.outcome, first.stopped) == ("passed", "claude-code ended with exit code 1")
     assert second.outcome == "error"
-    assert "answers 401 (authentication_failed)" in second.cause
+    assert "401" in second.cause
+    assert second.fault == "infrastructure"
 
 
-def test_waiting_for_the_provider_until_the_deadline_is_not_the_models_slowness(
-    make_task: MakeTask, attempt: Attempt
-) -> None:
-    (record,) = attempt(fake(), make_task("refuse: 529\n", timeout=3))
-    assert record.outcome == "error"
-    assert "was still waiting for its model when the turn's time was over" in record.cause
-
-
-def test_the_key_is_in_the_programs_environment_alone_and_in_no_record(
+def test_the_key_is_nowhere_in_the_container_nor_in_a_record(
     make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINE_API_KEY", KEY)
     monkeypatch.delenv("ANTHROPIC_API_KEY")
+    search = f"grep -l {KEY} /proc/[0-9]*/environ /app -r >/logs/artifacts/found"
     task = make_task(
-        f"run: echo $ANTHROPIC_API_KEY\nrun: nohup sleep 60 >/dev/null 2>&1 &\n{LOOK}\n",
-        check=f"grep -l {KEY} /proc/[0-9]*/environ /app -r >/logs/artifacts/found; env >>/logs/artifacts/found; {PASS}",
-        toml='[environment]\nnetwork_mode = "public"\nenv = { OTHER = "${MINE_API_KEY:-none}" }\n',
+        f"run: echo $ANTHROPIC_API_KEY\nrun: nohup sleep 60 >/dev/null 2>&1 &\nrun: {search}; true\n{LOOK}\n",
+        check=f"{search}-later; env >>/logs/artifacts/found-later; {PASS}",
+        toml='[environment]\nenv = { OTHER = "${MINE_API_KEY:-none}" }\n',
     )
     assert endings(attempt(fake(key_env="MINE_API_KEY"), task)) == [("passed", "")]
-    assert calls_of_program(directory, "round-1")[0]["key"] == "[MINE_API_KEY]"
-    assert "MINE" not in (directory.artifacts("round-1") / "found").read_text()
-    written = [path.read_bytes() for path in directory.path.rglob("*") if path.is_file()]
-    assert not any(KEY.encode() in each for each in written)
-    assert any(b"[MINE_API_KEY]" in each for each in written)
+    token = calls_of_program(directory, "round-1")[0]["key"]
+    assert token not in (None, "", KEY)
+    assert (directory.artifacts("round-1") / "found").read_text() == ""
+    assert "MINE" not in (directory.artifacts("round-1") / "found-later").read_text()
+    assert not any(KEY.encode() in path.read_bytes() for path in directory.path.rglob("*") if path.is_file())
 
 
 @pytest.mark.nightly
@@ -259,19 +253,11 @@ def test_rules_come_before_those_that_the_image_has_for_its_user(
     assert (directory.artifacts("round-1") / "CLAUDE.md").read_text() == "Be kind.\n\nBe quick.\n"
 
 
-@pytest.mark.parametrize(
-    ("toml", "why"),
-    [
-        ('[environment]\nnetwork_mode = "no-network"\n', "this task gives it no network"),
-        ("", 'a sandbox has a network only for a task with network_mode = "public"'),
-    ],
-)
-def test_a_task_without_network_is_refused_before_anything_is_installed(
-    make_task: MakeTask, attempt: Attempt, toml: str, why: str
-) -> None:
-    (record,) = attempt(fake(), make_task("say: one\n", toml=toml))
-    assert record.outcome == "error"
-    assert why in record.cause
+@pytest.mark.parametrize("toml", ['[environment]\nnetwork_mode = "no-network"\n', ""])
+def test_a_task_without_a_network_is_done_as_well(make_task: MakeTask, attempt: Attempt, toml: str) -> None:
+    records = attempt(fake(), make_task("run: touch a\n", "run: ls a\n", toml=toml, check=f"[ -e a ] && {PASS}"))
+    assert endings(records) == [("passed", "")] * 2
+    assert [record.usage and record.usage.tokens for record in records] == [100, 100]
 
 
 def test_a_missing_key_is_told_by_its_name_before_anything_starts() -> None:

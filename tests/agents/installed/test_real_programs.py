@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +41,11 @@ COPY certificates.pem /etc/ssl/certs/ca-certificates.crt
 WORKDIR /app
 RUN useradd --create-home worker && chown worker /app
 """
+TOML = '[environment]\nnetwork_mode = "no-network"\n[agent]\nuser = "worker"\ntimeout_sec = 300\n'
 ROUNDS = {
     "round-1": (f"The word is {WORD}. Write hello.txt.\n", "grep -qx hello /app/hello.txt"),
     "round-2": ("Write the word to word.txt.\n", f"grep -qx hello /app/hello.txt && grep -qx {WORD} /app/word.txt"),
+    "round-3": ("Write the word again.\n", f"[ $(grep -cx {WORD} /app/word.txt) = 2 ]"),
 }
 RULES = "Never use tabs, says the rule of this harness.\n"
 SKILL = "---\nname: greeting\ndescription: How files greet in this test.\n---\nWith hello.\n"
@@ -63,17 +64,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerEngine]:
 
 
 @pytest.fixture(scope="module")
-def host(engine: DockerEngine) -> str:
-    """This machine's address for containers."""
-    (network,) = engine._client.inspect_network("bridge")["IPAM"]["Config"]
-    # Until its next start an engine that has just made the network lists no gateway, which is the first address.
-    return str(network.get("Gateway") or ip_network(network["Subnet"])[1])
-
-
-@pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
     directory = tmp_path_factory.mktemp("tasks") / "greeting"
-    files = {"environment/Dockerfile": DOCKERFILE, "task.toml": '[agent]\nuser = "worker"\ntimeout_sec = 300\n'}
+    files = {"environment/Dockerfile": DOCKERFILE, "task.toml": TOML}
     bundle = ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt"
     files["environment/certificates.pem"] = Path(bundle).read_text()
     for name, (instruction, check) in ROUNDS.items():
@@ -111,6 +104,8 @@ def solve(asked: Asked) -> Step:
         [Say("Let me see."), Run("cat no-such-file")],
         Run(f"echo {word} > word.txt; env | grep -c {KEY}; true"),
     ]
+    if "again" in last:
+        return Run(f"echo {word} >> word.txt") if done == 3 else Say("Done for the third time.")
     return answers[done - 1] if done <= 2 else Say("Done again.")
 
 
@@ -122,13 +117,13 @@ AGENTS: dict[str, tuple[type[InstalledAgent], str, str]] = {
 
 
 def work(
-    name: str, engine: DockerEngine, host: str, task: Task, directory: AttemptDirectory, harness: Mapping[str, Path]
+    name: str, engine: DockerEngine, task: Task, directory: AttemptDirectory, harness: Mapping[str, Path]
 ) -> tuple[list[RoundRecord], ModelServer]:
     """Run an attempt to its end."""
     kind, model, path = AGENTS[name]
-    with ModelServer(solve, host=host, key=KEY) as server:
+    with ModelServer(solve, key=KEY) as server:
         options = kind.options_type(
-            base_url=f"http://{host}:{server.port}{path}",
+            base_url=f"{server.url}{path}",
             key_env="SOME_TEST_KEY",
             rules=harness["rules"],
             skills=harness["skills"],
@@ -138,10 +133,9 @@ def work(
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_two_rounds_are_one_session_of_the_real_program(
+def test_three_rounds_without_a_network_are_one_session_of_the_real_program(
     name: str,
     engine: DockerEngine,
-    host: str,
     task: Task,
     harness: Mapping[str, Path],
     tmp_path: Path,
@@ -149,29 +143,32 @@ def test_two_rounds_are_one_session_of_the_real_program(
 ) -> None:
     monkeypatch.setenv("SOME_TEST_KEY", KEY)
     directory = AttemptDirectory(tmp_path / "attempt")
-    records, server = work(name, engine, host, task, directory, harness)
-    assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 2
+    records, server = work(name, engine, task, directory, harness)
+    assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 3
 
     usages = [record.usage for record in records]
     assert [usage and (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) for usage in usages] == [
         (2000, 1200, 100),
         (3000, 1800, 150),
+        (2000, 1200, 100),
     ]
-    assert len(server.counted) == 5
+    assert len(server.counted) == 7
     assert all(usage is not None and usage.cost_usd for usage in usages)
 
     told = [asked.system + "".join(asked.said) for asked in server.asked]
     assert all(RULES.strip() in each and "How files greet in this test." in each for each in told)
     assert {asked.model for asked in server.asked} == {AGENTS[name][1].rpartition("/")[2]}
 
-    first, second = (steps(directory, round_name) for round_name in ROUNDS)
+    first, second, third = (steps(directory, round_name) for round_name in ROUNDS)
     assert (first[0]["source"], first[0]["message"]) == ("user", ROUNDS["round-1"][0])
     assert (first[1]["message"], first[1]["reasoning_content"]) == ("I write it.", "A file is wanted.")
     assert [actions(step) for step in first[1:]] == [[(0, ["hello.txt"])], []]
     assert [actions(step) for step in second[1:]] == [[(1, [])], [(0, ["word.txt"])], []]
     assert [step["message"] for step in (first[-1], second[-1])] == ["Done.", "Done again."]
-    if name == "codex":  # Claude Code leaves its key to what it runs.
-        assert second[2]["observation"]["results"][0]["content"] == "0\n"
+    assert third[-1]["message"] == "Done for the third time."
+    asked = [step["metrics"]["prompt_tokens"] for each in (first, second, third) for step in each[1:]]
+    assert asked == [1000] * 7
+    assert second[2]["observation"]["results"][0]["content"].strip() == "0"
     assert not any(KEY.encode() in path.read_bytes() for path in directory.path.rglob("*") if path.is_file())
 
 
@@ -188,19 +185,20 @@ def actions(step: dict[str, Any]) -> list[tuple[int, list[str]]]:
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_refused_key_is_an_error_in_the_providers_words(
-    name: str, engine: DockerEngine, host: str, task: Task, monkeypatch: pytest.MonkeyPatch
+    name: str, engine: DockerEngine, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind, model, path = AGENTS[name]
     monkeypatch.setenv("SOME_TEST_KEY", "sk-of-somebody-else")
-    with ModelServer([], host=host, key=KEY) as server:
-        options = kind.options_type(base_url=f"http://{host}:{server.port}{path}", key_env="SOME_TEST_KEY")
-        first, second = Trial(task, kind(model, options), engine).run()
-    assert (first.outcome, second.outcome) == ("error", "not reached")
+    with ModelServer([], key=KEY) as server:
+        options = kind.options_type(base_url=f"{server.url}{path}", key_env="SOME_TEST_KEY")
+        first, *others = Trial(task, kind(model, options), engine).run()
+    assert (first.outcome, first.fault) == ("error", "infrastructure")
+    assert {each.outcome for each in others} == {"not reached"}
     assert "401" in first.cause or "Incorrect API key" in first.cause
 
 
 def test_a_session_that_was_killed_goes_on_in_the_same_conversation(
-    host: str, task: Task, tmp_path: Path, engine: DockerEngine
+    task: Task, tmp_path: Path, engine: DockerEngine
 ) -> None:
     running: list[subprocess.Popen[str]] = []
     killed = threading.Event()
@@ -237,18 +235,17 @@ def test_a_session_that_was_killed_goes_on_in_the_same_conversation(
 
     shutil.copytree(task.directory, tmp_path / "tasks/greeting")
     (tmp_path / "rules.md").write_text(RULES)
-    with ModelServer(script, host=host, key=KEY) as server:
+    with ModelServer(script, key=KEY) as server:
         (tmp_path / "pyproject.toml").write_text(
             "[tool.pytest.ini_options]\n[tool.pytest-evocode.agents.careful]\n"
             f'spec = "claude-code:claude-sonnet-4-5"\nrules = "rules.md"\nkey_env = "SOME_TEST_KEY"\n'
-            f'base_url = "http://{host}:{server.port}"\n'
+            f'base_url = "{server.url}"\n'
         )
         session()
         report = session("--evocode-resume")
     assert killed.is_set()
-    assert "2 passed" in report
-    # Until the next session clears it away, the program in the container of the killed one goes on.
-    again = server.asked[-3:]
+    assert "3 passed" in report
+    again = server.asked[-5:-2]
     assert all(ROUNDS["round-2"][0] in each.said and any(WORD in text for text in each.said) for each in again)
     assert [len(each.results) for each in again] == [1, 2, 3]
     assert sum(ROUNDS["round-2"][0] not in each.said for each in server.asked) == 2

@@ -17,12 +17,12 @@ from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 from tests import atif
-from tests.agents.installed.test_real_programs import AGENTS, KEY, WORD, engine, host, steps
+from tests.agents.installed.test_real_programs import AGENTS, KEY, WORD, engine, steps
 from tests.agents.installed.test_real_programs import task as without_servers
 from tests.model_scripts import Asked, Run, Say, Step, Use
 from tests.model_server import ModelServer
 
-__all__ = ["engine", "host", "without_servers"]
+__all__ = ["engine", "without_servers"]
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.nightly]
 
@@ -80,13 +80,13 @@ def play(agent: Agent, task: Task, engine: DockerEngine, directory: AttemptDirec
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])
 def test_a_real_cli_uses_a_tasks_server(
-    name: str, engine: DockerEngine, host: str, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, engine: DockerEngine, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_TEST_KEY", KEY)
     directory = AttemptDirectory(tmp_path / "attempt")
     kind, model, path = AGENTS[name]
-    with ModelServer(notes, host=host, key=KEY) as server:
-        options = kind.options_type(base_url=f"http://{host}:{server.port}{path}", key_env="SOME_TEST_KEY")
+    with ModelServer(notes, key=KEY) as server:
+        options = kind.options_type(base_url=f"{server.url}{path}", key_env="SOME_TEST_KEY")
         agent: InstalledAgent = kind(model, options)
         assert play(agent, task, engine, directory) == [("passed", "")] * 2
     called = [call for step in steps(directory, "round-2") for call in step.get("tool_calls", ())]
@@ -94,8 +94,9 @@ def test_a_real_cli_uses_a_tasks_server(
 
 
 def test_a_real_agent_is_driven_by_the_protocol_for_two_rounds(
-    engine: DockerEngine, host: str, task: Task, tmp_path: Path
+    engine: DockerEngine, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     directory = AttemptDirectory(tmp_path / "attempt")
     asked_for = Run("echo line-1 >> log.txt; id -un")
 
@@ -104,15 +105,17 @@ def test_a_real_agent_is_driven_by_the_protocol_for_two_rounds(
             return Say("Notes.")
         return asked_for if not asked.results else notes(asked)
 
-    with ModelServer(script, host=host, key=KEY) as server:
+    with ModelServer(script, key=KEY) as server:
         provider = {
             "npm": "@ai-sdk/openai-compatible",
             "name": "local",
-            "options": {"apiKey": KEY, "baseURL": f"http://{host}:{server.port}/v1"},
+            "options": {"apiKey": "{env:OPENAI_API_KEY}", "baseURL": "{env:OPENAI_BASE_URL}"},
             "models": {"gpt-5.2": {}},
         }
         config = {"provider": {"local": provider}, "model": "local/gpt-5.2", "autoupdate": False, "share": "disabled"}
         options = AcpOptions(
+            api="openai",
+            base_url=f"{server.url}/v1",
             install=OpenCodeAgent.npm.installation("latest").script,
             env={"OPENCODE_CONFIG_CONTENT": json.dumps(config), "OPENCODE_DISABLE_AUTOUPDATE": "1"},
         )

@@ -43,6 +43,7 @@ def with_servers(agent: InstalledAgent, servers: tuple[ToolServer, ...] = SERVER
     return agent
 
 
+@pytest.mark.usefixtures("model")
 def test_claude_code_reads_servers_and_skills_in_every_round(
     make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, tmp_path: Path
 ) -> None:
@@ -58,12 +59,12 @@ def test_claude_code_reads_servers_and_skills_in_every_round(
         "mine": {"type": "http", "url": "http://mine/mcp", "headers": {}},
     }
     assert (found / "SKILL.md").read_text() == skill["skills/log/SKILL.md"]
-    assert "--mcp-config" in agent.arguments()
-    assert agent.hosts == ("api.anthropic.com", "mine")
+    assert "--mcp-config" in agent.arguments("")
+    assert agent.hosts == ("mine",)
 
 
 def test_codex_is_told_by_its_options() -> None:
-    line = with_servers(CodexAgent("gpt-5", CodexAgent.options_type()), SERVERS[:2]).arguments()
+    line = with_servers(CodexAgent("gpt-5", CodexAgent.options_type()), SERVERS[:2]).arguments("http://here/v1")
     settings = [line[place + 1] for place, word in enumerate(line) if word == "--config"]
     assert tomllib.loads("\n".join(settings))["mcp_servers"] == {
         "notes": {"command": "python3", "args": ["/srv/server.py", "-v"], "env": {"A": "b"}},
@@ -82,12 +83,13 @@ def test_gemini_cli_reads_a_file_beside_its_users_settings() -> None:
     assert written[0]["mcpServers"]["notes"]["command"] == "python3"
     assert written[0]["mcpServers"]["my_docs"]["httpUrl"] == "http://docs:80/mcp"
     assert written[0]["mcpServers"]["old"]["url"] == "http://old/sse"
-    assert agent.variables("GEMINI_API_KEY", "k")["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] == "/var/lib/evocode/servers.json"
+    variables = agent.variables("GEMINI_API_KEY", "k", "http://here")
+    assert variables["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] == "/var/lib/evocode/servers.json"
 
 
 def test_opencode_is_told_by_its_configuration() -> None:
     agent = with_servers(OpenCodeAgent("openai/gpt-5", OpenCodeAgent.options_type()))
-    config = json.loads(agent.variables("OPENAI_API_KEY", "k")["OPENCODE_CONFIG_CONTENT"])
+    config = json.loads(agent.variables("OPENAI_API_KEY", "k", "http://here/v1")["OPENCODE_CONFIG_CONTENT"])
     assert config["mcp"]["notes"]["command"] == ["python3", "/srv/server.py", "-v"]
     assert config["mcp"]["my_docs"] | {"enabled": True} == config["mcp"]["my_docs"]
     assert config["mcp"]["my_docs"]["headers"] == {"X-Key": 'a"b'}

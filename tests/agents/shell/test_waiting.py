@@ -64,3 +64,21 @@ def test_a_request_that_fails_while_the_turn_waits_anyhow_is_not_waited_for_twic
     assert waiting.seconds == 30.0
     assert waiting.waits is not None
     assert waiting.waits.retries == 1
+
+
+def test_of_waits_that_overlap_the_whole_time_counts_once() -> None:
+    now = [0.0]
+    waiting = Waiting(clock=lambda: now[0])
+    first, second = waiting.pausing(2, "rate limit"), waiting.pausing(5, "network")
+    first.__enter__()
+    now[0] = 1.0
+    second.__enter__()
+    now[0] = 2.0
+    first.__exit__(None, None, None)
+    now[0] = 6.0
+    assert waiting.seconds == 6.0
+    second.__exit__(None, None, None)
+    now[0] = 9.0
+    assert waiting.seconds == 6.0
+    assert waiting.waits is not None
+    assert waiting.waits.seconds == {"rate limit": 2.0, "network": 4.0}

@@ -52,12 +52,13 @@ def test_attempts_of_all_nodes_share_the_places_and_a_lost_one_gives_its_back() 
 def test_attempts_of_all_nodes_slow_down_together() -> None:
     broker = BrokerConnections()
     first, other = attempt(broker, "a"), attempt(broker, "b")
-    seconds, reserved_at = first.reserve("openai-x")
+    seconds, ticket = first.reserve("openai-x")
     assert seconds == 0
-    first.answered("openai-x", reserved_at)
-    first.refused("openai-x", reserved_at, 30.0)
-    assert not other.confirm("openai-x", reserved_at)
-    assert 20 < other.reserve("openai-x")[0] <= 30
+    first.answered("openai-x", ticket)
+    first.refused("openai-x", ticket, 30.0)
+    seconds, ticket = other.reserve("openai-x")
+    assert 20 < seconds <= 30
+    assert 20 < other.wait("openai-x", ticket) <= 30
     assert other.reserve("openai-y")[0] == 0
 
 

@@ -82,9 +82,9 @@ def test_tasks_whose_names_differ_in_signs_only_are_told_apart() -> None:
 
 
 def test_rounds_are_shown_by_the_kind_of_their_failure(tmp_path: Path) -> None:
-    write_attempt(tmp_path, "a", outcomes="pfffp", cases=["pp", "pf", "pf", "pff", "ppp"])
+    write_attempt(tmp_path, "a", outcomes="pfffp", cases=["p", "pf", "pf", "fff", "ppp"])
     write_attempt(tmp_path, "b", outcomes="ffe-", cases=["f", "s"])
-    assert cells(tmp_path) == ["prcnp", "nbi-"]
+    assert cells(tmp_path) == ["pncrp", "nbi-"]
 
 
 def test_rounds_that_were_not_selected_and_not_reached_differ(tmp_path: Path) -> None:

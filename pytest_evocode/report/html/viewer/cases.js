@@ -5,7 +5,7 @@ const CASE_GROUPS = [
   ["new miss", "New misses", "first required in this round"],
   ["regression", "Regressions", "passed in an earlier round of this attempt"],
   ["stale", "Stale", "what these requirements replace is still there"],
-  ["carried", "Carried", "failed in the round before, too"],
+  ["carried", "Carried", "required before, never passed"],
   ["", "Failed", "of no known kind"],
 ];
 /** Cases of a group that are listed at first, and how many of all are open. */

@@ -1,0 +1,197 @@
+"""The way of an agent's program in the container to its model: the gateway, which counts and records what it asks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+from pydantic import BaseModel, Field
+
+from pytest_evocode.agents.protocol import RoundContext
+from pytest_evocode.errors import EnvironmentFault, UsageError
+from pytest_evocode.gateway import Exchange, Family, GatewaySession, Route, gateway_of_process
+from pytest_evocode.gateway.replies import reply_of, results_in
+from pytest_evocode.llm.connection import check_key_name
+from pytest_evocode.llm.model_options import Address
+from pytest_evocode.llm.provider_errors import from_status
+from pytest_evocode.results.records import Usage, total_usage
+from pytest_evocode.trajectories.atif import ToolCall
+from pytest_evocode.trajectories.recorder import Action, Recorder
+
+logger = logging.getLogger(__name__)
+
+#: The variables in which programs look for the address of their model, with what it lacks at its end.
+_ADDRESSES: Mapping[Family, Mapping[str, str]] = {
+    "openai": {"OPENAI_BASE_URL": "", "OPENAI_API_BASE": "", "OPENAI_HOST": "/v1"},
+    "anthropic": {"ANTHROPIC_BASE_URL": ""},
+    "google": {"GOOGLE_GEMINI_BASE_URL": ""},
+}
+#: Those in which they look for their keys.
+_KEYS: Mapping[Family, tuple[str, ...]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
+
+
+class ModelAccess:
+    """What the program of one turn is given to reach its model, and what it has asked there. Any thread may ask."""
+
+    def __init__(self, context: RoundContext, take: Callable[[Exchange], object] | None = None) -> None:
+        """Ask nothing yet; ``take`` gets each request with its answer."""
+        self._context = context
+        self._take_as_well = take
+        self._lock = threading.Lock()
+        self._new: list[Exchange] = []
+        self._last: Exchange | None = None
+        self._session: GatewaySession | None = None
+        self._address = ""
+        self._before = context.recorder.usage
+
+    @property
+    def session(self) -> GatewaySession:
+        """The gateway's account of the turn."""
+        assert self._session is not None
+        return self._session
+
+    @property
+    def token(self) -> str:
+        """What the program has in place of a key, which is worth nothing elsewhere."""
+        return self.session.token
+
+    def base_url(self, family: Family) -> str:
+        """Return where the program finds the APIs of a family, in the form that the provider's SDK takes."""
+        return self.session.base_url(family, self._address)
+
+    def variables(self, family: Family) -> dict[str, str]:
+        """Return the variables by which programs usually find the APIs of a family."""
+        address = self.base_url(family)
+        found = {name: address.removesuffix(end) for name, end in _ADDRESSES[family].items()}
+        return found | dict.fromkeys(_KEYS[family], self.token)
+
+    @property
+    def has_ended_program(self) -> bool:
+        """Whether the program was killed, because its budget is used up or the provider was given up."""
+        return bool(self.session.exhausted or self.session.fault)
+
+    @property
+    def used(self) -> Usage | None:
+        """What the turn has used by now, with what was known to be used before its program began."""
+        return total_usage([self._before, self.session.usage])
+
+    def new_exchanges(self) -> Sequence[Exchange]:
+        """Return the requests that were answered since the last call."""
+        with self._lock:
+            found, self._new = self._new, []
+        return found
+
+    @property
+    def overflow(self) -> str:
+        """What the provider said of the last request if that was longer than the model takes; empty if it was not."""
+        last = self._last
+        if last is None or last.status is None or last.status < 400:
+            return ""
+        try:
+            body = json.loads(last.response)
+        except ValueError:
+            body = last.response
+        fault = from_status(last.status, body, {})
+        return str(fault) if fault.kind == "overflow" else ""
+
+    def _take(self, exchange: Exchange) -> None:
+        with self._lock:
+            self._new.append(exchange)
+            self._last = exchange
+        if exchange.usage is not None and (used := self.used) is not None:
+            self._context.journal.add_used(used)
+        if self._take_as_well is not None:
+            self._take_as_well(exchange)
+
+    def _end(self) -> None:
+        """Kill the program, because it need not go on."""
+        session = self.session
+        logger.info("the agent's program is killed: %s", session.exhausted or session.fault)
+        with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
+            self._context.environment.kill_processes()
+
+    @contextlib.contextmanager
+    def opened(self, *routes: Route, token: str | None = None) -> Iterator[ModelAccess]:
+        """Let the turn's program reach the gateway while the context lasts; ``token`` is one that it has by now."""
+        gateway = gateway_of_process()
+        opened = partial(
+            gateway.open, spending=self._context.spending, record=self._take, on_end=self._end, token=token
+        )
+        with self._context.environment.serve(gateway.socket) as self._address, opened(*routes) as self._session:
+            self._context.recorder.charges = False  # The gateway does.
+            yield self
+
+
+class ModelApi(BaseModel):
+    """Options of a program that can be told where its model is, so that it asks by the gateway."""
+
+    api: Family | None = None
+    """APIs that it asks: those of OpenAI, Anthropic or Google. It finds the address in ``$OPENAI_BASE_URL`` (also
+    ``$OPENAI_API_BASE``, and without ``/v1`` ``$OPENAI_HOST``), ``$ANTHROPIC_BASE_URL`` or ``$GOOGLE_GEMINI_BASE_URL``,
+    and in place of a key one that is worth nothing elsewhere; it needs no network."""
+    base_url: Address | None = Field(default=None, examples=["http://model-server:8000/v1"])
+    """Address of the model's server as this machine reaches it; None for the provider's own."""
+    key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
+    """Variable of this machine that holds the API key, where it is not the usual one."""
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The names of the variables that the program gets of it."""
+        return frozenset() if self.api is None else frozenset({*_ADDRESSES[self.api], *_KEYS[self.api]})
+
+    def route(self, environ: Mapping[str, str]) -> Route | None:
+        """Return where what the program asks goes; None where it does not ask by the gateway.
+
+        Raises:
+            UsageError: There is no key.
+        """
+        if self.api is None:
+            return None
+        names = _KEYS[self.api] if self.key_env is None else (self.key_env,)
+        for name in names:
+            check_key_name(name)
+        key = next((environ[name] for name in names if environ.get(name, "").strip()), None)
+        if key is None:
+            raise UsageError(f"api = {self.api!r} needs a key and {' or '.join(names)} is not set; set it, or key_env")
+        return Route(family=self.api, base_url=self.base_url, key=key.strip())
+
+
+class ExchangeReader:
+    """Records as steps what a program has asked and was answered, where it tells nothing of it itself."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open: set[str] = set()
+
+    def take(self, exchange: Exchange) -> None:
+        """Record one request, with the results that it brought, and the reply."""
+        results = results_in(exchange)
+        for call_id in sorted(self._open & results.keys()):
+            self._open.remove(call_id)
+            self._recorder.observe(call_id, results[call_id], Action())
+        reply = reply_of(exchange)
+        if reply is None:
+            self._recorder.amend(usage=exchange.usage)
+            return
+        calls = [
+            ToolCall(tool_call_id=call.id, function_name=call.name, arguments=call.arguments or {})
+            for call in reply.calls
+        ]
+        facts = {"request_id": exchange.request_id, "stop_reason": reply.stop_reason, "ending": reply.ending}
+        self._recorder.reply(
+            reply.text,
+            calls,
+            reasoning=reply.reasoning,
+            usage=exchange.usage,
+            model=exchange.model,
+            extra={name: value for name, value in facts.items() if value},
+        )
+        self._open.update(call.id for call in reply.calls)

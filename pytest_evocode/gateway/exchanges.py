@@ -1,0 +1,155 @@
+"""Exchanges: one request of a program with its answer, and the lines of a journal that they are kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from pytest_evocode.gateway.events import answer_in, json_of
+from pytest_evocode.llm.usage import Api
+from pytest_evocode.results.records import Usage
+
+#: Longer texts are left out of records: no request that a provider takes is as long.
+_LONGEST = 64 * 2**20  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTry:
+    """A request that the provider did not answer, and that was sent again, or given up."""
+
+    words: str
+    status: int | None
+    seconds: float
+    """How long it took to fail."""
+    waited: float
+    """Seconds until it was sent again; 0 where it was not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and its answer, as the program sees both; keys and tokens are taken out of the texts."""
+
+    number: int
+    """Counts from 1 in a session."""
+    api: Api | None
+    """None for a request to no model, which is not metered."""
+    method: str
+    path: str
+    """With the family before it."""
+    began: str
+    """Time in ISO 8601."""
+    seconds: float
+    """From the request to the end of the answer, tries and waits included."""
+    first_byte: float | None = None
+    """Seconds from the last try to the first byte of its answer."""
+    status: int | None = None
+    """Status of the answer; None where the program has got none."""
+    streamed: bool = False
+    complete: bool = True
+    """Whether the answer came to its end."""
+    replayed: bool = False
+    """Whether the answer is one that an earlier session has paid for."""
+    tries: tuple[FailedTry, ...] = ()
+    usage: Usage | None = None
+    """None for what costs nothing."""
+    model: str = ""
+    """The model that answered, or else the one that was asked."""
+    request_id: str = ""
+    """The provider's."""
+    notes: tuple[str, ...] = ()
+    """What is odd: contradictions in the usage, texts that are left out."""
+    request: str = ""
+    response: str = ""
+
+    def asked(self) -> Any:
+        """Return the JSON value of the request, or its text."""
+        return json_of(self.request.encode())
+
+    def body(self) -> dict[str, Any] | None:
+        """Return the answer as the API gives it without streaming; None where there is none in its form."""
+        if self.api is None or self.status != 200:
+            return None
+        found = answer_in(self.api, self.response.encode(), streamed=self.streamed)
+        return found if found and isinstance(found, dict) else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values, without what is as always."""
+        told = {
+            each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default
+        }
+        if self.usage is not None:
+            told["usage"] = self.usage.model_dump(exclude_none=True)
+        if self.tries:
+            told["tries"] = [asdict(each) for each in self.tries]
+        return told
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Exchange:
+        """Return what :meth:`as_json` was called of."""
+        known = {each.name for each in fields(cls)}
+        given = {name: value for name, value in told.items() if name in known}
+        given["usage"] = None if told.get("usage") is None else Usage.model_validate(told["usage"])
+        given["tries"] = tuple(FailedTry(**each) for each in told.get("tries", ()))
+        given["notes"] = tuple(told.get("notes", ()))
+        return cls(**given)
+
+
+def bounded(exchange: Exchange) -> Exchange:
+    """Return an exchange without texts that are too long to be kept."""
+    if len(exchange.request) > _LONGEST:
+        exchange = replace(exchange, request="", notes=(*exchange.notes, "the request is too long to be kept"))
+    if len(exchange.response) > _LONGEST:
+        exchange = replace(exchange, response="", notes=(*exchange.notes, "the response is too long to be kept"))
+    return exchange
+
+
+class ExchangeWriter:
+    """Makes the entries of a journal: a request is written as what differs from the last one of its kind.
+
+    Each request of a conversation has the whole of it, so that all together would grow with its square.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], tuple[int, str]] = {}
+
+    def entry(self, exchange: Exchange) -> dict[str, Any]:
+        """Return the entry for the next exchange."""
+        told = exchange.as_json()
+        kind = (exchange.path, exchange.model)
+        number, before = self._last.get(kind, (0, ""))
+        self._last[kind] = (exchange.number, exchange.request)
+        start = _common(before, exchange.request)
+        shorter = min(len(before), len(exchange.request)) - start
+        end = _common(before[::-1][:shorter], exchange.request[::-1][:shorter])
+        if start + end > len(exchange.request) // 2:
+            middle = exchange.request[start : len(exchange.request) - end]
+            told["request"] = {"like": number, "start": start, "end": end, "between": middle}
+        return told
+
+
+def read_exchanges(entries: Iterable[Any]) -> list[Exchange]:
+    """Return the exchanges of a journal's entries; raises LookupError, TypeError or ValueError where they are none."""
+    requests: dict[int, str] = {}
+    found = []
+    for entry in entries:
+        request = entry.get("request", "")
+        if isinstance(request, dict):
+            before = requests[request["like"]]
+            last = before[len(before) - request["end"] :]
+            request = before[: request["start"]] + request["between"] + last
+        requests[entry["number"]] = request
+        found.append(Exchange.from_json(entry | {"request": request}))
+    return found
+
+
+def _common(one: str, other: str) -> int:
+    """Return the length of the longest common prefix; comparing slices is quicker than comparing characters."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

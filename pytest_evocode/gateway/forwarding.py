@@ -1,0 +1,444 @@
+"""One request of a program: sent to the real server as often as it takes, and its answer passed on as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from pytest_evocode.errors import ModelFault, RequestUnanswered
+from pytest_evocode.gateway.events import (
+    EventSplitter,
+    answer_in,
+    data_of,
+    is_added_count,
+    is_opening,
+    json_of,
+    streamed_answer,
+)
+from pytest_evocode.gateway.exchanges import Exchange, FailedTry, bounded
+from pytest_evocode.gateway.places import PlaceQueue, pause
+from pytest_evocode.gateway.requests import (
+    NOT_PASSED_ON,
+    AskedPath,
+    Trouble,
+    error_of,
+    headers_for,
+    is_answer,
+    with_counts,
+)
+from pytest_evocode.gateway.session import GatewaySession
+from pytest_evocode.llm.connection import LONGEST_SILENCE
+from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
+from pytest_evocode.llm.streams import StreamedAnswer
+from pytest_evocode.llm.usage import counted_answer, lower_bound
+from pytest_evocode.llm.waiting import WaitCause
+from pytest_evocode.results.records import Usage, total_usage
+
+_CONNECT = 30.0  # seconds
+_LONGEST_HOLD = 10.0
+"""Seconds for which a stream is kept back that has only begun: programs may want to see that it has."""
+_FIRST_RETRIES = 3
+_OK = 200
+#: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
+_NOT_THE_AGENTS = frozenset({401, 402, 403, 404, 429})
+_OF_A_MODEL = frozenset({403, 404})
+_BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
+_EVENTS = "text/event-stream"
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the real server has answered, as far as it has come."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    @property
+    def request_id(self) -> str:
+        return self.headers.get("x-request-id") or self.headers.get("request-id") or ""
+
+
+class Forwarding:
+    """A request on its way."""
+
+    def __init__(
+        self,
+        session: GatewaySession,
+        path: AskedPath,
+        request: web.BaseRequest,
+        body: bytes,
+        *,
+        number: int,
+        client: aiohttp.ClientSession,
+        places: PlaceQueue,
+    ) -> None:
+        self._session, self._path, self._request = session, path, request
+        self._client, self._places, self._number = client, places, number
+        self._route, self._api = session.routes[path.family], path.api
+        self._body, self._asked = body, json_of(body)
+        self._counting = with_counts(body, self._asked) if self._api == "chat" else None
+        """The request with which a stream says what it used, where the program has not asked it to."""
+        named = self._asked.get("model") if isinstance(self._asked, dict) else None
+        self._model = path.model or str(named or "")
+        self._began, self._at = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._tries: list[FailedTry] = []
+        self._silences = 0
+        self._lost: list[Usage] = []
+        """What streams have used that broke off before anything was passed on."""
+        self._sent_at: float | None = None
+        """When the try began that is under way."""
+        self._first_byte: float | None = None
+        self._answer: _Answer | None = None
+        self._told: dict[str, Any] | None = None
+        """The last answer in one piece, where it is one."""
+        self._status: int | None = None
+        """The status that the program has got."""
+        self._streamed = self._replayed = False
+        self._complete = True
+        self._cut_short = False
+        """Whether the connection broke after an answer was complete, but maybe before its count."""
+        self._notes: tuple[str, ...] = ()
+
+    async def answer(self) -> web.StreamResponse:
+        """Return the answer, which the program has got when this ends; what became of it is recorded in any case."""
+        try:
+            if self._api is not None:
+                earlier = self._session.take_earlier(self._api, self._path.whole, self._asked)
+                if earlier is not None:
+                    return await self._replay(earlier)
+                if words := self._session.refusal():
+                    return await self._say("budget", words)
+                await asyncio.to_thread(self._session.prices, self._route, self._model)
+            return await self._ask()
+        except ModelFault as fault:  # The turn has waited for as long as it may.
+            self._session.failed(str(fault), gave_up=True)
+            return await self._say("unreachable", str(fault))
+        except asyncio.CancelledError:
+            self._complete = self._complete and self._told is not None
+            raise
+        finally:
+            self._session.take(bounded(self._exchange()))
+
+    # Asking.
+
+    async def _ask(self) -> web.StreamResponse:
+        route, waiting = self._route, self._session.spending.waiting
+        schedule = RetrySchedule(route.options)
+        while True:
+            # What is no request to a model has other limits, of which programs know.
+            account = route.account if self._api is not None else f"{route.account}-beside"
+            async with self._places.hold(account, route.options.max_connections, waiting) as place:
+                self._sent_at = time.monotonic()
+                try:
+                    response = await self._once()
+                    place.answered()
+                    return response
+                except RequestUnanswered as unanswered:
+                    fault = unanswered.fault
+                took, self._sent_at = time.monotonic() - self._sent_at, None
+                if fault.kind == "rate limit":
+                    place.refused(fault.retry_after)
+                elif fault.status is not None:
+                    place.answered()
+            seconds = self._pause_after(fault, schedule)
+            words = self._session.clean(str(fault))
+            self._tries.append(FailedTry(words, fault.status, round(took, 3), round(seconds or 0.0, 3)))
+            if seconds is None:
+                return await self._give_up(fault)
+            waiting.retry(_cause(fault), took)
+            await pause(waiting, seconds, _cause(fault))
+
+    def _pause_after(self, fault: ProviderFault, schedule: RetrySchedule) -> float | None:
+        """Return the seconds until the request is sent again; None where it is not."""
+        if self._api is None or self._session.gave_up or fault.kind == "overflow":
+            return None
+        if fault.kind == "final":
+            is_first = not any(each.status == fault.status for each in self._tries)
+            if not is_first or not fault.may_be_chance:
+                return None
+            fault = replace(fault, retry=True)
+        retries = self._route.options.retries if self._session.was_reached else _FIRST_RETRIES
+        return schedule.pause_after(fault, retries)
+
+    async def _once(self) -> web.StreamResponse:
+        """Send the request once; raises RequestUnanswered as long as the program has got nothing of an answer."""
+        self._answer = self._told = self._first_byte = None
+        self._streamed, self._complete = False, True
+        streams = self._path.streams or (isinstance(self._asked, dict) and bool(self._asked.get("stream")))
+        # As long again each time: a server that is slow to begin is not asked for ever in vain.
+        silence = min(LONGEST_SILENCE, self._route.silence * 2.0**self._silences) if streams else LONGEST_SILENCE
+        try:
+            async with self._client.request(
+                self._request.method,
+                URL(self._path.target(self._route), encoded=True),
+                headers=headers_for(self._route, self._request.headers),
+                data=self._counting or self._body or None,
+                allow_redirects=False,  # The key is for this server.
+                timeout=aiohttp.ClientTimeout(sock_connect=_CONNECT, sock_read=silence),
+            ) as given:
+                self._answer = _Answer(given.status, given.headers)
+                if given.content_type == _EVENTS and given.status < 400 and self._api is not None:
+                    return await self._pass_stream(given)
+                self._answer.body = await given.read()
+        except _BROKEN as error:
+            self._answer = None  # What has come of it is no answer.
+            raise RequestUnanswered(self._broken(error)) from None
+        self._first_byte = self._seconds
+        self._look_at(self._answer)
+        return await self._send(self._answer.status, self._answer.headers, self._answer.body)
+
+    def _look_at(self, answer: _Answer) -> None:
+        """Read an answer in one piece; raises RequestUnanswered for one that the program need not see."""
+        if answer.status >= 400:
+            self._session.was_reached = True
+            fault = from_status(answer.status, json_of(answer.body), answer.headers)
+            if (
+                self._counting is not None
+                and fault.status == 400
+                and "stream_options" in f"{fault.param} {fault.words}"
+            ):
+                self._counting, fault = None, replace(fault, retry=True)  # A server that counts without, or not at all.
+            raise RequestUnanswered(fault)
+        if self._api is None or answer.status != _OK:
+            return
+        body = answer_in(self._api, answer.body)
+        if isinstance(body, dict) and (found := from_answer(body, answer.request_id)) is not None:
+            raise RequestUnanswered(found)
+        if not is_answer(self._api, body):
+            words = f"the answer is not in the format of the API: {str(body)[:300]}"
+            raise RequestUnanswered(ProviderFault(words, _OK, request_id=answer.request_id, retry=True))
+        self._told = body
+        self._session.answered(self._model)
+
+    # Passing an answer on.
+
+    async def _pass_stream(self, given: aiohttp.ClientResponse) -> web.StreamResponse:
+        """Pass a stream on, event by event; only one that has come to nothing yet is kept back."""
+        assert self._api is not None
+        assert self._answer is not None
+        self._streamed = True
+        splitter, reading = EventSplitter(), streamed_answer(self._api)
+        held, received = bytearray(), bytearray()
+        response: web.StreamResponse | None = None
+        fault: ProviderFault | None = None
+        try:
+            async for chunk in given.content.iter_any():
+                self._first_byte = self._first_byte or self._seconds
+                received += chunk
+                opens = self._read_events(splitter.feed(chunk), reading, held)
+                if response is None and opens and (self._seconds or 0.0) < _LONGEST_HOLD:
+                    continue
+                response = response or await self._prepare(given.status, given.headers)
+                await _write(response, held)
+            self._read_events([splitter.rest()], reading, held)
+        except _BROKEN as error:
+            fault = self._broken(error)
+        finally:
+            self._answer.body = bytes(received)
+            self._told = reading.body or None
+            self._complete = reading.is_complete
+        found = from_answer(reading.body, self._answer.request_id)
+        if found is not None:
+            fault, self._complete = found, False
+        elif self._complete:
+            self._cut_short, fault = fault is not None, None
+        else:
+            fault = fault or ProviderFault("the stream ended before the answer did")
+        if fault is not None:
+            return await self._break_off(fault, response, held)
+        self._session.answered(self._model)
+        response = response or await self._prepare(given.status, given.headers)
+        await _write(response, held)
+        with _to_program():
+            await response.write_eof()
+        return response
+
+    def _read_events(self, events: Iterable[bytes], reading: StreamedAnswer, held: bytearray) -> bool:
+        """Read events, put into ``held`` what the program gets of them, and return whether they are mere openings."""
+        opens = True
+        for event in events:
+            data = data_of(event)
+            opens = opens and is_opening(data)
+            reading.take(data)
+            if self._counting is None or not is_added_count(event):
+                held += event
+        return opens
+
+    async def _break_off(
+        self, fault: ProviderFault, response: web.StreamResponse | None, held: bytearray
+    ) -> web.StreamResponse:
+        """End a stream that broke; raises RequestUnanswered where the program has got nothing of it."""
+        session = self._session
+        if response is None:
+            if self._told:
+                self._lost.append(lower_bound(self._counted(self._told), self._facts))
+                self._told = None
+            raise RequestUnanswered(fault)
+        session.failed(self._words(fault), gave_up=False)
+        session.spending.waiting.retry(_cause(fault), self._seconds or 0.0)
+        self._tries.append(FailedTry(session.clean(str(fault)), fault.status, round(self._seconds or 0.0, 3), 0.0))
+        if fault.status is not None:  # The provider's own words for it are part of the stream.
+            await _write(response, held)
+            with _to_program():
+                await response.write_eof()
+        elif self._request.transport is not None:
+            self._request.transport.abort()
+        return response
+
+    async def _give_up(self, fault: ProviderFault) -> web.StreamResponse:
+        """Answer with the provider's last answer."""
+        passes = fault.kind in ("rate limit", "passing")
+        is_beside = fault.status in _OF_A_MODEL and self._session.is_beside(self._model)
+        if self._api is not None and (passes or fault.status in _NOT_THE_AGENTS) and not is_beside:
+            self._session.failed(self._words(fault), gave_up=passes)
+        if self._answer is None:
+            return await self._say("unreachable", self._session.clean(self._words(fault)))
+        headers = {**self._answer.headers, "x-should-retry": "false"}
+        return await self._send(self._answer.status, headers, self._answer.body)
+
+    async def _replay(self, earlier: Exchange) -> web.StreamResponse:
+        """Answer as an earlier session was answered."""
+        self._replayed, self._streamed = True, earlier.streamed
+        self._told, body = earlier.body(), earlier.response.encode()
+        headers = {
+            "Content-Type": _EVENTS if earlier.streamed else "application/json",
+            "x-request-id": earlier.request_id,
+        }
+        self._answer = _Answer(_OK, headers, body)
+        if self._counting is not None:
+            splitter = EventSplitter()
+            events = [*splitter.feed(body), splitter.rest()]
+            body = b"".join(event for event in events if not is_added_count(event))
+        return await self._send(_OK, headers, body)
+
+    async def _say(self, trouble: Trouble, words: str) -> web.StreamResponse:
+        """Answer in the provider's place."""
+        status, body = error_of(self._path.family, trouble, words)
+        headers = {"Content-Type": "application/json", "x-should-retry": "false"}
+        self._answer = _Answer(status, headers, body)
+        return await self._send(status, headers, body)
+
+    async def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> web.StreamResponse:
+        response = web.Response(status=status, headers=_passed_on(headers), body=body)
+        self._status = status
+        with _to_program():
+            await response.prepare(self._request)
+            await response.write_eof()
+        return response
+
+    async def _prepare(self, status: int, headers: Mapping[str, str]) -> web.StreamResponse:
+        response = web.StreamResponse(status=status, headers=_passed_on(headers))
+        self._status = status
+        with _to_program():
+            await response.prepare(self._request)
+        return response
+
+    # What became of it.
+
+    @property
+    def _seconds(self) -> float | None:
+        """Seconds since the try under way began."""
+        return None if self._sent_at is None else round(time.monotonic() - self._sent_at, 3)
+
+    @property
+    def _facts(self) -> Any:
+        answered = str((self._told or {}).get("model") or (self._told or {}).get("modelVersion") or "")
+        found = self._session.prices(self._route, answered) if answered else None
+        return found or self._session.prices(self._route, self._model)
+
+    def _broken(self, error: BaseException) -> ProviderFault:
+        """Return the fault of a connection that failed, or was silent for too long."""
+        connected = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+        silent = connected and isinstance(error, TimeoutError)
+        self._silences += silent
+        words = "not a byte came for too long" if silent else str(error) or type(error).__name__
+        return ProviderFault(words, connected=connected, is_silence=silent)
+
+    def _words(self, fault: ProviderFault) -> str:
+        times = f", tried {len(self._tries)} times" if len(self._tries) > 1 else ""
+        return f"{self._route.server}{self._path.path}: the provider failed{times}: {fault}"
+
+    def _counted(self, told: Mapping[str, Any]) -> Usage:
+        assert self._api is not None
+        counted = counted_answer(self._api, told.get("usage") or told.get("usageMetadata"), self._facts)
+        self._notes = counted.contradictions
+        return counted.usage
+
+    def _usage(self) -> Usage | None:
+        """Return what the request has used; None where that is nothing."""
+        if self._api is None:
+            return None
+        usage: Usage | None = None
+        if self._told is not None:
+            usage = self._counted(self._told)
+            is_whole = self._complete and not (self._cut_short and usage.tokens is None)
+            usage = usage if is_whole else lower_bound(usage, self._facts)
+        elif self._sent_at is not None and self._status is None:  # The program went away while the model was at work.
+            usage = lower_bound(Usage(), None)
+        return total_usage([*self._lost, usage])
+
+    def _exchange(self) -> Exchange:
+        answer, told = self._answer, self._told or {}
+        usage = self._usage()
+        request_id = (answer.request_id if answer else "") or str(told.get("id") or told.get("responseId") or "")
+        return Exchange(
+            number=self._number,
+            api=self._api,
+            method=self._request.method,
+            path=self._path.whole,
+            began=self._at,
+            seconds=round(time.monotonic() - self._began, 3),
+            first_byte=self._first_byte,
+            status=self._status,
+            streamed=self._streamed,
+            complete=self._complete,
+            replayed=self._replayed,
+            tries=tuple(self._tries),
+            usage=usage,
+            model=str(told.get("model") or told.get("modelVersion") or self._model),
+            request_id=request_id,
+            notes=self._notes,
+            request=self._session.clean(self._body.decode("utf-8", "replace")),
+            response=self._session.clean((answer.body if answer else b"").decode("utf-8", "replace")),
+        )
+
+
+async def _write(response: web.StreamResponse, held: bytearray) -> None:
+    """Pass on what is held back, as fast as the program takes it."""
+    if not held:
+        return
+    data = bytes(held)
+    held.clear()
+    with _to_program():
+        await response.write(data)
+
+
+@contextlib.contextmanager
+def _to_program() -> Iterator[None]:
+    """End the request where the program turns out to have gone, which is no trouble of the provider's."""
+    try:
+        yield
+    except ConnectionError:
+        raise asyncio.CancelledError("the program has gone") from None
+
+
+def _passed_on(headers: Mapping[str, str]) -> dict[str, str]:
+    # The client has decoded the body.
+    dropped = NOT_PASSED_ON | {"content-encoding", "set-cookie", "alt-svc"}
+    return {name: value for name, value in headers.items() if name.lower() not in dropped}
+
+
+def _cause(fault: ProviderFault) -> WaitCause:
+    if fault.kind == "rate limit":
+        return "rate limit"
+    return "network" if fault.status is None else "provider"

@@ -1,0 +1,159 @@
+"""What a conversation says in any API's form: the model's reply in an answer, and the results of tools in a request."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytest_evocode.errors import RequestUnanswered
+from pytest_evocode.gateway.events import all_data
+from pytest_evocode.gateway.exchanges import Exchange
+from pytest_evocode.llm.anthropic_messages import MessagesClient
+from pytest_evocode.llm.base_client import BaseClient
+from pytest_evocode.llm.connection import ProviderConnection
+from pytest_evocode.llm.gemini import GeminiClient
+from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.openai_chat import ChatClient
+from pytest_evocode.llm.openai_responses import ResponsesClient
+from pytest_evocode.llm.protocol import Reply
+from pytest_evocode.llm.providers import PROVIDERS
+from pytest_evocode.llm.usage import Api
+from pytest_evocode.results.records import Usage
+
+_READERS: Mapping[Api, tuple[type[BaseClient], str]] = {
+    "messages": (MessagesClient, "anthropic"),
+    "chat": (ChatClient, "openai"),
+    "responses": (ResponsesClient, "openai"),
+    "gemini": (GeminiClient, "google"),
+}
+# What changes from one start of a program to the next: reminders with the date and the like, numbers and ids.
+_VOLATILE = re.compile(r"<system-reminder>.*?</system-reminder>|[0-9a-f-]*\d[0-9a-f-]*", re.DOTALL)
+
+
+def reply_of(exchange: Exchange) -> Reply | None:
+    """Return the model's reply; None where an exchange has none that can be read."""
+    body = exchange.body()
+    if exchange.api is None or body is None:
+        return None
+    reader, provider = _READERS[exchange.api]
+    options = ModelOptions()
+    connection = ProviderConnection(PROVIDERS[provider], exchange.model, options)
+    try:
+        reply = reader(connection, exchange.model, options, None).read(body, exchange.request_id)
+    except (RequestUnanswered, LookupError, TypeError, AttributeError, ValueError):
+        return None
+    return replace(reply, usage=exchange.usage or Usage())
+
+
+def results_in(exchange: Exchange) -> dict[str, str]:
+    """Return the results of tools in a request, those of the whole conversation, by the ids of their calls."""
+    asked = exchange.asked()
+    return dict(_results(exchange.api, asked)) if exchange.api and isinstance(asked, dict) else {}
+
+
+def _results(api: Api, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for message in _messages(api, asked):
+        if api == "chat" and message.get("role") == "tool":
+            yield str(message.get("tool_call_id")), _text(message.get("content"))
+        elif api == "responses" and str(message.get("type")).endswith("_call_output"):
+            yield str(message.get("call_id")), _text(message.get("output"))
+        for part in _parts(message):
+            if api == "messages" and part.get("type") == "tool_result":
+                yield str(part.get("tool_use_id")), _text(part.get("content"))
+            elif api == "gemini" and isinstance(answer := part.get("functionResponse"), dict):
+                yield str(answer.get("id") or answer.get("name")), _text(answer.get("response"))
+
+
+def _messages(api: Api, asked: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    messages = asked.get({"responses": "input", "gemini": "contents"}.get(api, "messages"))
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
+
+
+def _parts(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    parts = message.get("parts", message.get("content"))
+    return [each for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict) and len(content) == 1:  # What Gemini wraps results in.
+        return _text(*content.values())
+    if isinstance(content, list):
+        return "\n".join(str(each.get("text", f"[{each.get('type')}]")) for each in content if isinstance(each, dict))
+    return "" if content is None else json.dumps(content, ensure_ascii=False)
+
+
+def likeness(api: Api, path: str, asked: Any) -> str:
+    """Return what tells a request from others of its program, and is the same when the program is started again.
+
+    These are the calls that the conversation has, whose ids the provider gave, and what users say, without what changes
+    from one start to the next; results of tools do not count.
+    """
+    if not isinstance(asked, dict):
+        return ""
+    told: list[Any] = [path, asked.get("model"), bool(asked.get("stream"))]
+    for message in _messages(api, asked):
+        told.append(message.get("role") or message.get("type"))
+        told.append(message.get("call_id") or [call.get("id") for call in message.get("tool_calls") or ()])
+        if isinstance(message.get("content"), str) and message.get("role") != "tool":
+            told.append(_VOLATILE.sub("", message["content"]))
+        for part in _parts(message):
+            told += [part.get("id"), _VOLATILE.sub("", str(part.get("text") or "")), part.get("functionCall")]
+    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFacts:
+    """What a server says of single tokens, as some do where they are asked to; empty where it does not."""
+
+    prompt_ids: tuple[int, ...] = ()
+    completion_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+
+
+def tokens_in(exchange: Exchange) -> TokenFacts:
+    """Return the tokens of an answer: the ids of vLLM and SGLang, log-probabilities of OpenAI's APIs and Gemini's."""
+    if exchange.status != 200:
+        return TokenFacts()
+    texts = all_data(exchange.response.encode()) if exchange.streamed else iter([exchange.response])
+    prompt: list[int] = []
+    completion: list[int] = []
+    logprobs: list[float] = []
+    for text in texts:
+        with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
+            for each in _token_places(exchange.api, json.loads(text)):
+                prompt = prompt or _numbers(each.get("prompt_token_ids"))
+                completion += _numbers(each.get("token_ids"))
+                given = each.get("logprobs")
+                given = given.get("content") if isinstance(given, dict) else given
+                logprobs += [one["logprob"] for one in given or () if "logprob" in one]
+    return TokenFacts(tuple(prompt), tuple(completion), tuple(logprobs))
+
+
+def _token_places(api: Api | None, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of an answer, or of one event of it, that have facts about tokens."""
+    if api == "chat":
+        yield answer
+        yield from answer.get("choices") or ()
+    elif api == "gemini":
+        for candidate in answer.get("candidates") or ():
+            chosen = (candidate.get("logprobsResult") or {}).get("chosenCandidates") or ()
+            ids = [each["tokenId"] for each in chosen if "tokenId" in each]
+            yield {"token_ids": ids, "logprobs": [{"logprob": each.get("logProbability")} for each in chosen]}
+    elif api == "responses":
+        if answer.get("type") == "response.output_text.delta":  # The items at the end have all of it again.
+            yield answer
+        for item in answer.get("output") or ():
+            yield from item.get("content") or ()
+
+
+def _numbers(value: Any) -> list[int]:
+    return [each for each in value if isinstance(each, int)] if isinstance(value, list) else []

@@ -1,0 +1,67 @@
+"""Where the requests of a session go: the real server, the real key, and how long a request is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.prices import ModelFacts, find_model_facts
+from pytest_evocode.llm.providers import LONGEST_PAUSE, PROVIDERS, account_name
+
+Family = Literal["anthropic", "openai", "google"]
+"""APIs of one make: Messages; Chat Completions and Responses; generateContent."""
+
+_SERVERS: Mapping[Family, str] = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com/v1",
+    "google": "https://generativelanguage.googleapis.com",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Where requests to the APIs of one family go, and with what."""
+
+    family: Family
+    base_url: str | None = None
+    """The server's address in the form that the provider's SDK takes; None for the provider's own."""
+    key: str = field(default="", repr=False)
+    """The real key; empty where the server needs none."""
+    bearer: bool = False
+    """Whether the key goes into ``Authorization`` where the family has a header of its own."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers, which replace those of the program."""
+    options: ModelOptions = field(default_factory=ModelOptions)
+    """Of these only how often and how long a request is tried, how many there may be at once, and how long streams may
+    be silent."""
+    prices: Callable[[str], ModelFacts | None] = find_model_facts
+    """Finds the prices of the model that answered."""
+
+    @property
+    def server(self) -> str:
+        """The server's address, without a slash at its end."""
+        return (self.base_url or _SERVERS[self.family]).rstrip("/")
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """The headers that have the key."""
+        if not self.key:
+            return {}
+        if self.family == "openai" or self.bearer:
+            return {"Authorization": f"Bearer {self.key}"}
+        return {"x-api-key" if self.family == "anthropic" else "x-goog-api-key": self.key}
+
+    @property
+    def silence(self) -> float:
+        """Seconds without a byte after which a stream counts as broken."""
+        provider = PROVIDERS[self.family]
+        usual = provider.silence if provider.is_official(self.base_url) else LONGEST_PAUSE
+        return self.options.silence_seconds or usual
+
+    @property
+    def account(self) -> str:
+        """What the provider limits: its server and the key; clients of the same share one pace."""
+        key, token = ("", self.key) if self.bearer else (self.key, "")
+        return account_name(self.family, self.base_url, key, token)

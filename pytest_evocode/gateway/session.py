@@ -1,0 +1,197 @@
+"""The session of one program, which is as a rule one turn of an agent: its token, and what became of its requests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from typing import Any, Self
+
+from pytest_evocode.errors import ModelFault, RunLimitReached
+from pytest_evocode.gateway.exchanges import Exchange
+from pytest_evocode.gateway.replies import likeness
+from pytest_evocode.gateway.routes import Family, Route
+from pytest_evocode.llm.budget import AttemptSpending
+from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.usage import Api
+from pytest_evocode.results.records import Usage, total_usage
+from pytest_evocode.secrets import SHORTEST, is_secret_name
+
+_ENDING = 30.0  # seconds for requests under way to end, and for records to be written
+
+
+class GatewaySession:
+    """One program's way to its model, until it is closed.
+
+    The gateway's thread calls what begins a request and what ends it; all else is for the thread that opened it.
+    """
+
+    def __init__(
+        self,
+        routes: Iterable[Route],
+        *,
+        spending: AttemptSpending | None,
+        record: Callable[[Exchange], None] | None,
+        on_end: Callable[[], None] | None,
+        earlier: Iterable[Exchange],
+        recorder: Executor,
+        token: str | None = None,
+    ) -> None:
+        self.token = token or secrets.token_urlsafe(32)
+        """What the program gives as its key; it opens nothing but this session."""
+        self.routes: Mapping[Family, Route] = {route.family: route for route in routes}
+        self.spending = spending or AttemptSpending()
+        self.exhausted = ""
+        """The limit of the budget at which a request was refused, in words for the record; empty where none was."""
+        self.fault = ""
+        """The provider's fault that no answer has followed, in words for the record; empty where there is none."""
+        self.gave_up = False
+        """Whether a request was given up: later ones are sent once each."""
+        self.usage: Usage | None = None
+        """What all requests so far have used; None where no model was asked."""
+        self.replies = 0
+        """Requests to a model that were answered."""
+        self.uncounted = 0
+        """Replies whose tokens are unknown, so that no budget of tokens or money can be kept."""
+        self.was_reached = False
+        """Whether the provider has ever said anything; else its address may be wrong."""
+        self.closed = False
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """Requests under way."""
+        self._requests = 0
+        self._answered: set[str] = set()
+        self._record, self._recorder, self._on_end = record, recorder, on_end
+        self._records: list[Future[None]] = []
+        self._run_limit: RunLimitReached | None = None
+        self._ended = False
+        self._prices: dict[tuple[Family, str], ModelFacts | None] = {}
+        self._earlier: dict[str, deque[Exchange]] = defaultdict(deque)
+        for exchange in earlier:
+            if exchange.api is not None and exchange.status == 200 and exchange.complete:
+                self._earlier[likeness(exchange.api, exchange.path, exchange.asked())].append(exchange)
+        self.stop: Callable[[GatewaySession], None] = lambda session: None
+        """Cuts off the requests under way; set by the gateway."""
+
+    def base_url(self, family: Family, address: str) -> str:
+        """Return the base URL for a program, in the form that the provider's SDK takes.
+
+        Args:
+            family: The family of APIs that the program speaks.
+            address: Where the program reaches the gateway, such as ``http://127.0.0.1:8080``.
+        """
+        return f"{address.rstrip('/')}/{family}" + ("/v1" if family == "openai" else "")
+
+    # For the thread that opened it.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cut off what is under way, and wait until all is recorded; raises what ``record`` raised."""
+        if not self.closed:
+            self.closed = True
+            self.stop(self)
+            for record in self._records:
+                record.result(_ENDING)
+
+    def raise_for_turn(self) -> None:
+        """Raise what keeps the turn from being the agent's: the provider's fault, or the limit of the whole run.
+
+        Raises:
+            RunLimitReached: The run may cost no more.
+            ModelFault: The last that was heard of the provider is that it failed.
+        """
+        if self._run_limit is not None:
+            raise self._run_limit
+        if self.fault:
+            raise ModelFault(self.fault)
+
+    # For the gateway.
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[int]:
+        """Count the running task as a request under way in the block, and yield its number."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.add(task)
+        self._requests += 1
+        try:
+            yield self._requests
+        finally:
+            self.tasks.discard(task)
+
+    def refusal(self) -> str:
+        """Return the limit of the budget that is reached before the next request; empty while something is left."""
+        if not self.exhausted:
+            try:
+                self.exhausted = self.spending.exhausted
+            except RunLimitReached as error:
+                self._run_limit, self.exhausted = error, str(error)
+            if self.exhausted:
+                self._end()
+        return self.exhausted
+
+    def take_earlier(self, api: Api, path: str, asked: Any) -> Exchange | None:
+        """Return the exchange of an earlier session that answers a request; None where there is none."""
+        if self._earlier:
+            with contextlib.suppress(TypeError, AttributeError):  # The request has another form.
+                found = self._earlier.get(likeness(api, path, asked))
+                return found.popleft() if found else None
+        return None
+
+    def prices(self, route: Route, model: str) -> ModelFacts | None:
+        """Return the prices of a model; looking for them the first time may take half a second."""
+        key = (route.family, model)
+        if key not in self._prices:
+            self._prices[key] = route.prices(model)
+        return self._prices[key]
+
+    def answered(self, model: str) -> None:
+        """Note that a model has answered."""
+        self.fault, self.gave_up, self.was_reached = "", False, True
+        self._answered.add(model)
+
+    def is_beside(self, model: str) -> bool:
+        """Return whether other models have answered and this one has not, such as a small one for titles."""
+        return bool(self._answered) and model not in self._answered
+
+    def failed(self, words: str, *, gave_up: bool) -> None:
+        """Note a fault of the provider's that was not mended by sending the request again."""
+        if not (self.gave_up and self.fault):  # Why it was given up says more than that it still fails.
+            self.fault = self.clean(words)
+        if gave_up and not self.gave_up:
+            self.gave_up = True
+            self._end()
+
+    def take(self, exchange: Exchange) -> None:
+        """Charge what an exchange has used, and record it."""
+        if exchange.usage is not None:
+            is_reply = exchange.status == 200 and exchange.complete
+            self.usage = total_usage([self.usage, exchange.usage])
+            self.spending.charge(exchange.usage, turns=int(is_reply), paid_before=exchange.replayed)
+            self.replies += is_reply
+            self.uncounted += is_reply and exchange.usage.tokens is None
+        if self._record is not None:
+            self._records.append(self._recorder.submit(self._record, exchange))
+
+    def clean(self, text: str) -> str:
+        """Return a text without the keys and the token."""
+        for route in self.routes.values():
+            secret = (value for name, value in route.headers.items() if is_secret_name(name))
+            for value in (route.key, *secret):
+                if len(value) >= SHORTEST:
+                    text = text.replace(value, "[key]")
+        return text.replace(self.token, "[token]")
+
+    def _end(self) -> None:
+        """Have the program ended, which nothing waits for."""
+        if self._on_end is not None and not self._ended:
+            self._ended = True
+            threading.Thread(target=self._on_end, name="gateway-end", daemon=True).start()
