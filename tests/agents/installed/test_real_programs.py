@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 from tests import atif
-from tests.model_scripts import Asked, Run, Say, Step, Think
+from tests.model_scripts import Asked, Fail, HangUp, Run, Say, Step, Think
 from tests.model_server import ModelServer
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.nightly]
@@ -117,17 +117,17 @@ AGENTS: dict[str, tuple[type[InstalledAgent], str, str]] = {
 
 
 def work(
-    name: str, engine: DockerEngine, task: Task, directory: AttemptDirectory, harness: Mapping[str, Path]
+    name: str,
+    engine: DockerEngine,
+    task: Task,
+    directory: AttemptDirectory,
+    harness: Mapping[str, Any],
+    script: Callable[[Asked], Step] = solve,
 ) -> tuple[list[RoundRecord], ModelServer]:
     """Run an attempt to its end."""
     kind, model, path = AGENTS[name]
-    with ModelServer(solve, key=KEY) as server:
-        options = kind.options_type(
-            base_url=f"{server.url}{path}",
-            key_env="SOME_TEST_KEY",
-            rules=harness["rules"],
-            skills=harness["skills"],
-        )
+    with ModelServer(script, key=KEY) as server:
+        options = kind.options_type(base_url=f"{server.url}{path}", key_env="SOME_TEST_KEY", **harness)
         trial = Trial(task, kind(model, options), engine, directory=directory, options=TrialOptions(strict=True))
         return list(trial.run()), server
 
@@ -181,6 +181,34 @@ def actions(step: dict[str, Any]) -> list[tuple[int, list[str]]]:
     """Of a step's actions the exit codes, and the files that they changed."""
     found = step.get("extra", {}).get("evocode", {}).get("actions", [])
     return [(each["exit_code"], [change["path"] for change in each.get("changes", [])]) for each in found]
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_weather_of_the_provider_changes_nothing_for_the_real_program(
+    name: str, engine: DockerEngine, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TEST_KEY", KEY)
+    storm: list[Step] = [Fail(529, retry_after=0.02)] * 6
+    weather = [
+        *storm,
+        Fail(500, retry_after=0.02),
+        None,
+        HangUp(),
+        None,
+        Fail(429, retry_after=0.02),
+        None,
+        *storm,
+        None,
+    ]
+
+    def script(asked: Asked) -> Step:
+        return (weather.pop(0) if weather else None) or solve(asked)
+
+    records, _ = work(name, engine, task, AttemptDirectory(tmp_path / "attempt"), {}, script)
+    assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 3
+    assert weather == []
+    assert [record.usage and record.usage.tokens for record in records] == [2100, 3150, 2100]
+    assert sum(record.provider_waits.retries for record in records if record.provider_waits) == 15
 
 
 @pytest.mark.parametrize("name", AGENTS)
