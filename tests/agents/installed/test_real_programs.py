@@ -225,6 +225,20 @@ def test_a_refused_key_is_an_error_in_the_providers_words(
     assert "401" in first.cause or "Incorrect API key" in first.cause
 
 
+def test_claude_codes_token_of_an_account_is_the_gateways_alone(
+    engine: DockerEngine, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ClaudeCodeAgent.keys:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", KEY)
+    with ModelServer(solve, key=KEY) as server:
+        agent = ClaudeCodeAgent("claude-sonnet-4-5", ClaudeCodeAgent.options_type(base_url=server.url))
+        records = list(Trial(task, agent, engine, directory=AttemptDirectory(tmp_path / "attempt")).run())
+    assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 3
+    assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
+    assert not any("x-api-key" in asked.headers for asked in server.asked)
+
+
 def test_a_session_that_was_killed_goes_on_in_the_same_conversation(
     task: Task, tmp_path: Path, engine: DockerEngine
 ) -> None:
