@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pytest_evocode.errors import RequestUnanswered
@@ -124,9 +124,14 @@ def journal_entry(exchange: Exchange) -> dict[str, Any]:
 class TokenFacts:
     """What a server says of single tokens, as some do where they are asked to; empty where it does not."""
 
-    prompt_ids: tuple[int, ...] = ()
-    completion_ids: tuple[int, ...] = ()
+    prompt_token_ids: tuple[int, ...] = ()
+    completion_token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """What there is of it, by the names of ATIF's metrics."""
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 def tokens_in(exchange: Exchange) -> TokenFacts:

@@ -28,6 +28,8 @@ from pytest_evocode.trajectories.atif import (
 _WRITES_APART = 20
 #: What usage and ATIF's metrics both have.
 _COUNTED = {"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"}
+#: What metrics have of single tokens.
+_OF_TOKENS = {"prompt_token_ids", "completion_token_ids", "logprobs"}
 #: What only usage has; metrics have it in their ``extra``.
 _COUNTED_BESIDE = {"cache_write_tokens", "reasoning_tokens"}
 
@@ -156,6 +158,7 @@ class Recorder:
         usage: Usage | None = None,
         model: str | None = None,
         extra: Mapping[str, Any] | None = None,
+        tokens: Mapping[str, Any] | None = None,
         paid_before: bool = False,
     ) -> None:
         """Add a reply of the agent with its tool calls, and charge its usage.
@@ -167,6 +170,7 @@ class Recorder:
             usage: What it took; None where unknown.
             model: The model that answered, where the provider says.
             extra: Goes under ``extra.evocode``.
+            tokens: What is known of single tokens, by the names of ATIF's metrics.
             paid_before: Whether an earlier session has paid for it and counted it for the run.
         """
         if self.charges:
@@ -184,7 +188,7 @@ class Recorder:
             model_name=model if model and model != self.agent.model_name else None,
             reasoning_content=reasoning or None,
             tool_calls=tuple(calls) or None,
-            metrics=metrics,
+            metrics=(metrics or StepMetrics()).model_copy(update=dict(tokens)) if tokens else metrics,
             llm_call_count=usage.requests if usage is not None else None,
         )
 
@@ -268,7 +272,7 @@ class Recorder:
         update: dict[str, Any] = {"tool_calls": (*(step.tool_calls or ()), *calls) or None}
         if usage is not None:
             whole = total_usage([_usage_of(step), usage]) or usage
-            update |= {"metrics": _metrics(whole), "llm_call_count": whole.requests}
+            update |= {"metrics": _metrics(whole, step.metrics), "llm_call_count": whole.requests}
         if model and model != self.agent.model_name:
             update["model_name"] = model
         if notes:
@@ -349,9 +353,11 @@ class Recorder:
         )
 
 
-def _metrics(usage: Usage) -> StepMetrics:
+def _metrics(usage: Usage, before: StepMetrics | None = None) -> StepMetrics:
+    """Return the metrics of a step; what is known of its tokens stays as it was ``before``."""
     more = usage.model_dump(include=_COUNTED_BESIDE, exclude_none=True)
-    return StepMetrics(**usage.model_dump(include=_COUNTED), extra=more or None)
+    tokens = before.model_dump(include=_OF_TOKENS) if before is not None else {}
+    return StepMetrics(**usage.model_dump(include=_COUNTED), **tokens, extra=more or None)
 
 
 def trajectory_usage(trajectory: Trajectory) -> Usage | None:

@@ -109,4 +109,8 @@ def test_ids_and_log_probabilities_of_tokens_are_read_where_a_server_sends_them(
         status=200, streamed=True, response=response,
     )  # fmt: skip
     facts = tokens_in(exchange)
-    assert (facts.prompt_ids, facts.completion_ids, facts.logprobs) == ((1, 2, 3), (7, 8), (-0.5, -1.0))
+    assert facts.metrics == {
+        "prompt_token_ids": (1, 2, 3),
+        "completion_token_ids": (7, 8),
+        "logprobs": (-0.5, -1.0),
+    }

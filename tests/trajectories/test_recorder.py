@@ -29,3 +29,14 @@ def test_a_total_that_comes_last_is_charged_as_far_as_it_is_more() -> None:
     told.reply("Done.", usage=PAID)
     told.settle(PAID.model_copy(update={"prompt_tokens": 1900, "cost_usd": 0.5}))
     assert (spending.spent.tokens, spending.spent.cost_usd, spending.spent.turns) == (2000, 0.5, 1)
+
+
+def test_what_is_known_of_single_tokens_stays_when_more_usage_becomes_known() -> None:
+    recorder = Recorder(AgentInfo(name="a", version="0"), "session")
+    known = {"prompt_token_ids": (1, 2), "completion_token_ids": (7,), "logprobs": (-0.5,)}
+    recorder.reply("Done.", usage=Usage(prompt_tokens=2, completion_tokens=1), tokens=known)
+    recorder.amend(usage=Usage(prompt_tokens=3, completion_tokens=1))
+    (step,) = recorder.trajectory().steps
+    assert step.metrics is not None
+    assert (step.metrics.prompt_tokens, step.metrics.completion_token_ids) == (5, (7,))
+    assert step.metrics.model_dump(include=set(known)) == known

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, User
 from pytest_evocode.gateway import Exchange
-from pytest_evocode.gateway.replies import reply_of
+from pytest_evocode.gateway.replies import reply_of, tokens_in
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.trajectories.atif import ToolCall
 from pytest_evocode.trajectories.recorder import Action, Recorder
@@ -165,8 +165,15 @@ class EventReader(ABC):
         usage, notes = self._told(exchanges)
         self._is_counted = usage is not None
         answered_by = notes.pop("model", "")
-        extra = notes | dict(extra or {})
-        self.recorder.reply(text, calls, reasoning=reasoning, usage=usage, model=model or answered_by, extra=extra)
+        self.recorder.reply(
+            text,
+            calls,
+            reasoning=reasoning,
+            usage=usage,
+            model=model or answered_by,
+            extra=notes | dict(extra or {}),
+            tokens=tokens_in(exchanges[-1]).metrics if exchanges else None,
+        )
 
     def _amend(self, exchanges: Sequence[Exchange]) -> None:
         """Add exchanges to the last reply."""

@@ -16,7 +16,7 @@ from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.errors import AgentFault, EnvironmentFault, UsageError
 from pytest_evocode.gateway import Exchange, Family, GatewaySession, Route, gateway_of_process
-from pytest_evocode.gateway.replies import journal_entry, reply_of, results_in
+from pytest_evocode.gateway.replies import journal_entry, reply_of, results_in, tokens_in
 from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address
 from pytest_evocode.llm.prices import find_model_facts
@@ -248,5 +248,6 @@ class ExchangeReader:
             usage=exchange.usage,
             model=exchange.model,
             extra={name: value for name, value in facts.items() if value},
+            tokens=tokens_in(exchange).metrics,
         )
         self._open.update(call.id for call in reply.calls)

@@ -13,12 +13,16 @@ from pytest_evocode.agents import Agent
 from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions
 from pytest_evocode.agents.installed.declared_command import CommandAgent, CommandDeclaration
+from pytest_evocode.agents.installed.model_access import ExchangeReader
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import UsageError
+from pytest_evocode.gateway import Exchange
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.records import RoundRecord, Usage
 from pytest_evocode.tasks import Task
+from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.recorder import Recorder
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 from tests import atif
@@ -265,3 +269,25 @@ def test_a_program_that_asks_by_the_gateway_needs_its_key_on_this_machine(server
         mine(server).check({}, Budget())
     with pytest.raises(UsageError, match="MY_API_KEY is not set"):
         AcpAgent("agent", AcpOptions(api="google", key_env="MY_API_KEY")).check({"GEMINI_API_KEY": KEY}, Budget())
+
+
+def test_a_step_has_what_the_server_says_of_single_tokens() -> None:
+    choice = {"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop", "token_ids": [7, 8]}
+    logprobs = {"content": [{"token": "H", "logprob": -0.5}, {"token": "i", "logprob": -0.25}]}
+    exchange = Exchange(
+        number=1,
+        api="chat",
+        method="POST",
+        path="/openai/v1/chat/completions",
+        began="",
+        seconds=0.1,
+        status=200,
+        usage=Usage(prompt_tokens=3, completion_tokens=2),
+        response=json.dumps({"prompt_token_ids": [1, 2, 3], "choices": [choice | {"logprobs": logprobs}]}),
+    )
+    recorder = Recorder(AgentInfo(name="a", version="0"), "session")
+    ExchangeReader(recorder).take(exchange)
+    (step,) = recorder.trajectory().steps
+    assert step.metrics is not None
+    assert (step.metrics.prompt_tokens, step.metrics.prompt_token_ids) == (3, (1, 2, 3))
+    assert (step.metrics.completion_token_ids, step.metrics.logprobs) == ((7, 8), (-0.5, -0.25))
