@@ -1,4 +1,4 @@
-"""The shell agent's tool ``terminal``: it stays open, for interactive programs, and tmux in the environment keeps it."""
+"""The shell agent's tool ``terminal``: it stays open, for interactive programs; tmux in the environment keeps it."""
 
 from __future__ import annotations
 
@@ -38,10 +38,12 @@ tmux -L evocode capture-pane -p
 
 def complaint_about_terminal(arguments: Mapping[str, Any] | None) -> str:
     """Return what is wrong with a call's arguments, for the model; empty where nothing is."""
-    given = arguments if arguments is not None else {"text": None}
-    if not all(isinstance(given.get(name, ""), str) and "\0" not in given.get(name, "") for name in ("text", "keys")):
+    if arguments is None:
+        return "The arguments are no JSON object."
+    typed = [arguments.get(name, "") for name in ("text", "keys")]
+    if not all(isinstance(each, str) and "\0" not in each for each in typed):
         return "The arguments 'text' and 'keys' have to be texts."
-    wait = given.get("wait", 1)
+    wait = arguments.get("wait", 1)
     if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= _LONGEST_WAIT:
         return f"The argument 'wait' has to be a number of seconds from 0 to {_LONGEST_WAIT:g}."
     return ""
