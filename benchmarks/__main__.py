@@ -31,6 +31,7 @@ NAMES = (
     "correlation",
     "report",
     "pacing",
+    "jobs",
     "scale",
 )
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.errors import EnvironmentFault, ResumeRefused
-from pytest_evocode.results.records import Usage
 
 
 class Journal:
@@ -58,16 +57,6 @@ class Journal:
             self._is_begun = True
         except OSError as error:
             raise EnvironmentFault(f"the results could not be written: {error}") from error
-
-    @property
-    def used(self) -> Usage | None:
-        """What earlier sessions have used in the turn, as far as is known, of an agent that cannot replay it."""
-        totals = (entry["used"] for entry in reversed(self.earlier) if isinstance(entry, dict) and "used" in entry)
-        return next(map(Usage.model_validate, totals), None)
-
-    def add_used(self, usage: Usage) -> None:
-        """Write what the whole turn has used by now."""
-        self.add({"used": usage.model_dump(exclude_none=True)})
 
     def split(self, key: str) -> list[Journal]:
         """Return the journals of the parts of a turn, which entries with a ``key`` separate; all write to this one."""

@@ -71,11 +71,6 @@ def choose_engine(
             ) from None
 
 
-def has_network(engine: str) -> bool:
-    """Tell whether environments of the engine of a name have a network where the task says nothing of one."""
-    return engine != "sandbox"
-
-
 def bare_system(task: Task) -> tuple[Engine, Task]:
     """Return a sandbox engine, and the task with the bare system of this machine as its environment.
 

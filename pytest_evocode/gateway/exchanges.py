@@ -1,8 +1,7 @@
-"""Exchanges: one request of a program with its answer, and the lines of a journal that they are kept in."""
+"""Exchanges: one request of a program with its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -61,6 +60,8 @@ class Exchange:
     """What is odd: contradictions in the usage, texts that are left out."""
     request: str = ""
     response: str = ""
+    likeness: str = ""
+    """Tells the request from others where it is left out; see :func:`pytest_evocode.gateway.replies.likeness`."""
 
     def asked(self) -> Any:
         """Return the JSON value of the request, or its text."""
@@ -102,54 +103,3 @@ def bounded(exchange: Exchange) -> Exchange:
     if len(exchange.response) > _LONGEST:
         exchange = replace(exchange, response="", notes=(*exchange.notes, "the response is too long to be kept"))
     return exchange
-
-
-class ExchangeWriter:
-    """Makes the entries of a journal: a request is written as what differs from the last one of its kind.
-
-    Each request of a conversation has the whole of it, so that all together would grow with its square.
-    """
-
-    def __init__(self) -> None:
-        self._last: dict[tuple[str, str], tuple[int, str]] = {}
-
-    def entry(self, exchange: Exchange) -> dict[str, Any]:
-        """Return the entry for the next exchange."""
-        told = exchange.as_json()
-        kind = (exchange.path, exchange.model)
-        number, before = self._last.get(kind, (0, ""))
-        self._last[kind] = (exchange.number, exchange.request)
-        start = _common(before, exchange.request)
-        shorter = min(len(before), len(exchange.request)) - start
-        end = _common(before[::-1][:shorter], exchange.request[::-1][:shorter])
-        if start + end > len(exchange.request) // 2:
-            middle = exchange.request[start : len(exchange.request) - end]
-            told["request"] = {"like": number, "start": start, "end": end, "between": middle}
-        return told
-
-
-def read_exchanges(entries: Iterable[Any]) -> list[Exchange]:
-    """Return the exchanges of a journal's entries; raises LookupError, TypeError or ValueError where they are none."""
-    requests: dict[int, str] = {}
-    found = []
-    for entry in entries:
-        request = entry.get("request", "")
-        if isinstance(request, dict):
-            before = requests[request["like"]]
-            last = before[len(before) - request["end"] :]
-            request = before[: request["start"]] + request["between"] + last
-        requests[entry["number"]] = request
-        found.append(Exchange.from_json(entry | {"request": request}))
-    return found
-
-
-def _common(one: str, other: str) -> int:
-    """Return the length of the longest common prefix; comparing slices is quicker than comparing characters."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

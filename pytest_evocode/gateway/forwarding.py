@@ -50,6 +50,7 @@ _FIRST_RETRIES = 3
 _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
 _NOT_THE_AGENTS = frozenset({401, 402, 403, 404, 429})
+_OF_AN_ACCOUNT = frozenset({401, 402, 403})
 _OF_A_MODEL = frozenset({403, 404})
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 _EVENTS = "text/event-stream"
@@ -300,7 +301,8 @@ class Forwarding:
         passes = fault.kind in ("rate limit", "passing")
         is_beside = fault.status in _OF_A_MODEL and self._session.is_beside(self._model)
         if self._api is not None and (passes or fault.status in _NOT_THE_AGENTS) and not is_beside:
-            self._session.failed(self._words(fault), gave_up=passes)
+            is_locked_out = fault.status in _OF_AN_ACCOUNT and not self._session.replies
+            self._session.failed(self._words(fault), gave_up=passes or is_locked_out)
         if self._answer is None:
             return await self._say("unreachable", self._session.clean(self._words(fault)))
         headers = {**self._answer.headers, "x-should-retry": "false"}

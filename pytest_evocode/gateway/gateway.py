@@ -7,7 +7,6 @@ import atexit
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,7 +32,6 @@ class Gateway:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sessions: dict[str, GatewaySession] = {}
-        self._recorder = ThreadPoolExecutor(1, "gateway-records")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._server: Server | None = None
@@ -72,7 +70,7 @@ class Gateway:
             routes: Where its requests go, at most one for each family of APIs.
             spending: The account that replies are charged to, whose budget ends the session and whose clock stands
                 while the provider is waited for.
-            record: Gets each exchange, one at a time, in a thread of the gateway; ``close`` raises what it raised.
+            record: Gets each exchange, one at a time, in a thread of the session; ``close`` raises what it raised.
             on_end: Called once, in a thread of its own, when the program need not go on: the budget is used up, or the
                 provider was given up.
             earlier: Exchanges that an earlier session has paid for; requests like theirs get the same answers.
@@ -84,7 +82,6 @@ class Gateway:
             record=record,
             on_end=on_end,
             earlier=earlier,
-            recorder=self._recorder,
             token=token,
         )
         session.stop = self._stop
@@ -106,7 +103,6 @@ class Gateway:
             if self._scratch is not None:
                 self._scratch.close()
             self._server = self._scratch = self._port = None
-        self._recorder.shutdown(wait=False)
         atexit.unregister(self.close)
 
     def _start(self) -> Server:

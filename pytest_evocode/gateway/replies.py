@@ -110,6 +110,16 @@ def likeness(api: Api, path: str, asked: Any) -> str:
     return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
 
 
+def journal_entry(exchange: Exchange) -> dict[str, Any]:
+    """Return what a journal has to keep of an exchange for its answer to be given again, as JSON values.
+
+    The request is not part of it: each one has the whole conversation, so that all would grow with its square.
+    """
+    assert exchange.api is not None
+    alike = likeness(exchange.api, exchange.path, exchange.asked())
+    return replace(exchange, request="", likeness=alike).as_json()
+
+
 @dataclass(frozen=True, slots=True)
 class TokenFacts:
     """What a server says of single tokens, as some do where they are asked to; empty where it does not."""

@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 from pytest_evocode.errors import ModelFault, RunLimitReached
@@ -20,8 +20,6 @@ from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.secrets import SHORTEST, is_secret_name
-
-_ENDING = 30.0  # seconds for requests under way to end, and for records to be written
 
 
 class GatewaySession:
@@ -38,7 +36,6 @@ class GatewaySession:
         record: Callable[[Exchange], None] | None,
         on_end: Callable[[], None] | None,
         earlier: Iterable[Exchange],
-        recorder: Executor,
         token: str | None = None,
     ) -> None:
         self.token = token or secrets.token_urlsafe(32)
@@ -64,15 +61,20 @@ class GatewaySession:
         """Requests under way."""
         self._requests = 0
         self._answered: set[str] = set()
-        self._record, self._recorder, self._on_end = record, recorder, on_end
+        self._record, self._on_end = record, on_end
+        # Of its own, for recording may take seconds, and starting no thread before there is something to record.
+        self._recorder = ThreadPoolExecutor(1, "gateway-records")
         self._records: list[Future[None]] = []
         self._run_limit: RunLimitReached | None = None
         self._ended = False
         self._prices: dict[tuple[Family, str], ModelFacts | None] = {}
         self._earlier: dict[str, deque[Exchange]] = defaultdict(deque)
-        for exchange in earlier:
+        self._unasked = [exchange for exchange in earlier if exchange.api is not None]
+        """Those of an earlier session that were not asked for again."""
+        for exchange in self._unasked:
             if exchange.api is not None and exchange.status == 200 and exchange.complete:
-                self._earlier[likeness(exchange.api, exchange.path, exchange.asked())].append(exchange)
+                alike = exchange.likeness or likeness(exchange.api, exchange.path, exchange.asked())
+                self._earlier[alike].append(exchange)
         self.stop: Callable[[GatewaySession], None] = lambda session: None
         """Cuts off the requests under way; set by the gateway."""
 
@@ -84,6 +86,11 @@ class GatewaySession:
             address: Where the program reaches the gateway, such as ``http://127.0.0.1:8080``.
         """
         return f"{address.rstrip('/')}/{family}" + ("/v1" if family == "openai" else "")
+
+    @property
+    def lost(self) -> Usage | None:
+        """What was used for answers of an earlier session that nobody has asked for again; None where nothing was."""
+        return total_usage(exchange.usage for exchange in self._unasked)
 
     # For the thread that opened it.
 
@@ -98,8 +105,9 @@ class GatewaySession:
         if not self.closed:
             self.closed = True
             self.stop(self)
+            self._recorder.shutdown()
             for record in self._records:
-                record.result(_ENDING)
+                record.result()
 
     def raise_for_turn(self) -> None:
         """Raise what keeps the turn from being the agent's: the provider's fault, or the limit of the whole run.
@@ -142,8 +150,9 @@ class GatewaySession:
         """Return the exchange of an earlier session that answers a request; None where there is none."""
         if self._earlier:
             with contextlib.suppress(TypeError, AttributeError):  # The request has another form.
-                found = self._earlier.get(likeness(api, path, asked))
-                return found.popleft() if found else None
+                if found := self._earlier.get(likeness(api, path, asked)):
+                    self._unasked.remove(found[0])
+                    return found.popleft()
         return None
 
     def prices(self, route: Route, model: str) -> ModelFacts | None:

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -51,6 +51,8 @@ _FARTHEST = 10.0
 """Whole recoveries after which a pace grows no more: it is a thousand times the one that was too much."""
 _LOOK_AGAIN = 1.0
 """Seconds after which a request that waits for others looks again: the pace may have grown."""
+_LONGEST_FILE = 2**16
+"""Bytes; more than a pace takes that is written down."""
 _NO_TIME = 1e-9
 
 
@@ -233,7 +235,7 @@ class RequestPace:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> RequestPace:
@@ -463,11 +465,9 @@ class SharedConnections(_PacedLimits):
 
     def take(self, account: str, most: int) -> Hashable | None:
         """See :class:`ConnectionLimits`."""
-        places = self._directory / account
-        places.mkdir(parents=True, exist_ok=True)
         first = random.randrange(most)  # Where the first ones are taken, most looks at them are in vain.
         for number in (*range(first, most), *range(first)):
-            descriptor = os.open(places / f"place-{number}", os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = self._open(account, f"place-{number}")
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -483,20 +483,27 @@ class SharedConnections(_PacedLimits):
 
     @contextlib.contextmanager
     def _pace(self, account: str) -> Iterator[RequestPace]:
-        path = self._directory / account / "pace.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        descriptor = self._open(account, "pace.json")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            before = os.read(descriptor, _LONGEST_FILE)
             try:
-                pace = RequestPace.from_json(json.load(file))
-            except (ValueError, KeyError, TypeError):  # It is new, or whoever wrote it was killed.
+                pace = RequestPace.from_json(json.loads(before))
+            except (ValueError, TypeError):  # It is new, or whoever wrote it was killed.
                 pace = RequestPace()
             if (pace.looked_at or 0.0) > self._clock() + _MEMORY:  # On another machine, or before this one was started.
                 pace = RequestPace()
-            before = pace.as_json()
             yield pace
-            if (now := pace.as_json()) != before:
-                file.seek(0)
-                file.truncate()
-                json.dump(now, file)
+            if (now := json.dumps(pace.as_json()).encode()) != before:
+                os.ftruncate(descriptor, os.pwrite(descriptor, now, 0))
+        finally:
+            os.close(descriptor)
+
+    def _open(self, account: str, name: str) -> int:
+        """Open a file that the processes share for an account; it is made when it is needed."""
+        path = os.path.join(self._directory, account, name)
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

@@ -91,16 +91,20 @@ class AttemptCollector(pytest.Collector):
     def begin(self, alone: RoundItem | None = None) -> None:
         """Start a trial, through the last round that was selected, or of one round by itself."""
         session = self._evocode
-        if session.cluster is not None:
-            self.trial = session.cluster.trial_of(self, alone)
+        if (elsewhere := session.cluster or session.jobs) is not None:
+            self.trial = elsewhere.trial_of(self, alone)
             return
-        if not session.settings.pin:
+        session.running = trial = self.make_trial(alone)
+        self.trial = trial.__enter__()
+
+    def make_trial(self, alone: RoundItem | None = None) -> Trial:
+        """Make a trial that has not begun, through the last round that was selected, or of one round by itself."""
+        if not self._evocode.settings.pin:
             self._warn_of_stale_pins()
         try:
-            session.running = trial = self._make_trial(alone)
+            return self._make_trial(alone)
         except TaskError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        self.trial = trial.__enter__()
 
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
@@ -217,6 +221,27 @@ class Later(pytest.Item):
 
     def runtest(self) -> None:
         """Do nothing; it is never run."""
+
+
+def later(session: pytest.Session, *, goes_on: bool = False) -> Later:
+    """Return what stands for an item that is not known yet."""
+    made: Later = Later.from_parent(session, name="later", goes_on=goes_on)
+    return made
+
+
+def run_item(session: pytest.Session, item: pytest.Item, following: pytest.Item | None) -> None:
+    """Run a test, and end the session where the test or whoever heard of it wants that."""
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)
+
+
+def stops_before_tests(session: pytest.Session) -> bool:
+    """Return whether no test is run, which pytest's own loop says or does without a word."""
+    stops_for_errors = session.testsfailed and not session.config.option.continue_on_collection_errors
+    return bool(stops_for_errors or not session_of(session.config).plays)
 
 
 def is_last_of_attempt(item: RoundItem, nextitem: pytest.Item | None) -> bool:

@@ -165,8 +165,8 @@ class StatusLines(_Watcher):
     def update(self, running: dict[str, Progress]) -> None:
         """Show the attempts that run here and in workers."""
         running = running | self._in_workers()
-        if self._session.cluster is not None:
-            running = self._session.cluster.progress
+        if (elsewhere := self._session.cluster or self._session.jobs) is not None:
+            running = elsewhere.progress
         shown = {self._session.scrubber.text(name): progress for name, progress in running.items()}
         if (block := self._block) is not None:
             block.show(lambda size: status_lines(shown, now=time.time(), columns=size.columns, rows=size.lines))

@@ -94,7 +94,7 @@ def _add_suite_options(option: _Add, flag: _Add) -> None:
     option(
         "verify-times",
         "N",
-        "run suites N times; all have to pass (default: %(default)s)",
+        "run every suite N times; each has to pass (default: %(default)s)",
         type=int,
         default=1,
     )
@@ -127,6 +127,7 @@ def _add_run_options(option: _Add, flag: _Add) -> None:
         nargs="?",
         const=_BARE["--evocode-report"],
     )
+    option("jobs", "N", "make N attempts at once", type=int, default=1)
     option("cluster", "ray[:ADDR]", "make attempts on the nodes of a Ray cluster")
     option("shard", "I/N", "make only the I-th of N equal parts of the attempts")
     option("shard-times", "DIR", "make shards equally long by the times in DIR")

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from pytest_evocode.plugin.cluster.remote_trial import Cluster
     from pytest_evocode.plugin.run import SessionRun
     from pytest_evocode.tasks import Task
+    from pytest_evocode.trial.context import Progress
+    from pytest_evocode.trial.trial import Trial
 
 _NAMED = 3  # of what is left behind
 _SHOW_ALL = 2
@@ -50,6 +52,17 @@ class _Running(Protocol):
     """What a process has under way, and may be told to end."""
 
     def close(self) -> None: ...
+
+
+class _Jobs(Protocol):
+    """Makes several attempts at once, and has their items run when they have ended."""
+
+    @property
+    def progress(self) -> dict[str, Progress]:
+        """The progress of the attempts that run, by name."""
+
+    def trial_of(self, attempt: pytest.Collector, alone: pytest.Item | None) -> Trial:
+        """Return the trial of the attempt whose rounds are being run; raises what kept it from beginning."""
 
 
 class EvocodeSession:
@@ -70,6 +83,8 @@ class EvocodeSession:
         """The run whose record this process writes; None in a worker, and where none is written."""
         self.cluster: Cluster | None = None
         """The cluster whose nodes make the attempts; None where this machine does."""
+        self.jobs: _Jobs | None = None
+        """Makes several attempts at once in this process; None where it makes one after the other."""
         self.collected: dict[str, Path] = {}
         """The directories of the tasks that were collected, by the tasks' names."""
         self.selected: Selected = ()
@@ -185,7 +200,7 @@ class EvocodeSession:
 
             self._shares_connections = True
             sharing = contextlib.ExitStack()
-            most = self.settings.max_connections or MOST
+            most = self.settings.max_connections or max(MOST, self.settings.jobs)
             sharing.enter_context(connections_shared_by(SharedConnections(self._connections, most)))
             self.config.add_cleanup(sharing.close)
 
@@ -254,7 +269,7 @@ class EvocodeSession:
         for place, record in not_reached(self.selected, found, never_begun=self.run is not None).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
-        if self.config.pluginmanager.hasplugin("dsession") or self.cluster is not None:
+        if self.config.pluginmanager.hasplugin("dsession") or self.cluster is not None or self.jobs is not None:
             return [record for _, record in sorted(found.items())]
         return list(found.values())
 

@@ -52,6 +52,7 @@ def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
     yield "worker", "xdist.worker:WorkerPlugin", not reports
     yield "controller", "xdist.controller:ControllerPlugin", reports and has_xdist
     yield "cluster", "cluster.driver:ClusterPlugin", settings.cluster is not None
+    yield "jobs", "jobs:JobsPlugin", settings.jobs > 1
     yield "images-ahead", "warming:ImagesAheadPlugin", builds_images
     yield "inspection", "authors:RoundInspection", settings.holds_forks
     yield "pinning", "authors:PinPlugin", settings.pin and reports
@@ -132,6 +133,8 @@ class SessionHooks:
         )
         if settings.attempts > 1:
             names += f" ({settings.attempts} attempts each)"
+        if settings.jobs > 1:
+            names += f", {settings.jobs} attempts at once"
         if settings.shard is not None:
             names += ", shard {}/{}".format(*settings.shard)
         if settings.warm:

@@ -92,6 +92,8 @@ class Settings:
     """Whether the forks of failed rounds outlive the session."""
     shard: tuple[int, int] | None
     """Which part of the attempts this session makes, from 1, of how many; None is all of them."""
+    jobs: int
+    """How many attempts this process makes at once."""
     cluster: str | None
     """The cluster whose nodes make the attempts, as given; None is this machine."""
     shard_times: Path | None
@@ -162,6 +164,7 @@ def read_settings(config: pytest.Config) -> Settings:
         verifiers=read_count(config, "evocode_verifiers"),
         shell=_read_shell(config),
         shard=_read_shard(config),
+        jobs=_read_jobs(config),
         cluster=_read_cluster(config),
         shard_times=_read_shard_times(config),
         debug=config.getoption("usepdb", False),
@@ -299,6 +302,21 @@ def _read_shard_times(config: pytest.Config) -> Path | None:
             f"{given}: this session writes results there, so the parts would change; name a copy of earlier results"
         )
     return times
+
+
+def _read_jobs(config: pytest.Config) -> int:
+    """Return how many attempts are made at once; raises pytest.UsageError beside what that cannot be used with."""
+    jobs: int = config.getoption("evocode_jobs")
+    if jobs < 1:
+        raise pytest.UsageError(f"--evocode-jobs={jobs}: it has to be a number of attempts, such as 8")
+    if jobs > 1:
+        if config.getoption("dist", "no") != "no" and config.getoption("tx"):
+            raise pytest.UsageError("--evocode-jobs makes attempts at once in one process; leave out -n, or use -n0")
+        why = "--evocode-jobs makes several attempts at once, where {} would have no effect; leave one of them out"
+        _refuse_beside(config, "check warm shell keep cluster", why)
+        if config.getoption("usepdb", False):
+            raise pytest.UsageError("--pdb looks into one attempt at a time; leave out --evocode-jobs")
+    return jobs
 
 
 def _read_cluster(config: pytest.Config) -> str | None:

@@ -202,9 +202,7 @@ class ImagesAheadPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
         """Begin, where rounds are run in this process."""
         if self._images is None and isinstance(item, RoundItem):
-            rounds = (each for each in item.session.items if isinstance(each, RoundItem))
-            attempts = dict.fromkeys(each.parent for each in rounds)
-            self.begin((each.agent.id, each.task.name, lambda each=each: each.task) for each in attempts)  # type: ignore[misc]
+            self.begin_with(item.session)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
@@ -214,6 +212,11 @@ class ImagesAheadPlugin:
         finally:
             if self._images is not None:
                 self._images.close()
+
+    def begin_with(self, session: pytest.Session) -> None:
+        """Begin with the images of the session's attempts."""
+        attempts = dict.fromkeys(each.parent for each in session.items if isinstance(each, RoundItem))
+        self.begin((each.agent.id, each.task.name, lambda each=each: each.task) for each in attempts)  # type: ignore[misc]
 
     def begin(self, attempts: Iterable[tuple[str, str, Callable[[], Task]]]) -> None:
         """Begin with the images of attempts, in this order.

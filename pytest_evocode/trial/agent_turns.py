@@ -115,8 +115,6 @@ class AgentTurns:
         self._journal = self._open_journal(round_)
         context = self._round_context(environment, round_, recorder)
         self._stage = Progress("working", round_.index, limit=context.timeout)
-        if (lost := self._journal.used) is not None:
-            recorder.lose(lost)
         logger.debug("%s, %s: the turn of %s begins", context.task.name, round_.name, self._agent.name)
         environment.allow_network(self._network(round_))
         self.spending.begin_turn(waiting := Waiting(self._context.options.waiting_limit))

@@ -124,6 +124,11 @@ class Trial:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the attempt has begun and nothing of it runs any more; its environment stays until :meth:`close`."""
+        return bool(self._started) and not self._thread.is_alive()
+
     def first_played(self) -> int:
         """Wait until it is known which round is the first that is run; those before it have no record."""
         return self._log.first_played()

@@ -337,6 +337,20 @@ def test_control_c_ends_a_session_with_workers_and_leaves_nothing(
     assert sandboxes_left(cache) == []
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGTERM, 128 + signal.SIGTERM)])
+def test_a_signal_ends_all_attempts_of_one_process_and_leaves_nothing(
+    write_task: WriteTask, cache: Path, start: Callable[..., Running], number: signal.Signals, status: int
+) -> None:
+    write_task("a", 1, solve={1: "sleep 4321"})
+    write_task("b", 1, solve={1: "sleep 4322"})
+    session = start("--evocode-jobs=2", "--evocode-replay", "--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    session.wait_for_sleep(4322)
+    assert session.stop(number) == status
+    assert session.left() == {}
+    assert sandboxes_left(cache) == []
+
+
 LOSES_THE_FIRST = """
 import contextlib, os, signal, pytest
 

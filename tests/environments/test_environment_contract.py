@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import resource
@@ -286,3 +287,19 @@ def test_what_happens_to_an_environment_is_logged_without_the_values_of_variable
     for word in ("started", "killing", "stopping|removing"):
         assert re.search(word, caplog.text), word
     assert "value-of" not in caplog.text
+
+
+def test_a_session_may_have_more_than_a_thousand_descriptors(engine: Engine, plain_task: Task) -> None:
+    with contextlib.ExitStack() as held:
+        for _ in range(1100):
+            held.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        environment = engine.create(plain_task, env={}, network=None)
+        held.callback(environment.stop)
+        environment.start()
+        assert environment.exec("echo line | cat").output == "line\n"
+        snapshot = environment.snapshot()
+        held.callback(snapshot.discard)
+        fork = environment.fork(snapshot, network=None)
+        held.callback(fork.stop)
+        fork.start()
+        assert fork.exec("echo line | cat").output == "line\n"

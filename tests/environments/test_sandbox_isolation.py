@@ -57,7 +57,10 @@ def test_users_and_secrets_of_the_host_are_not_in_etc(inside: Environment) -> No
     standard = Path("/usr/share/base-passwd/passwd.master")  # That of every Debian.
     expected = [line.split(":")[0] for line in standard.read_text().splitlines()] if standard.exists() else []
     assert names == (expected or ["root", "daemon", "nobody"])
-    for name in ("shadow", "gshadow", "sudoers", "ssh", "machine-id", "fstab", "environment", "ssl/private"):
+    passwords = [line.split(":")[:2] for line in inside.exec("cat /etc/shadow").output.splitlines()]
+    assert passwords == [[name, "*"] for name in names]
+    assert {line.split(":")[1] for line in inside.exec("cat /etc/gshadow").output.splitlines()} == {"*"}
+    for name in ("sudoers", "ssh", "machine-id", "fstab", "environment", "ssl/private"):
         assert not inside.exec(["test", "-e", f"/etc/{name}"]).ok
     assert os.uname().nodename not in inside.exec("hostname; cat /etc/hosts /etc/hostname").output.split()
 

@@ -250,7 +250,7 @@ class AcpAgent:
                 return self._take_turn(turn, instruction)
             access = turn.access = ModelAccess(context)
             try:
-                with access.opened(route, token=self._token):
+                with access.opened(route, token=self._token), access.running():
                     self._token = access.token
                     transcript = self._take_turn(turn, instruction)
             except AgentFault:
@@ -259,7 +259,7 @@ class AcpAgent:
                 transcript = RoundTranscript()
             if turn.reader is not None:
                 turn.reader.settle()
-        access.session.raise_for_turn()
+        access.raise_for_turn()
         exhausted = access.session.exhausted
         return replace(transcript, timed_out=False, stopped=exhausted) if exhausted else transcript
 

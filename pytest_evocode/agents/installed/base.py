@@ -231,7 +231,7 @@ class InstalledAgent(ABC):
             reader.settle()
             errors = stage.errors()
         self._session = reader.session or self._session
-        access.session.raise_for_turn()
+        access.raise_for_turn()
         return self._ended(run, reader, errors, access)
 
     def text_for(self, context: RoundContext) -> str:

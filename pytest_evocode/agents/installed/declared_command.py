@@ -215,7 +215,7 @@ class CommandAgent:
         if access is not None:
             if written is not None:
                 context.recorder.amend(usage=access.session.usage)
-            access.session.raise_for_turn()
+            access.raise_for_turn()
         if run.stopped:
             return RoundTranscript(stopped=run.stopped)
         self._started = True

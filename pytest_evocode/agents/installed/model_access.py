@@ -8,15 +8,18 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.errors import EnvironmentFault, UsageError
+from pytest_evocode.errors import AgentFault, EnvironmentFault, UsageError
 from pytest_evocode.gateway import Exchange, Family, GatewaySession, Route, gateway_of_process
-from pytest_evocode.gateway.replies import reply_of, results_in
+from pytest_evocode.gateway.replies import journal_entry, reply_of, results_in
 from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address
+from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.provider_errors import from_status
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -30,6 +33,8 @@ _ADDRESSES: Mapping[Family, Mapping[str, str]] = {
     "anthropic": {"ANTHROPIC_BASE_URL": ""},
     "google": {"GOOGLE_GEMINI_BASE_URL": ""},
 }
+#: What entries of a journal are called that have a request and its answer.
+_EXCHANGE = "exchange"
 #: Those in which they look for their keys.
 _KEYS: Mapping[Family, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),
@@ -50,6 +55,9 @@ class ModelAccess:
         self._last: Exchange | None = None
         self._session: GatewaySession | None = None
         self._address = ""
+        self._unpriced = ""
+        self._killing = threading.Lock()
+        self._is_running = False
         self._before = context.recorder.usage
 
     @property
@@ -75,8 +83,23 @@ class ModelAccess:
 
     @property
     def has_ended_program(self) -> bool:
-        """Whether the program was killed, because its budget is used up or the provider was given up."""
-        return bool(self.session.exhausted or self.session.fault)
+        """Whether the program was killed: at its budget, for what the provider answers, or for want of a price."""
+        return bool(self.session.exhausted or self.session.fault or self._unpriced)
+
+    def raise_for_turn(self) -> None:
+        """Raise after the program has ended what keeps its turn from counting.
+
+        Raises:
+            AgentFault: The budget limits the cost, which is not known.
+            ModelFault: The model's provider failed.
+            RunLimitReached: The run may cost no more.
+        """
+        self.session.raise_for_turn()
+        if self._unpriced:
+            raise AgentFault(
+                f"the budget limits the cost, and what {self._unpriced} costs is not known; give its prices with "
+                "--evocode-agent-option prices=FILE"
+            )
 
     @property
     def used(self) -> Usage | None:
@@ -106,28 +129,57 @@ class ModelAccess:
         with self._lock:
             self._new.append(exchange)
             self._last = exchange
-        if exchange.usage is not None and (used := self.used) is not None:
-            self._context.journal.add_used(used)
+        if exchange.api is not None and exchange.usage is not None and not exchange.replayed:
+            self._context.journal.add({_EXCHANGE: journal_entry(exchange)})
+        usage = exchange.usage
+        if self._context.spending.budget.limits_cost and exchange.complete and usage and usage.cost_usd is None:
+            self._unpriced = exchange.model
+            threading.Thread(target=self._end, name="program-end", daemon=True).start()
         if self._take_as_well is not None:
             self._take_as_well(exchange)
 
     def _end(self) -> None:
-        """Kill the program, because it need not go on."""
+        """Kill the program if it runs, because it need not go on."""
         session = self.session
-        logger.info("the agent's program is killed: %s", session.exhausted or session.fault)
-        with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
-            self._context.environment.kill_processes()
+        why = session.exhausted or session.fault or f"the price of {self._unpriced} is not known"
+        with self._killing, contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
+            if self._is_running:
+                logger.info("the agent's program is killed: %s", why)
+                self._context.environment.kill_processes()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Say that the program runs; later nothing is killed, which might be what is run in its place."""
+        self._is_running = True
+        try:
+            yield
+        finally:
+            with self._killing:
+                self._is_running = False
 
     @contextlib.contextmanager
     def opened(self, *routes: Route, token: str | None = None) -> Iterator[ModelAccess]:
         """Let the turn's program reach the gateway while the context lasts; ``token`` is one that it has by now."""
         gateway = gateway_of_process()
         opened = partial(
-            gateway.open, spending=self._context.spending, record=self._take, on_end=self._end, token=token
+            gateway.open,
+            spending=self._context.spending,
+            record=self._take,
+            on_end=self._end,
+            token=token,
+            earlier=_exchanges_in(self._context.journal),
         )
         with self._context.environment.serve(gateway.socket) as self._address, opened(*routes) as self._session:
             self._context.recorder.charges = False  # The gateway does.
             yield self
+        if (lost := self.session.lost) is not None:
+            self._context.recorder.lose(lost)
+
+
+def _exchanges_in(journal: Journal) -> list[Exchange]:
+    """Return what an earlier session has paid for in the turn."""
+    entries = (entry for entry in journal.earlier if isinstance(entry, dict) and _EXCHANGE in entry)
+    return [Exchange.from_json(entry[_EXCHANGE]) for entry in entries]
 
 
 class ModelApi(BaseModel):
@@ -141,6 +193,8 @@ class ModelApi(BaseModel):
     """Address of the model's server as this machine reaches it; None for the provider's own."""
     key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
     """Variable of this machine that holds the API key, where it is not the usual one."""
+    prices: Path | None = None
+    """JSON or TOML file of prices, which come before our own."""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -161,7 +215,8 @@ class ModelApi(BaseModel):
         key = next((environ[name] for name in names if environ.get(name, "").strip()), None)
         if key is None:
             raise UsageError(f"api = {self.api!r} needs a key and {' or '.join(names)} is not set; set it, or key_env")
-        return Route(family=self.api, base_url=self.base_url, key=key.strip())
+        prices = partial(find_model_facts, prices=self.prices)
+        return Route(family=self.api, base_url=self.base_url, key=key.strip(), prices=prices)
 
 
 class ExchangeReader:

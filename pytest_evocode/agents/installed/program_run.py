@@ -218,8 +218,9 @@ def run_program(
     turn = f"{context.task.name} {context.round.name}"
     logger.info("%s: the agent's program is started", turn)
     reading = _Reading(context, reader)
+    running = contextlib.nullcontext() if access is None else access.running()
     try:
-        with reading.pipe() as sink, TurnDeadline(context).watched() as deadline:
+        with reading.pipe() as sink, TurnDeadline(context).watched() as deadline, running:
             result = context.environment.exec(
                 command, user=context.round.agent_user, env=env, timeout=deadline.latest, stdout=sink
             )

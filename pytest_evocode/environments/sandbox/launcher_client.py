@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import os
-import select
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO
 
 from pytest_evocode.environments.sandbox import launcher
 from pytest_evocode.environments.sandbox.cgroups import Cgroup, CgroupTree
+from pytest_evocode.environments.sandbox.processes import is_readable
 from pytest_evocode.errors import EnvironmentFault
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class Launcher:
             finally:
                 os.close(ready_write)
                 os.close(info_write)
-            if not select.select([ready_read], [], [], _START_TIMEOUT)[0] or os.read(ready_read, 64) != b"ready\n":
+            if not is_readable(ready_read, _START_TIMEOUT) or os.read(ready_read, 64) != b"ready\n":
                 os.lseek(errors, 0, os.SEEK_SET)
                 reason = os.read(errors, 4096).decode("utf-8", "replace").strip() or "no reason given"
                 raise EnvironmentFault(f"bubblewrap did not start a sandbox: {reason}")

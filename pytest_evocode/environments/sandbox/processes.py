@@ -67,6 +67,16 @@ def lock(notes: int) -> int:
     return own
 
 
+def is_readable(descriptor: int, seconds: float = 0.0) -> bool:
+    """Wait so long at most until a descriptor has something to read, or the process of one has ended.
+
+    Sessions with a hundred attempts at once have descriptors above 1,023, which ``select.select`` refuses.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
 def _start(request: dict[str, Any], process: int, streams: Sequence[int]) -> tuple[int, str]:
     """Start a program, and return its process and why it could not become the program, empty if it did.
 

@@ -28,7 +28,7 @@ from pytest_evocode.environments.sandbox.cgroups import Cgroup
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
 from pytest_evocode.environments.sandbox.launcher_client import parse, receive
 from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
-from pytest_evocode.environments.sandbox.processes import lock
+from pytest_evocode.environments.sandbox.processes import is_readable, lock
 from pytest_evocode.environments.sandbox.watch import killed_for_memory, refused_processes
 from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
 from pytest_evocode.tasks import Allowlist, Network
@@ -497,7 +497,7 @@ def _end_first_process(pidfd: int) -> None:
     """Kill a PID 1, and with it every process of its namespace; the descriptor is closed."""
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-    select.select([pidfd], [], [], _KILL_GRACE)
+    is_readable(pidfd, _KILL_GRACE)
     os.close(pidfd)
 
 
@@ -510,10 +510,8 @@ def _refuse_if_killed(pidfd: int, exit_code: int | None = None) -> None:
     """
     if pidfd < 0:  # It was ended by us.
         return
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
     was_killed = exit_code == KILLED
-    if poll.poll(_DYING * 1000 if was_killed else 0) or (was_killed and _is_exiting(pidfd)):
+    if is_readable(pidfd, _DYING if was_killed else 0.0) or (was_killed and _is_exiting(pidfd)):
         raise KilledFromOutside("the sandbox")
 
 

@@ -20,7 +20,7 @@ import time
 from typing import Any
 
 from .identity import enter_namespaces
-from .processes import lock, signal_inside
+from .processes import is_readable, lock, signal_inside
 
 _INTERVAL = 0.25  # seconds
 _SHARE = 20  # The time between two checks is at least this many times what a check takes.
@@ -74,7 +74,7 @@ class WatchedSandbox:
     @property
     def is_being_killed(self) -> bool:
         """Whether a worker is still killing its processes."""
-        return self._killer >= 0 and not select.select([self._killer], [], [], 0)[0]
+        return self._killer >= 0 and not is_readable(self._killer)
 
     def offence(self) -> str | None:
         """Return the line that says which limit it is above; None when it is above none, or is not counted here."""
@@ -142,7 +142,7 @@ class Watch:
 
     def _look(self) -> None:
         for watched in [*self._all]:
-            if select.select([watched.pidfd], [], [], 0)[0]:  # It has ended.
+            if is_readable(watched.pidfd):  # It has ended.
                 self._all.remove(watched)
                 watched.close()
         for watched in self._all:

@@ -19,7 +19,7 @@ import pytest
 
 from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.llm.budget import RunSpending
-from pytest_evocode.plugin.attempts import Later, RoundItem
+from pytest_evocode.plugin.attempts import RoundItem, later, run_item, stops_before_tests
 from pytest_evocode.plugin.cluster import orders
 from pytest_evocode.plugin.cluster.broker import Sent
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
@@ -362,16 +362,15 @@ class ClusterPlugin:
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Make the attempts, as pytest's own loop runs tests."""
         cluster = cast("ClusterRun | None", self._session.cluster)
-        stops_for_errors = session.testsfailed and not session.config.option.continue_on_collection_errors
-        if cluster is None or stops_for_errors or not self._session.plays:
-            return None  # pytest's own loop says so.
+        if cluster is None or stops_before_tests(session):
+            return None
         cluster.begin(session.items)
         try:
             others = [item for item in session.items if not isinstance(item, RoundItem)]
             rounds = len(session.items) - len(others)
             for position, item in enumerate(others):
-                last = _later(session) if rounds else None
-                self._run(session, item, next(iter(others[position + 1 :]), last))
+                last = later(session) if rounds else None
+                run_item(session, item, next(iter(others[position + 1 :]), last))
             self._run_rounds(session, cluster, rounds)
         finally:
             cluster.stop()
@@ -390,7 +389,7 @@ class ClusterPlugin:
                 unit.reported.append(item)
                 left -= 1
                 unit.trial.is_reported = not unit.items
-                self._run(session, item, _later(session, goes_on=bool(unit.items)) if left else None)
+                run_item(session, item, later(session, goes_on=bool(unit.items)) if left else None)
                 if not unit.items:
                     self._take_repeated(unit)
                     cluster.forget(unit)
@@ -403,14 +402,6 @@ class ClusterPlugin:
             if record is not None and record != self._session.record_of(item.nodeid):
                 self._session.add_record(item.nodeid, record)
 
-    def _run(self, session: pytest.Session, item: pytest.Item, following: pytest.Item | None) -> None:
-        """Run a test, and end the session where the test or whoever heard of it wants that."""
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if session.shouldfail:
-            raise session.Failed(session.shouldfail)
-        if session.shouldstop:
-            raise session.Interrupted(session.shouldstop)
-
     def _tell(self, cluster: ClusterRun) -> None:
         terminal = self._session.config.pluginmanager.getplugin("terminalreporter")
         with contextlib.suppress(queue.Empty):
@@ -419,8 +410,3 @@ class ClusterPlugin:
                 if terminal is not None:
                     terminal.ensure_newline()
                     terminal.write_line(f"evocode: {note}")
-
-
-def _later(session: pytest.Session, *, goes_on: bool = False) -> Later:
-    later: Later = Later.from_parent(session, name="later", goes_on=goes_on)
-    return later

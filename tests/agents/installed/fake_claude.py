@@ -30,7 +30,7 @@ def ask(session: str, said: "list[str]") -> None:
             return
         except urllib.error.HTTPError as refused:
             error = f"API Error: {refused.code} {refused.read().decode()}"
-            if refused.code < 429:
+            if refused.code < 429 and refused.code != 401:
                 break
             tell(session, "system", subtype="api_retry", error_status=refused.code, error="overloaded_error")
         except OSError as broken:

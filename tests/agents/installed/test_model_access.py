@@ -65,7 +65,7 @@ def steps(directory: AttemptDirectory, round_name: str = "round-1") -> list[Any]
 
 
 WEATHER: dict[str, list[Step]] = {
-    "a storm of 529": [BUSY] * 8,
+    "a storm of 529": [BUSY] * 5,
     "rate limits": [Fail(429, retry_after=0.02)] * 5,
     "errors of the server": [Fail(500, retry_after=0.02), Fail(503, retry_after=0.02), Fail(502, retry_after=0.02)],
     "lost connections": [HangUp()],
@@ -73,7 +73,8 @@ WEATHER: dict[str, list[Step]] = {
 
 
 @pytest.mark.parametrize("weather", WEATHER)
-@pytest.mark.parametrize("at", [1, 4])
+@pytest.mark.parametrize("at", [4, 1])
+@pytest.mark.matrix
 def test_an_attempt_scores_as_without_its_providers_weather(
     make_task: MakeTask, play: Play, weather: str, at: int
 ) -> None:
@@ -93,6 +94,17 @@ def test_a_storm_that_does_not_end_is_nobodys_score(make_task: MakeTask, play: P
     assert (first.outcome, second.outcome, third.outcome) == ("passed", "error", "not reached")
     assert second.fault == "infrastructure"
     assert "529" in second.cause or "may wait" in second.cause
+
+
+def test_a_key_that_is_refused_is_not_tried_for_minutes(
+    make_task: MakeTask, play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-somebody-else-0123456789")
+    with in_weather(at=99) as server:
+        (record,) = play(fake(server), make_task("run: touch a\n"))
+    assert (record.outcome, record.fault) == ("error", "infrastructure")
+    assert "401" in record.cause
+    assert len(server.asked) < 10
 
 
 def test_a_server_that_is_not_there_is_nobodys_score(make_task: MakeTask, play: Play) -> None:
@@ -148,9 +160,11 @@ while True:
 """
 
 
+START = f"cat >/tmp/mine.py <<'END'\n{COMMAND}END\nexec python3 /tmp/mine.py"
+
+
 def mine(server: ModelServer, **declared: Any) -> CommandAgent:
-    start = f"cat >/tmp/mine.py <<'END'\n{COMMAND}END\nexec python3 /tmp/mine.py"
-    values = {"start": start, "api": "openai", "base_url": f"{server.url}/v1", **declared}
+    values = {"start": START, "api": "openai", "base_url": f"{server.url}/v1", **declared}
     return CommandAgent("mine", CommandDeclaration.model_validate(values), model="gpt-5.2")
 
 
@@ -189,6 +203,21 @@ def test_a_command_ends_at_a_budget_of_tokens(make_task: MakeTask, attempt: Atte
     (record,) = attempt(mine(server), make_task("Do it.\n"), budget=Budget(tokens=2000))
     assert (record.outcome, record.stopped) == ("passed", "budget: tokens 2,100 of 2,000 used")
     assert len(server.counted) == 2
+
+
+def test_a_limit_of_cost_ends_with_the_first_reply_whose_price_nobody_knows(
+    make_task: MakeTask, attempt: Attempt, server: ModelServer, tmp_path: Path
+) -> None:
+    task = make_task("Do it.\n")
+    unknown = CommandDeclaration.model_validate({"start": START, "api": "openai", "base_url": f"{server.url}/v1"})
+    (record,) = attempt(CommandAgent("mine", unknown, model="model-of-mine"), task, budget=Budget(cost=1))
+    assert (record.outcome, record.fault) == ("error", "agent")
+    assert "what model-of-mine costs is not known" in record.cause
+    assert len(server.counted) == 1
+    (tmp_path / "prices.json").write_text('{"models": {"model-of-mine": {"input": 400, "output": 0}}}')
+    known = unknown.model_copy(update={"prices": tmp_path / "prices.json"})
+    (record,) = attempt(CommandAgent("mine", known, model="model-of-mine"), task, budget=Budget(cost=0.5))
+    assert (record.outcome, record.stopped) == ("passed", "budget: cost $0.8 of $0.5 used")
 
 
 def test_the_trajectory_that_a_command_writes_has_its_steps_and_the_gateway_its_tokens(
