@@ -128,8 +128,11 @@ class Roster:
         has_workers = self._config.getoption("dist", "no") != "no" and self._config.getoption("tx", None)
         for agent in self.agents:
             made = self.make(agent)
-            if is_interactive(made) and (has_workers or settings.cluster is not None):
-                raise UsageError(f"{agent.name} needs one process with a terminal; leave out -n, or use -n0")
+            if is_interactive(made) and (has_workers or settings.cluster is not None or settings.jobs > 1):
+                raise UsageError(
+                    f"{agent.name} needs one process with a terminal, and one attempt at a time; leave out -n and "
+                    "--evocode-jobs"
+                )
             check = getattr(made, "check", None)
             if check is not None:
                 check(os.environ, settings.budget)

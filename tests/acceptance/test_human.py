@@ -37,7 +37,8 @@ def test_a_person_solves_a_task_round_by_round(write_task: WriteTask, person: At
 
 def test_without_a_terminal_or_with_workers_nothing_starts(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
-    for arguments, why in (((), "human needs a terminal"), (("-n2",), "human needs one process with a terminal")):
+    alone = "human needs one process with a terminal, and one attempt at a time"
+    for arguments, why in (((), "human needs a terminal"), (("-n2",), alone), (("--evocode-jobs=2",), alone)):
         session = run_tasks(*arguments, "tasks", agent="human", subprocess=True)
         assert session.exit_status == pytest.ExitCode.USAGE_ERROR
         assert why in session.text

@@ -18,6 +18,7 @@ from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, check_names, serve
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.conversation import Compaction, Conversation, earlier_messages
 from pytest_evocode.agents.shell.model_turn import ModelTurn
+from pytest_evocode.agents.shell.terminal import TERMINAL, complaint_about_terminal, terminal_script
 from pytest_evocode.agents.shell.text_calls import INSTRUCTIONS, TextCalls, told
 from pytest_evocode.agents.shell.tools import (
     BASH,
@@ -151,6 +152,9 @@ class ShellOptions(ModelOptions, HarnessOptions):
     """Who shortens it: the agent, whatever the API, or first the provider, by an API of its own."""
     calls: Literal["tools", "text"] = "tools"
     """How the model calls its tool: by the API's tool calls, or, ``text``, by one fenced block in each reply."""
+    terminal: bool = False
+    """Whether the model has a terminal that stays open, for interactive programs, by a tool of its own; the environment
+    needs ``tmux``."""
     prompt_style: Literal["full", "bare"] | None = None
     """The system prompt where there is no file ``prompt``: ``full``, the default, which says how to work as well, or
     ``bare``, which says no more than how the tool is called. ``agent.extra`` of each trajectory names it."""
@@ -183,12 +187,15 @@ class ShellAgent:
         self._conversation = Conversation()
         self._servers = ServerTools()
         self._images = [VIEW_IMAGE] if options.view_image else []
+        self._terminals = [TERMINAL] if options.terminal else []
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         self._client.check()
         if self._options.calls == "text" and self._options.view_image:
             raise UsageError("view_image is a tool of its own, which calls=text cannot call; leave one of them out")
+        if self._options.calls == "text" and self._options.terminal:
+            raise UsageError("terminal is a tool of its own, which calls=text cannot call; leave one of them out")
         if self._options.prompt is not None and self._options.prompt_style is not None:
             raise UsageError("prompt replaces the system prompt that prompt_style names; leave one of them out")
         if budget.limits_cost and not self._client.knows_price:
@@ -373,7 +380,10 @@ class ShellAgent:
         options, arguments = self._options, coerced(call.arguments or {})
         sees = bool(self._images)
         is_image, is_servers = sees and call.name == VIEW_IMAGE.name, self._servers.has(call.name)
+        is_terminal = bool(self._terminals) and call.name == TERMINAL.name
         complaint = "" if is_image or is_servers else complaint_about(call, self._others)
+        if is_terminal:
+            complaint = complaint_about_terminal(call.arguments)
         extra: Mapping[str, Any] | None = None
         if call.wrong:
             complaint, extra = told(call.wrong), {"format_error": call.wrong}
@@ -391,9 +401,8 @@ class ShellAgent:
             shown, action, extra, images = done.shown, done.action, done.extra, done.images
         else:
             seconds = arguments.get("timeout", options.command_timeout)
-            shown, action = run_script(
-                arguments["command"], context, deadline, seconds=seconds, limit=self._output_limit
-            )
+            script = terminal_script(arguments) if is_terminal else arguments["command"]
+            shown, action = run_script(script, context, deadline, seconds=seconds, limit=self._output_limit)
         shown, images = turn.result(shown, images)
         self._conversation.add(Message("tool", shown, call_id=call.id, images=images))
         context.recorder.observe(call.id, recorded(shown, images, context), action, extra)
@@ -403,7 +412,7 @@ class ShellAgent:
     @property
     def _others(self) -> list[Tool]:
         """The tools beside bash."""
-        return [*self._images, *self._servers.offered]
+        return [*self._images, *self._terminals, *self._servers.offered]
 
     def _answer_rest(self, why: str) -> None:
         """Answer the calls that are not run, because providers refuse conversations with open calls."""
