@@ -163,7 +163,7 @@ def _contents(conversation: Sequence[Message]) -> list[Json]:
             continue
         names |= {call.id: call for call in message.calls}
         role, parts = _turn(message, names)
-        if parts and turns and turns[-1]["role"] == role == "user":
+        if parts and turns and turns[-1]["role"] == role:
             turns[-1]["parts"] = [*turns[-1]["parts"], *parts]
         elif parts:
             turns.append({"role": role, "parts": parts})

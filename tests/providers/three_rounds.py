@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from tests.model_scripts import Asked, Run, Say, has_shell
@@ -31,20 +32,25 @@ SUITES = tuple(suite(number) for number in ROUNDS)
 def solve(asked: Asked) -> Step:
     """What the model says; it looks at the conversation alone, so the same request gets the same reply.
 
-    Instructions are those of the tests' tasks, "Do round 2.". A request without a shell is one for a summary.
+    Instructions are those of the tests' tasks, "Do round 2.". A request without a shell is one for a summary. With each
+    reply the model says again what it knows, as outputs of commands may be left out to make room.
     """
-    seen = "\n".join([*asked.said, *asked.results.values()])
-    if not has_shell(asked):
-        return Say(f"Summary of all that was said and seen:\n{seen}")
+    seen = json.dumps(asked.body)
     found = _SECRET.search(seen)
     secret = found[1] if found else "forgotten"
+    # No command has the text in it that it prints.
     commands = {
-        "shown-1": "cat secret.txt; rm secret.txt; echo shown-1",
-        "done-1": "echo line-1 >> log.txt; echo done-1",
-        "done-2": "echo line-2 >> log.txt; echo done-2",
-        "done-3": f"echo line-3 >> log.txt; printf %s {secret} > answer.txt; echo done-3",
+        "shown-1": "cat secret.txt; rm secret.txt; echo shown'-1'",
+        "done-1": "echo line-1 >> log.txt; echo done'-1'",
+        "done-2": "echo line-2 >> log.txt; echo done'-2'",
+        "done-3": f"echo line-3 >> log.txt; printf %s {secret} > answer.txt; echo done'-3'",
     }
+    told = {number: f"Do round {number}." for number in ROUNDS if f"Do round {number}." in seen}
+    known = Say(f"Known: secret={secret}, {', '.join(mark for mark in commands if mark in seen)}.")
+    if not has_shell(asked):
+        return [known, Say(" ".join(told.values()))]
     for mark, command in commands.items():
-        if f"Do round {mark[-1]}." in seen and mark not in seen:
-            return Run(command)
-    return Say("Done.")
+        if int(mark[-1]) in told and mark not in seen:
+            call = Run(f"{command}; seq 500")  # There is something to leave out.
+            return [known, call] if found else call
+    return known
