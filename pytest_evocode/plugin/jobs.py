@@ -43,6 +43,12 @@ class Job:
             self.error = error
 
     @property
+    def shown(self) -> str:
+        """Its name for people."""
+        of_round = f" {self.alone.name}" if self.alone is not None else ""
+        return f"{self.attempt.task.name} {self.attempt.name}{of_round}"
+
+    @property
     def is_over(self) -> bool:
         """Whether all of the attempt that will be run has been run."""
         return self.trial is None or self.trial.is_over
@@ -88,17 +94,21 @@ class JobsPlugin:
 
     def _make_attempts(self, session: pytest.Session, waiting: list[Job]) -> None:
         waiting.reverse()
-        while waiting or self._under_way:
-            while waiting and len(self._under_way) < self._most:
-                job = waiting.pop()
-                self._under_way.append(job)
-                job.begin()
+        self._begin_more(waiting)
+        while self._under_way:
             ended = next((job for job in self._under_way if job.is_over), None)
             if ended is None:
                 time.sleep(_LOOK)
                 continue
             self._under_way.remove(ended)
-            self._report(session, ended, is_last=not (waiting or self._under_way))
+            self._begin_more(waiting)  # Before the report, which takes the ended one's environment down.
+            self._report(session, ended, is_last=not self._under_way)
+
+    def _begin_more(self, waiting: list[Job]) -> None:
+        while waiting and len(self._under_way) < self._most:
+            job = waiting.pop()
+            self._under_way.append(job)
+            job.begin()
 
     def _report(self, session: pytest.Session, job: Job, *, is_last: bool) -> None:
         self._reported = job
@@ -131,7 +141,7 @@ class JobsPlugin:
     @property
     def progress(self) -> dict[str, Progress]:
         """The progress of the attempts that run, by name."""
-        running = {f"{job.attempt.task.name} {job.attempt.name}": job.trial for job in list(self._under_way)}
+        running = {job.shown: job.trial for job in list(self._under_way)}
         return {
             name: found
             for name, trial in running.items()
