@@ -14,6 +14,8 @@ from tests.providers.requests_by_hand import APIS, headers_for
 from tests.providers.sdk_clients import AnthropicClient, ChatClient, Client, GeminiClient, ResponsesClient
 from tests.providers.server import KEY, ProviderServer
 
+pytestmark = pytest.mark.slow("it imports the SDKs")
+
 CLIENTS: dict[str, Callable[[ProviderServer], Client]] = {
     "messages": AnthropicClient,
     "chat": ChatClient,
