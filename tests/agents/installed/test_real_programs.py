@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 from tests import atif
-from tests.model_scripts import Asked, Run, Say, Step, Think
+from tests.model_scripts import Asked, Fail, HangUp, Run, Say, Step, Think
 from tests.model_server import ModelServer
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.nightly]
@@ -117,17 +117,17 @@ AGENTS: dict[str, tuple[type[InstalledAgent], str, str]] = {
 
 
 def work(
-    name: str, engine: DockerEngine, task: Task, directory: AttemptDirectory, harness: Mapping[str, Path]
+    name: str,
+    engine: DockerEngine,
+    task: Task,
+    directory: AttemptDirectory,
+    harness: Mapping[str, Any],
+    script: Callable[[Asked], Step] = solve,
 ) -> tuple[list[RoundRecord], ModelServer]:
     """Run an attempt to its end."""
     kind, model, path = AGENTS[name]
-    with ModelServer(solve, key=KEY) as server:
-        options = kind.options_type(
-            base_url=f"{server.url}{path}",
-            key_env="SOME_TEST_KEY",
-            rules=harness["rules"],
-            skills=harness["skills"],
-        )
+    with ModelServer(script, key=KEY) as server:
+        options = kind.options_type(base_url=f"{server.url}{path}", key_env="SOME_TEST_KEY", **harness)
         trial = Trial(task, kind(model, options), engine, directory=directory, options=TrialOptions(strict=True))
         return list(trial.run()), server
 
@@ -184,6 +184,34 @@ def actions(step: dict[str, Any]) -> list[tuple[int, list[str]]]:
 
 
 @pytest.mark.parametrize("name", AGENTS)
+def test_the_weather_of_the_provider_changes_nothing_for_the_real_program(
+    name: str, engine: DockerEngine, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TEST_KEY", KEY)
+    storm: list[Step] = [Fail(529, retry_after=0.02)] * 6
+    weather = [
+        *storm,
+        Fail(500, retry_after=0.02),
+        None,
+        HangUp(),
+        None,
+        Fail(429, retry_after=0.02),
+        None,
+        *storm,
+        None,
+    ]
+
+    def script(asked: Asked) -> Step:
+        return (weather.pop(0) if weather else None) or solve(asked)
+
+    records, _ = work(name, engine, task, AttemptDirectory(tmp_path / "attempt"), {}, script)
+    assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 3
+    assert weather == []
+    assert [record.usage and record.usage.tokens for record in records] == [2100, 3150, 2100]
+    assert sum(record.provider_waits.retries for record in records if record.provider_waits) == 15
+
+
+@pytest.mark.parametrize("name", AGENTS)
 def test_a_refused_key_is_an_error_in_the_providers_words(
     name: str, engine: DockerEngine, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +223,20 @@ def test_a_refused_key_is_an_error_in_the_providers_words(
     assert (first.outcome, first.fault) == ("error", "infrastructure")
     assert {each.outcome for each in others} == {"not reached"}
     assert "401" in first.cause or "Incorrect API key" in first.cause
+
+
+def test_claude_codes_token_of_an_account_is_the_gateways_alone(
+    engine: DockerEngine, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ClaudeCodeAgent.keys:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", KEY)
+    with ModelServer(solve, key=KEY) as server:
+        agent = ClaudeCodeAgent("claude-sonnet-4-5", ClaudeCodeAgent.options_type(base_url=server.url))
+        records = list(Trial(task, agent, engine, directory=AttemptDirectory(tmp_path / "attempt")).run())
+    assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 3
+    assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
+    assert not any("x-api-key" in asked.headers for asked in server.asked)
 
 
 def test_a_session_that_was_killed_goes_on_in_the_same_conversation(
