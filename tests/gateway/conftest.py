@@ -40,7 +40,7 @@ class Program:
         stream: bool = False,
         path: str = "",
         headers: dict[str, str] | None = None,
-        timeout: float = 20.0,
+        timeout: float = 60.0,
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
         """Send a request that is right, or another one, and return the status, the headers and the body."""
         body = right(api) if body is None else body
@@ -50,7 +50,7 @@ class Program:
         return self.send("POST", f"/{FAMILIES[api]}{path}", body, headers or self.headers(api), timeout)
 
     def send(
-        self, method: str, path: str, body: Any, headers: dict[str, str], timeout: float = 20.0
+        self, method: str, path: str, body: Any, headers: dict[str, str], timeout: float = 60.0
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
         """Send anything."""
         connection = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=timeout)

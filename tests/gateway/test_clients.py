@@ -43,11 +43,12 @@ def test_a_conversation_costs_what_the_provider_bills_whatever_the_weather(
         options = {"base_url": base_url, "key_env": "GATE_API_KEY"} | ({"api": api} if family == "openai" else {})
         model = MODELS.get(api) or right(api)["model"]
         client = make_client(family, model, ModelOptions.model_validate(options))
+        client.prepare()
         conversation = [Message("system", "You are a programmer."), Message("user", "Look.")]
-        first = client.complete(conversation, [BASH], timeout=20)
+        first = client.complete(conversation, [BASH], timeout=60)
         [call] = first.calls
         conversation += [first.message, Message("tool", "log.txt", call_id=call.id)]
-        last = client.complete(conversation, [BASH], timeout=20)
+        last = client.complete(conversation, [BASH], timeout=60)
         client.close()
         asker.end()
         delivered, billed = server.billed(delivered=True), server.billed()
@@ -56,7 +57,7 @@ def test_a_conversation_costs_what_the_provider_bills_whatever_the_weather(
     assert usage is not None
     assert delivered.prompt <= (usage.prompt_tokens or 0) <= billed.prompt
     assert delivered.output <= (usage.completion_tokens or 0) <= billed.output
-    assert usage.at_least or delivered == billed
+    assert usage.at_least or (usage.prompt_tokens, usage.completion_tokens) == (billed.prompt, billed.output)
     assert usage.cost_usd is not None
     assert usage.cost_usd <= billed.cost(PRICES.input, 0.1, 1.25, PRICES.output) + 1e-9
     asker.session.raise_for_turn()
