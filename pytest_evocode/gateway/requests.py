@@ -19,6 +19,13 @@ _APIS: tuple[tuple[Family, re.Pattern[str], Api], ...] = (
     ("openai", re.compile(r"(/v1)?/responses(/compact)?"), "responses"),
     ("google", re.compile(r"/[^/]+/models/[^/]+:(streamG|g)enerateContent"), "gemini"),
 )
+#: What programs may ask beside: which models there are, and how many tokens a request has. All else at a provider, such
+#: as files, batches and replies of other sessions, is the account's, not the agent's.
+_BESIDE: tuple[tuple[Family, re.Pattern[str]], ...] = (
+    ("anthropic", re.compile(r"GET (/v1)?/models(/[\w.:@-]+)?|POST (/v1)?/messages/count_tokens")),
+    ("openai", re.compile(r"GET (/v1)?/models(/[\w.:@/-]+)?|POST (/v1)?/responses/input_tokens")),
+    ("google", re.compile(r"GET /v\w+/models(/[\w.:@-]+)?|POST /v\w+/models/[\w.:@-]+:countTokens")),
+)
 #: What every answer of an API has one of.
 _SIGNS: Mapping[Api, tuple[str, ...]] = {
     "messages": ("content",),
@@ -45,6 +52,8 @@ class AskedPath:
     query: str
     api: Api | None
     """None for all that is no request to a model."""
+    is_known: bool = True
+    """Whether the gateway passes it on."""
 
     @property
     def whole(self) -> str:
@@ -76,6 +85,8 @@ def asked_path(method: str, raw_path: str) -> AskedPath | None:
 
     >>> asked_path("POST", "/anthropic/v1/messages?beta=true").api, asked_path("GET", "/icon")
     ('messages', None)
+    >>> [asked_path(method, "/openai/v1/files").is_known for method in ("GET", "POST")]
+    [False, False]
     """
     whole, _, query = raw_path.partition("?")
     for family in FAMILIES:
@@ -83,7 +94,9 @@ def asked_path(method: str, raw_path: str) -> AskedPath | None:
             path = whole.removeprefix(f"/{family}")
             asks = method == "POST"
             api = next((api for of, form, api in _APIS if asks and of == family and form.fullmatch(path)), None)
-            return AskedPath(family, path, query, api)
+            beside = any(of == family and form.fullmatch(f"{method} {path}") for of, form in _BESIDE)
+            is_known = (api is not None or beside) and ".." not in path
+            return AskedPath(family, path, query, api, is_known)
     return None
 
 
@@ -121,21 +134,24 @@ def with_counts(body: bytes, asked: Any) -> bytes | None:
     return body[:at] + b'"stream_options":{"include_usage":true},' + body[at:]
 
 
-Trouble = Literal["token", "budget", "unreachable"]
+Trouble = Literal["token", "path", "budget", "unreachable"]
 # Which status and name ends a program at once: SDKs send 4xx but for 408, 409 and 429 once; Codex, all but 400 again.
 _TROUBLES: Mapping[Family, Mapping[Trouble, tuple[int, str]]] = {
     "anthropic": {
         "token": (401, "authentication_error"),
+        "path": (404, "not_found_error"),
         "budget": (403, "permission_error"),
         "unreachable": (502, "api_error"),
     },
     "openai": {
         "token": (401, "invalid_api_key"),
+        "path": (404, "not_found"),
         "budget": (400, "insufficient_quota"),
         "unreachable": (502, "server_error"),
     },
     "google": {
         "token": (401, "UNAUTHENTICATED"),
+        "path": (404, "NOT_FOUND"),
         "budget": (403, "PERMISSION_DENIED"),
         "unreachable": (503, "UNAVAILABLE"),
     },

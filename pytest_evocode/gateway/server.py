@@ -12,7 +12,8 @@ from aiohttp import web
 
 from pytest_evocode.gateway.forwarding import Forwarding
 from pytest_evocode.gateway.places import PlaceQueue
-from pytest_evocode.gateway.requests import asked_path, error_of, tokens_in
+from pytest_evocode.gateway.requests import Trouble, asked_path, error_of, tokens_in
+from pytest_evocode.gateway.routes import Family
 from pytest_evocode.gateway.session import GatewaySession
 
 _LONGEST_BODY = 64 * 2**20  # bytes; providers take 32 MB at most
@@ -63,11 +64,17 @@ class Server:
         tokens = tokens_in(request.headers, path.query)
         session = next((found for token in tokens if (found := self._sessions.get(token)) is not None), None)
         if session is None or session.closed or path.family not in session.routes:
-            status, body = error_of(path.family, "token", "this key is of no session under way, or not for this API")
-            return web.Response(status=status, body=body, content_type="application/json")
+            return _refusal(path.family, "token", "this key is of no session under way, or not for this API")
+        if not path.is_known:
+            return _refusal(path.family, "path", f"the gateway passes no {request.method} {path.path} on")
         with session.serving() as number:
             body = await request.read()
             forwarding = Forwarding(
                 session, path, request, body, number=number, client=self._client, places=self._places
             )
             return await forwarding.answer()
+
+
+def _refusal(family: Family, trouble: Trouble, words: str) -> web.Response:
+    status, body = error_of(family, trouble, words)
+    return web.Response(status=status, body=body, content_type="application/json")
