@@ -151,7 +151,7 @@ def test_agents_are_counted_by_the_pinned_cases_until_the_task_changes(
         "round-1 failed: 2 of 2 cases failed (2 new misses, 0 regressions)",
         "  round-1/test_native.py::test_first[[]1[]] [[]round-1 first]",
         "      not run: *steps/round-1/tests/test_native.py:5: does not import: FileNotFoundError: *",
-        "round-2 failed: 3 of 3 cases failed (1 new miss, 2 regressions)",
+        "round-2 failed: 3 of 3 cases failed (1 new miss, 0 regressions, 2 carried)",
         "agent * Pinned Case Score *",
         "oracle * 100.0 * 100.0 * 100.0 *",
         "nop * 0.0 * 50.0 * 25.0 *",

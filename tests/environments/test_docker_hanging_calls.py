@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -157,8 +158,10 @@ def test_a_call_that_is_cut_is_named(fake: FakeEngine) -> None:
 
 
 def test_clean_says_what_it_waits_for_and_fails_with_the_reason(
-    fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    fake: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path))  # It removes nothing that other tests have kept.
+
     def saying(text: str, *, err: bool = False) -> None:
         said.append(text)
         if text.startswith("waiting for container"):

@@ -280,7 +280,7 @@ def test_a_small_model_that_is_not_there_is_no_fault_where_another_answers(progr
 def test_what_is_no_request_to_a_model_is_sent_once(program: Start) -> None:
     with ProviderServer(look) as server:
         asker = program(route_to(server, "messages"))
-        status, headers, _ = asker.send("GET", "/anthropic/v1/organizations", None, asker.headers("messages"))
+        status, headers, _ = asker.send("GET", "/anthropic/v1/models/nobody", None, asker.headers("messages"))
         assert (status, headers["x-should-retry"]) == (404, "false")
         [exchange] = asker.end()
         assert server.exchanges == []
