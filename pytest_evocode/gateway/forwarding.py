@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from pytest_evocode.gateway.events import (
 )
 from pytest_evocode.gateway.exchanges import Exchange, FailedTry, bounded
 from pytest_evocode.gateway.places import PlaceQueue, pause
+from pytest_evocode.gateway.replies import with_mended_calls
 from pytest_evocode.gateway.requests import (
     NOT_PASSED_ON,
     AskedPath,
@@ -89,6 +91,8 @@ class Forwarding:
         self._body, self._asked = body, json_of(body)
         self._counting = with_counts(body, self._asked) if self._api == "chat" else None
         """The request with which a stream says what it used, where the program has not asked it to."""
+        self._mended: bytes | None = None
+        """The request with the calls mended, where the provider has refused the program's."""
         named = self._asked.get("model") if isinstance(self._asked, dict) else None
         self._model = path.model or str(named or "")
         self._began, self._at = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -109,6 +113,7 @@ class Forwarding:
         self._cut_short = False
         """Whether the connection broke after an answer was complete, but maybe before its count."""
         self._notes: tuple[str, ...] = ()
+        self._mends: tuple[str, ...] = ()
 
     async def answer(self) -> web.StreamResponse:
         """Return the answer, which the program has got when this ends; what became of it is recorded in any case."""
@@ -120,6 +125,8 @@ class Forwarding:
                 if words := self._session.refusal():
                     return await self._say("budget", words)
                 await asyncio.to_thread(self._session.prices, self._route, self._model)
+                if self._api in self._session.mended:
+                    self._mend()
             return await self._ask()
         except ModelFault as fault:  # The turn has waited for as long as it may.
             self._session.failed(str(fault), gave_up=True)
@@ -143,6 +150,8 @@ class Forwarding:
                 try:
                     response = await self._once()
                     place.answered()
+                    if self._mended is not None and self._api is not None:
+                        self._session.mended.add(self._api)
                     return response
                 except RequestUnanswered as unanswered:
                     fault = unanswered.fault
@@ -164,12 +173,30 @@ class Forwarding:
         if self._api is None or self._session.gave_up or fault.kind == "overflow":
             return None
         if fault.kind == "final":
+            if fault.status == 400 and self._mend():
+                return 0.0
             is_first = not any(each.status == fault.status for each in self._tries)
             if not is_first or not fault.may_be_chance:
                 return None
             fault = replace(fault, retry=True)
         retries = self._route.options.retries if self._session.was_reached else _FIRST_RETRIES
         return schedule.pause_after(fault, retries)
+
+    def _mend(self) -> bool:
+        """Mend what is sent, once; return whether there was something to mend."""
+        assert self._api is not None
+        found = None
+        if self._mended is None:
+            with contextlib.suppress(LookupError, TypeError, AttributeError):  # The request has another form.
+                found = with_mended_calls(self._api, self._asked)
+        if found is None:
+            return False
+        mended, notes = found
+        self._mends = tuple(map(self._session.clean, notes))
+        self._mended = json.dumps(mended).encode()
+        if self._counting is not None:
+            self._counting = with_counts(self._mended, mended)
+        return True
 
     async def _once(self) -> web.StreamResponse:
         """Send the request once; raises RequestUnanswered as long as the program has got nothing of an answer."""
@@ -183,7 +210,7 @@ class Forwarding:
                 self._request.method,
                 URL(self._path.target(self._route), encoded=True),
                 headers=headers_for(self._route, self._request.headers),
-                data=self._counting or self._body or None,
+                data=self._counting or self._mended or self._body or None,
                 allow_redirects=False,  # The key is for this server.
                 timeout=aiohttp.ClientTimeout(sock_connect=_CONNECT, sock_read=silence),
             ) as given:
@@ -409,7 +436,7 @@ class Forwarding:
             usage=usage,
             model=str(told.get("model") or told.get("modelVersion") or self._model),
             request_id=request_id,
-            notes=self._notes,
+            notes=(*self._mends, *self._notes),
             request=self._session.clean(self._body.decode("utf-8", "replace")),
             response=self._session.clean((answer.body if answer else b"").decode("utf-8", "replace")),
         )

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from pytest_evocode.errors import RequestUnanswered
 from pytest_evocode.gateway.events import all_data
 from pytest_evocode.gateway.exchanges import Exchange
 from pytest_evocode.llm.anthropic_messages import MessagesClient
-from pytest_evocode.llm.base_client import BaseClient
+from pytest_evocode.llm.base_client import BaseClient, id_taken, name_taken
 from pytest_evocode.llm.connection import ProviderConnection
-from pytest_evocode.llm.gemini import GeminiClient
+from pytest_evocode.llm.gemini import UNSIGNED, GeminiClient, function_name_taken
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.openai_chat import ChatClient
 from pytest_evocode.llm.openai_responses import ResponsesClient
@@ -30,6 +33,12 @@ _READERS: Mapping[Api, tuple[type[BaseClient], str]] = {
     "chat": (ChatClient, "openai"),
     "responses": (ResponsesClient, "openai"),
     "gemini": (GeminiClient, "google"),
+}
+_NAMES_TAKEN: Mapping[Api, Callable[[str], str]] = {
+    "messages": partial(name_taken, longest=128),
+    "chat": name_taken,
+    "responses": name_taken,
+    "gemini": function_name_taken,
 }
 # What changes from one start of a program to the next: reminders with the date and the like, numbers and ids.
 _VOLATILE = re.compile(r"<system-reminder>.*?</system-reminder>|[0-9a-f-]*\d[0-9a-f-]*", re.DOTALL)
@@ -69,14 +78,14 @@ def _results(api: Api, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield str(answer.get("id") or answer.get("name")), _text(answer.get("response"))
 
 
-def _messages(api: Api, asked: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _messages(api: Api, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     messages = asked.get({"responses": "input", "gemini": "contents"}.get(api, "messages"))
     if isinstance(messages, str):
         return [{"role": "user", "content": messages}]
     return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
 
 
-def _parts(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _parts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     parts = message.get("parts", message.get("content"))
     return [each for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
 
@@ -89,6 +98,58 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(str(each.get("text", f"[{each.get('type')}]")) for each in content if isinstance(each, dict))
     return "" if content is None else json.dumps(content, ensure_ascii=False)
+
+
+def with_mended_calls(api: Api, asked: Any) -> tuple[dict[str, Any], tuple[str, ...]] | None:
+    """Return a request whose calls have names and ids that its provider takes, and notes of what was mended.
+
+    None where nothing is to be mended. Models write names and ids that their providers refuse to see again, and a call
+    and its result get the same ones.
+    """
+    if not isinstance(asked, dict):
+        return None
+    mended = copy.deepcopy(asked)
+    notes: dict[str, None] = {}
+    empty = Counter[str]()
+    for holder, field in _names_and_ids(api, mended):
+        given = holder.get(field)
+        if not isinstance(given, str):
+            continue
+        if field == "name":
+            taken = _NAMES_TAKEN[api](given)
+        elif given:
+            taken = id_taken(given, 40 if api == "chat" else 64)
+        else:  # The first result without an id is that of the first call without one.
+            side = f"{field} {holder.get('type')}"
+            empty[side] += 1
+            taken = f"{id_taken(given)}_{empty[side]}"
+        if taken != given:
+            holder[field] = taken
+            notes[f"the {'name' if field == 'name' else 'id'} {given!r} of a call was sent as {taken!r}"] = None
+    return (mended, tuple(notes)) if notes else None
+
+
+def _names_and_ids(api: Api, asked: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield where the names and ids of calls and their results are: an object, and the field of it."""
+    for message in _messages(api, asked):
+        if api == "chat":
+            yield message, "tool_call_id"
+            calls = message.get("tool_calls")
+            for call in calls if isinstance(calls, list) else ():
+                yield call, "id"
+                yield call["function"], "name"
+        elif api == "responses" and "call_id" in message:
+            yield message, "call_id"
+            yield message, "name"
+        for part in _parts(message):
+            if api == "messages" and part.get("type") in ("tool_use", "tool_result"):
+                yield part, "name"
+                yield part, "id" if part["type"] == "tool_use" else "tool_use_id"
+            elif api == "gemini" and (each := part.get("functionCall") or part.get("functionResponse")):
+                name = each.get("name")
+                yield each, "name"
+                if each.get("name") != name and "thoughtSignature" in part:
+                    part["thoughtSignature"] = UNSIGNED  # Its signature is not that of what is sent.
 
 
 def likeness(api: Api, path: str, asked: Any) -> str:

@@ -50,6 +50,8 @@ class GatewaySession:
         """Whether a request was given up: later ones are sent once each."""
         self.usage: Usage | None = None
         """What all requests so far have used; None where no model was asked."""
+        self.mended: set[Api] = set()
+        """The APIs whose provider took a request after its calls were mended: later ones are mended at once."""
         self.replies = 0
         """Requests to a model that were answered."""
         self.uncounted = 0

@@ -20,7 +20,7 @@ from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["gemini"] = "gemini"
 # What stands in the documentation for the signature of a call that has none, as one of another model.
-_UNSIGNED = base64.b64encode(b"skip_thought_signature_validator").decode()
+UNSIGNED = base64.b64encode(b"skip_thought_signature_validator").decode()
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}")
 #: HTTP libraries that releases of the SDK use.
 _HTTP_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
@@ -177,7 +177,7 @@ def _marked(contents: list[Json]) -> list[Json]:
         parts = list(content["parts"])
         calls = [number for number, part in enumerate(parts) if part.get("functionCall")]
         if calls and not any(parts[number].get("thoughtSignature") for number in calls):
-            parts[calls[0]] = parts[calls[0]] | {"thoughtSignature": _UNSIGNED}
+            parts[calls[0]] = parts[calls[0]] | {"thoughtSignature": UNSIGNED}
         marked.append(content | {"parts": parts})
     return marked
 
@@ -185,7 +185,10 @@ def _marked(contents: list[Json]) -> list[Json]:
 def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, list[Json]]:
     if message.role == "tool":
         call = calls.get(message.call_id)
-        answer: Json = {"name": _name_taken(call.name) if call else "tool", "response": {"output": message.text}}
+        answer: Json = {
+            "name": function_name_taken(call.name) if call else "tool",
+            "response": {"output": message.text},
+        }
         # Ids that we made up are not known to the API.
         own = {} if message.call_id.startswith(_MADE_UP) else {"id": message.call_id}
         images = [{"inlineData": {"mimeType": image.media_type, "data": image.data}} for image in message.images]
@@ -205,21 +208,21 @@ _MADE_UP = "call_"
 
 def _call(call: RequestedCall) -> Json:
     own = {} if call.id.startswith(_MADE_UP) else {"id": call.id}
-    return {"functionCall": own | {"name": _name_taken(call.name), "args": call.arguments or {}}}
+    return {"functionCall": own | {"name": function_name_taken(call.name), "args": call.arguments or {}}}
 
 
 def _taken(part: Json) -> Json:
     """Return a part of a reply as the API takes it back: it refuses names that models write."""
     call = part.get("functionCall")
-    name = _name_taken(str(call.get("name") or "")) if call else ""
+    name = function_name_taken(str(call.get("name") or "")) if call else ""
     if not call or name == call.get("name"):
         return part
     # Its signature is not that of what is sent.
-    signature = {"thoughtSignature": _UNSIGNED} if "thoughtSignature" in part else {}
+    signature = {"thoughtSignature": UNSIGNED} if "thoughtSignature" in part else {}
     return part | {"functionCall": call | {"name": name}} | signature
 
 
-def _name_taken(name: str) -> str:
+def function_name_taken(name: str) -> str:
     """Return the name of a tool as the API takes it: with a letter or an underscore first, and dots."""
     return name if _NAME.fullmatch(name) else f"_{name_taken(name)}"[:64]
 

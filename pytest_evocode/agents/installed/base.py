@@ -272,7 +272,7 @@ class InstalledAgent(ABC):
         if result.timed_out:
             return RoundTranscript(timed_out=True, output=reader.final)
         ending = f"{self.name} ended with exit code {result.exit_code}"
-        if not reader.replies:
+        if not reader.replies and not reader.stopped:
             words = errors.strip() or _no_events(result.output) or "(nothing)"
             tail = "\n".join(words.splitlines()[-_SHOWN_LINES:])
             raise AgentFault(f"{ending} before its model gave a readable reply. Its last lines:\n{tail}")

@@ -19,6 +19,8 @@ from pytest_evocode.trajectories.atif import ToolCall
 
 #: Calls of which Codex prints no event.
 _UNSEEN = frozenset({"write_stdin", "view_image", "wait", "list_mcp_resources", "list_mcp_resource_templates"})
+#: How its words for a reply end that has come to its limit: no error of the provider's or its own.
+_CUT_OFF = "reason: max_output_tokens"
 _KEY = "CODEX_API_KEY"
 _PROVIDER = "evocode"
 #: Kinds of items that are actions, with the fields that have their results.
@@ -62,7 +64,11 @@ class CodexReader(EventReader):
             self._error = text_of(event.get("message"))
         elif kind == "turn.failed":
             self.close()
-            self.failure = text_of((event.get("error") or {}).get("message")) or self._error
+            words = text_of((event.get("error") or {}).get("message")) or self._error
+            if words.endswith(_CUT_OFF):
+                self.stopped = "cut off: the model's last reply reached the limit of its tokens, at which codex ends"
+            else:
+                self.failure = words
         elif kind == "turn.completed":
             self.close()
 

@@ -100,6 +100,13 @@ def test_a_turn_that_failed_is_an_error_in_the_providers_words(told: Tell, said:
     assert found.reader.failure == said
 
 
+def test_a_reply_that_was_cut_at_its_limit_stops_the_turn_and_is_no_error(told: Tell) -> None:
+    said = "Incomplete response returned, reason: max_output_tokens"
+    found = told(CodexReader, *BEGIN, *command(1, "ls"), {"type": "turn.failed", "error": {"message": said}})
+    assert found.reader.failure == ""
+    assert found.reader.stopped.startswith("cut off: ")
+
+
 def tokens_of(found: Told) -> list[int | None]:
     """The prompt's tokens of each step; None for a step that counts none."""
     return [step.get("metrics", {}).get("prompt_tokens") for step in found.steps]
