@@ -219,7 +219,7 @@ class Forwarding:
             words = f"the answer is not in the format of the API: {str(body)[:300]}"
             raise RequestUnanswered(ProviderFault(words, _OK, request_id=answer.request_id, retry=True))
         self._told = body
-        self._session.answered(self._model)
+        self._session.answered()
 
     # Passing an answer on.
 
@@ -257,7 +257,7 @@ class Forwarding:
             fault = fault or ProviderFault("the stream ended before the answer did")
         if fault is not None:
             return await self._break_off(fault, response, held)
-        self._session.answered(self._model)
+        self._session.answered()
         response = response or await self._prepare(given.status, given.headers)
         await _write(response, held)
         with _to_program():
@@ -299,8 +299,9 @@ class Forwarding:
     async def _give_up(self, fault: ProviderFault) -> web.StreamResponse:
         """Answer with the provider's last answer."""
         passes = fault.kind in ("rate limit", "passing")
-        is_beside = fault.status in _OF_A_MODEL and self._session.is_beside(self._model)
-        if self._api is not None and (passes or fault.status in _NOT_THE_AGENTS) and not is_beside:
+        is_known = fault.status in _OF_A_MODEL and self._session.has_answered
+        is_the_agents = fault.kind == "overflow" or fault.status not in _NOT_THE_AGENTS or is_known
+        if self._api is not None and (passes or not is_the_agents):
             is_locked_out = fault.status in _OF_AN_ACCOUNT and not self._session.replies
             self._session.failed(self._words(fault), gave_up=passes or is_locked_out)
         if self._answer is None:

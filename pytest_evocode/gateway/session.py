@@ -56,11 +56,12 @@ class GatewaySession:
         """Replies whose tokens are unknown, so that no budget of tokens or money can be kept."""
         self.was_reached = False
         """Whether the provider has ever said anything; else its address may be wrong."""
+        self.has_answered = False
+        """Whether a model has: what is then not there, or not allowed, is what the program asks for beside."""
         self.closed = False
         self.tasks: set[asyncio.Task[Any]] = set()
         """Requests under way."""
         self._requests = 0
-        self._answered: set[str] = set()
         self._record, self._on_end = record, on_end
         # Of its own, for recording may take seconds, and starting no thread before there is something to record.
         self._recorder = ThreadPoolExecutor(1, "gateway-records")
@@ -162,14 +163,10 @@ class GatewaySession:
             self._prices[key] = route.prices(model)
         return self._prices[key]
 
-    def answered(self, model: str) -> None:
+    def answered(self) -> None:
         """Note that a model has answered."""
-        self.fault, self.gave_up, self.was_reached = "", False, True
-        self._answered.add(model)
-
-    def is_beside(self, model: str) -> bool:
-        """Return whether other models have answered and this one has not, such as a small one for titles."""
-        return bool(self._answered) and model not in self._answered
+        self.fault, self.gave_up = "", False
+        self.was_reached = self.has_answered = True
 
     def failed(self, words: str, *, gave_up: bool) -> None:
         """Note a fault of the provider's that was not mended by sending the request again."""
