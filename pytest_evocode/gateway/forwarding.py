@@ -46,6 +46,8 @@ from pytest_evocode.results.records import Usage, total_usage
 _CONNECT = 30.0  # seconds
 _LONGEST_HOLD = 10.0
 """Seconds for which a stream is kept back that has only begun: programs may want to see that it has."""
+_HELD_UP = 10.0
+"""Seconds without the program reading, after which it may have broken the stream: servers wait for nobody for ever."""
 _FIRST_RETRIES = 3
 _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
@@ -108,6 +110,8 @@ class Forwarding:
         self._complete = True
         self._cut_short = False
         """Whether the connection broke after an answer was complete, but maybe before its count."""
+        self._held_up = 0.0
+        """The longest time in seconds for which the program has read nothing of what had come for it."""
         self._notes: tuple[str, ...] = ()
 
     async def answer(self) -> web.StreamResponse:
@@ -139,6 +143,8 @@ class Forwarding:
             # What is no request to a model has other limits, of which programs know.
             account = route.account if self._api is not None else f"{route.account}-beside"
             async with self._places.hold(account, route.options.max_connections, waiting) as place:
+                if self._api is not None and (refusal := self._session.refusal()):  # Others have used up the rest.
+                    return await self._say("budget", refusal)
                 self._sent_at = time.monotonic()
                 try:
                     response = await self._once()
@@ -240,10 +246,14 @@ class Forwarding:
                 if response is None and opens and (self._seconds or 0.0) < _LONGEST_HOLD:
                     continue
                 response = response or await self._prepare(given.status, given.headers)
-                await _write(response, held)
+                await self._write(response, held)
             self._read_events([splitter.rest()], reading, held)
         except _BROKEN as error:
             fault = self._broken(error)
+        except asyncio.CancelledError:
+            if response is not None and not self._session.closed:
+                await self._read_on(given, splitter, reading, received)
+            raise
         finally:
             self._answer.body = bytes(received)
             self._told = reading.body or None
@@ -259,10 +269,32 @@ class Forwarding:
             return await self._break_off(fault, response, held)
         self._session.answered()
         response = response or await self._prepare(given.status, given.headers)
-        await _write(response, held)
+        await self._write(response, held)
         with _to_program():
             await response.write_eof()
         return response
+
+    async def _write(self, response: web.StreamResponse, held: bytearray) -> None:
+        """Pass on what is held back, as fast as the program takes it."""
+        if not held:
+            return
+        data, began = bytes(held), time.monotonic()
+        held.clear()
+        with _to_program():
+            await response.write(data)
+        self._held_up = max(self._held_up, time.monotonic() - began)
+
+    async def _read_on(
+        self, given: aiohttp.ClientResponse, splitter: EventSplitter, reading: StreamedAnswer, received: bytearray
+    ) -> None:
+        """Read the rest of a stream that the program has left: what it costs is said last."""
+        with contextlib.suppress(*_BROKEN):
+            async for chunk in given.content.iter_any():
+                received += chunk
+                self._read_events(splitter.feed(chunk), reading, bytearray())
+            self._read_events([splitter.rest()], reading, bytearray())
+        if reading.is_complete:
+            self._session.answered()
 
     def _read_events(self, events: Iterable[bytes], reading: StreamedAnswer, held: bytearray) -> bool:
         """Read events, put into ``held`` what the program gets of them, and return whether they are mere openings."""
@@ -285,11 +317,12 @@ class Forwarding:
                 self._lost.append(lower_bound(self._counted(self._told), self._facts))
                 self._told = None
             raise RequestUnanswered(fault)
-        session.failed(self._words(fault), gave_up=False)
-        session.spending.waiting.retry(_cause(fault), self._seconds or 0.0)
+        if fault.status is not None or self._held_up < _HELD_UP:
+            session.failed(self._words(fault), gave_up=False)
+            session.spending.waiting.retry(_cause(fault), self._seconds or 0.0)
         self._tries.append(FailedTry(session.clean(str(fault)), fault.status, round(self._seconds or 0.0, 3), 0.0))
         if fault.status is not None:  # The provider's own words for it are part of the stream.
-            await _write(response, held)
+            await self._write(response, held)
             with _to_program():
                 await response.write_eof()
         elif self._request.transport is not None:
@@ -386,7 +419,8 @@ class Forwarding:
             usage = self._counted(self._told)
             is_whole = self._complete and not (self._cut_short and usage.tokens is None)
             usage = usage if is_whole else lower_bound(usage, self._facts)
-        elif self._sent_at is not None and self._status is None:  # The program went away while the model was at work.
+        elif self._sent_at is not None and (self._status is None or self._streamed):
+            # The program went away, or the stream broke, while the model was at work.
             usage = lower_bound(Usage(), None)
         return total_usage([*self._lost, usage])
 
@@ -414,16 +448,6 @@ class Forwarding:
             request=self._session.clean(self._body.decode("utf-8", "replace")),
             response=self._session.clean((answer.body if answer else b"").decode("utf-8", "replace")),
         )
-
-
-async def _write(response: web.StreamResponse, held: bytearray) -> None:
-    """Pass on what is held back, as fast as the program takes it."""
-    if not held:
-        return
-    data = bytes(held)
-    held.clear()
-    with _to_program():
-        await response.write(data)
 
 
 @contextlib.contextmanager

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from pytest_evocode.errors import ModelFault
+from pytest_evocode.gateway import Route, forwarding
 from pytest_evocode.gateway.requests import asked_path
-from tests.gateway.conftest import FAMILIES, Program, each_api, route_to
+from pytest_evocode.llm.budget import AttemptSpending, parse_budget
+from tests.gateway.conftest import FAMILIES, PRICES, Program, each_api, route_to
 from tests.model_scripts import Asked, Run, Say
 from tests.providers.exchanges import Step, Usage
-from tests.providers.faults import Page
+from tests.providers.faults import Drip, Page, Silent
+from tests.providers.requests_by_hand import right, streamed
 from tests.providers.server import ProviderServer
 
 Start = Callable[..., Program]
@@ -91,3 +101,125 @@ def test_a_path_that_servers_may_read_otherwise_is_not_passed_on(path: str, prog
         assert asker.send("POST", path, {}, asker.headers(api))[0] == 404
         assert asker.end() == []
         assert server.exchanges == []
+
+
+@contextlib.contextmanager
+def stream(asker: Program, api: str) -> Iterator[http.client.HTTPResponse]:
+    """Ask for a stream, and leave it where the block ends."""
+    body, path = streamed(api, right(api))
+    connection = http.client.HTTPConnection("127.0.0.1", asker.gateway.port, timeout=60)
+    with contextlib.closing(connection):
+        connection.request("POST", f"/{FAMILIES[api]}{path}", json.dumps(body), asker.headers(api))
+        with connection.getresponse() as answer:
+            yield answer
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert condition()
+
+
+@each_api
+def test_a_program_that_leaves_a_stream_before_its_end_pays_for_all_of_it(api: str, program: Start) -> None:
+    spending = AttemptSpending(parse_budget("turns=1"))
+    with ProviderServer(look, faults={1: Drip(1.0)}) as server:
+        asker = program(route_to(server, api), spending=spending)
+        with stream(asker, api) as answer:
+            answer.read(300)
+        wait_for(lambda: asker.exchanges)
+        assert asker.ask(api)[0] in (400, 403)
+        assert len(server.exchanges) == 1
+        exchange, _ = asker.end()
+    assert exchange.usage is not None
+    assert (exchange.usage.tokens, exchange.usage.at_least) == (1000, None)
+    assert spending.spent.turns == 1
+
+
+@each_api
+def test_requests_that_wait_for_a_place_keep_to_what_is_left_then(api: str, program: Start) -> None:
+    spending = AttemptSpending(parse_budget("turns=1"))
+    with ProviderServer(look, faults=lambda exchange: Drip(0.2)) as server, ThreadPoolExecutor(4) as pool:
+        asker = program(route_to(server, api, max_connections=1), spending=spending)
+        statuses = sorted(pool.map(lambda _: asker.ask(api)[0], range(4)))
+        assert (statuses.count(200), len(server.exchanges)) == (1, 1)
+        asker.end()
+
+
+def test_streams_that_break_at_once_stop_the_clock_once(program: Start) -> None:
+    with ProviderServer(look, faults=lambda exchange: Silent(after=4)) as server, ThreadPoolExecutor(8) as pool:
+        asker = program(route_to(server, "messages", silence_seconds=0.5))
+        began = time.monotonic()
+        for each in [pool.submit(asker.ask, "messages", stream=True) for _ in range(8)]:
+            with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+                each.result(60)
+        seconds = time.monotonic() - began
+        asker.end()
+    assert 0 < asker.session.spending.waiting.seconds <= seconds
+
+
+@contextlib.contextmanager
+def server_that(sends: Callable[[socket.socket], object]) -> Iterator[Route]:
+    """A provider by hand: it sends the head of a stream, and what ``sends`` does."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(2**16)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+                sends(connection)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield Route(family="openai", base_url=url, key="sk-0123456789abcdef", prices=lambda model: PRICES)
+        thread.join(60)
+
+
+def test_a_stream_that_the_program_does_not_read_breaks_by_its_own_fault(
+    program: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "_HELD_UP", 0.5)
+    event = {"choices": [{"index": 0, "delta": {"content": "x" * 2**16}}]}
+    broken = threading.Event()
+
+    def send(connection: socket.socket) -> None:
+        connection.settimeout(1.0)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                connection.sendall(b"data: " + json.dumps(event).encode() + b"\n\n")
+        broken.set()
+
+    with server_that(send) as route:
+        asker = program(route)
+        with stream(asker, "chat") as answer:
+            assert broken.wait(60)
+            with contextlib.suppress(http.client.HTTPException, ConnectionError):
+                while answer.read(2**20):
+                    pass
+            wait_for(lambda: asker.exchanges)
+        [exchange] = asker.end()
+    assert not exchange.complete
+    assert asker.session.spending.waiting.waits is None
+    asker.session.raise_for_turn()
+
+
+def test_a_stream_that_is_left_before_anything_has_come_counts(program: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "_LONGEST_HOLD", 0.0)
+    left = threading.Event()
+
+    def send(connection: socket.socket) -> None:
+        connection.sendall(b": still busy\n\n")
+        left.wait(60)
+
+    with server_that(send) as route:
+        asker = program(route)
+        with stream(asker, "chat") as answer:
+            assert answer.read(2)
+        left.set()
+        wait_for(lambda: asker.exchanges)
+        [exchange] = asker.end()
+    assert exchange.usage is not None
+    assert (exchange.usage.requests, exchange.usage.at_least) == (1, True)
