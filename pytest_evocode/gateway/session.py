@@ -44,6 +44,9 @@ class GatewaySession:
         self.spending = spending or AttemptSpending()
         self.exhausted = ""
         """The limit of the budget at which a request was refused, in words for the record; empty where none was."""
+        self.unpriced = ""
+        """A model that has answered and whose price nobody knows, where the budget limits the cost; nothing is asked
+        after it."""
         self.fault = ""
         """The provider's fault that no answer has followed, in words for the record; empty where there is none."""
         self.gave_up = False
@@ -138,6 +141,8 @@ class GatewaySession:
 
     def refusal(self) -> str:
         """Return the limit of the budget that is reached before the next request; empty while something is left."""
+        if self.unpriced:
+            return f"the budget limits the cost, and what {self.unpriced} costs is not known"
         if not self.exhausted:
             try:
                 self.exhausted = self.spending.exhausted
@@ -184,6 +189,9 @@ class GatewaySession:
             self.spending.charge(exchange.usage, turns=int(is_reply), paid_before=exchange.replayed)
             self.replies += is_reply
             self.uncounted += is_reply and exchange.usage.tokens is None
+            if exchange.complete and exchange.usage.cost_usd is None and self.spending.budget.limits_cost:
+                self.unpriced = exchange.model
+                self._end()
         if self._record is not None:
             self._records.append(self._recorder.submit(self._record, exchange))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import http.client
 import json
 import socket
@@ -157,6 +158,17 @@ def test_streams_that_break_at_once_stop_the_clock_once(program: Start) -> None:
         seconds = time.monotonic() - began
         asker.end()
     assert 0 < asker.session.spending.waiting.seconds <= seconds
+
+
+def test_nothing_is_asked_after_a_model_whose_price_nobody_knows(program: Start) -> None:
+    ended = threading.Event()
+    with ProviderServer(look) as server:
+        route = dataclasses.replace(route_to(server, "messages"), prices=lambda model: None)
+        asker = program(route, spending=AttemptSpending(parse_budget("cost=1")), on_end=ended.set)
+        assert [asker.ask("messages")[0] for _ in range(4)] == [200, 403, 403, 403]
+        assert len(server.exchanges) == 1
+        asker.end()
+    assert ended.wait(60)
 
 
 @contextlib.contextmanager
