@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -184,12 +185,13 @@ class Forwarding:
         streams = self._path.streams or (isinstance(self._asked, dict) and bool(self._asked.get("stream")))
         # As long again each time: a server that is slow to begin is not asked for ever in vain.
         silence = min(LONGEST_SILENCE, self._route.silence * 2.0**self._silences) if streams else LONGEST_SILENCE
+        body = self._counting or self._body
         try:
             async with self._client.request(
                 self._request.method,
                 URL(self._path.target(self._route), encoded=True),
                 headers=headers_for(self._route, self._request.headers),
-                data=self._counting or self._body or None,
+                data=io.BytesIO(body) if body else None,  # Of large bytes aiohttp warns, which may be an error here.
                 allow_redirects=False,  # The key is for this server.
                 timeout=aiohttp.ClientTimeout(sock_connect=_CONNECT, sock_read=silence),
             ) as given:
@@ -339,8 +341,11 @@ class Forwarding:
             self._session.failed(self._words(fault), gave_up=passes or is_locked_out)
         if self._answer is None:
             return await self._say("unreachable", self._session.clean(self._words(fault)))
-        headers = {**self._answer.headers, "x-should-retry": "false"}
-        return await self._send(self._answer.status, headers, self._answer.body)
+        # Some servers and proxies show in errors what they were sent.
+        clean, body = self._session.clean, self._answer.body
+        headers = {name: clean(value) for name, value in self._answer.headers.items()}
+        body = clean(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        return await self._send(self._answer.status, headers | {"x-should-retry": "false"}, body)
 
     async def _replay(self, earlier: Exchange) -> web.StreamResponse:
         """Answer as an earlier session was answered."""

@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
 from pytest_evocode.errors import ModelFault, RunLimitReached
@@ -20,6 +21,9 @@ from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.secrets import SHORTEST, is_secret_name
+
+_LARGE_AT_ONCE = 8
+_MOST_UNANSWERED = 64 * 2**20  # characters
 
 
 class GatewaySession:
@@ -64,6 +68,10 @@ class GatewaySession:
         self.closed = False
         self.tasks: set[asyncio.Task[Any]] = set()
         """Requests under way."""
+        self.large = asyncio.Semaphore(_LARGE_AT_ONCE)
+        """Held by requests with large bodies, so that no program fills this machine's memory."""
+        self._unanswered = 0
+        """Characters of recorded requests to which no model has answered, and which cost the program nothing."""
         self._requests = 0
         self._record, self._on_end = record, on_end
         # Of its own, for recording may take seconds, and starting no thread before there is something to record.
@@ -192,6 +200,10 @@ class GatewaySession:
             if exchange.complete and exchange.usage.cost_usd is None and self.spending.budget.limits_cost:
                 self.unpriced = exchange.model
                 self._end()
+        else:
+            self._unanswered += len(exchange.request) + len(exchange.response)
+            if self._unanswered > _MOST_UNANSWERED:
+                exchange = replace(exchange, request="", response="", notes=(*exchange.notes, "too much to be kept"))
         if self._record is not None:
             self._records.append(self._recorder.submit(self._record, exchange))
 

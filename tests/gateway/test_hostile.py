@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pytest_evocode.errors import ModelFault
-from pytest_evocode.gateway import Route, forwarding
+from pytest_evocode.gateway import Route, forwarding, session
 from pytest_evocode.gateway.requests import asked_path
 from pytest_evocode.llm.budget import AttemptSpending, parse_budget
 from tests.gateway.conftest import FAMILIES, PRICES, Program, each_api, route_to
@@ -23,7 +23,7 @@ from tests.model_scripts import Asked, Run, Say
 from tests.providers.exchanges import Step, Usage
 from tests.providers.faults import Drip, Page, Silent
 from tests.providers.requests_by_hand import right, streamed
-from tests.providers.server import ProviderServer
+from tests.providers.server import KEY, ProviderServer
 
 Start = Callable[..., Program]
 JSON = "application/json"
@@ -169,6 +169,49 @@ def test_nothing_is_asked_after_a_model_whose_price_nobody_knows(program: Start)
         assert len(server.exchanges) == 1
         asker.end()
     assert ended.wait(60)
+
+
+@each_api
+def test_a_server_that_shows_the_key_in_its_errors_shows_it_to_no_program(api: str, program: Start) -> None:
+    shown = Page(400, json.dumps({"error": {"message": f"debug: Authorization: Bearer {KEY}"}}), JSON)
+    with ProviderServer(look, faults=lambda exchange: shown) as server:
+        asker = program(route_to(server, api))
+        status, _, answer = asker.ask(api)
+        [exchange] = asker.end()
+    assert (status, KEY.encode() in answer) == (400, False)
+    assert b"[key]" in answer
+    assert KEY not in json.dumps(exchange.as_json())
+
+
+def test_a_large_request_is_passed_on(program: Start) -> None:
+    with ProviderServer(look) as server:
+        asker = program(route_to(server, "messages"))
+        assert asker.ask("messages", right("messages") | {"metadata": {"user_id": "x" * 2 * 2**20}})[0] == 200
+
+
+def test_few_large_requests_are_taken_at_once(program: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_LARGE_AT_ONCE", 2)
+    large = right("messages") | {"metadata": {"user_id": "x" * 5 * 2**20}}
+    with ProviderServer(look, faults=lambda exchange: Silent()) as server, ThreadPoolExecutor(4) as pool:
+        asker = program(route_to(server, "messages"))
+        asked = [pool.submit(asker.ask, "messages", large) for _ in range(4)]
+        wait_for(lambda: len(server.exchanges) == 2)
+        time.sleep(0.3)
+        assert len(server.exchanges) == 2
+        asker.session.close()
+        for each in asked:
+            with pytest.raises((http.client.HTTPException, ConnectionError)):
+                each.result(60)
+
+
+def test_requests_that_no_model_answers_do_not_fill_the_memory(program: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_MOST_UNANSWERED", 2000)
+    with ProviderServer(look) as server:
+        asker = program(route_to(server, "messages"))
+        for _ in range(3):
+            assert asker.ask("messages", {"nonsense": "x" * 600})[0] == 400
+        kept = [bool(exchange.request) for exchange in asker.end()]
+    assert kept == [True, True, False]
 
 
 @contextlib.contextmanager
