@@ -155,7 +155,7 @@ def test_of_functions_that_take_turns_each_has_its_day_with_all_its_parameter_se
 def test_functions_whose_lines_have_changed_do_not_wait_for_their_turn(
     repository: Path, pytester: pytest.Pytester
 ) -> None:
-    text = "import pytest\npytestmark = pytest.mark.turns(1000)\n"
+    text = "import pytest\npytestmark = pytest.mark.turns(10**12)\n"
     function = "@pytest.mark.skipif(False, reason='')\ndef test_{}():\n    assert True\n    assert 1\n"
     text += "".join(map(function.format, "abcdef"))
     for name in ("tests/trial/html/test_x.py", "tests/gone.py", "pytest_evocode/trial/other.py"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,6 +49,8 @@ from pytest_evocode.results.records import Usage, total_usage
 _CONNECT = 30.0  # seconds
 _LONGEST_HOLD = 10.0
 """Seconds for which a stream is kept back that has only begun: programs may want to see that it has."""
+_HELD_UP = 10.0
+"""Seconds without the program reading, after which it may have broken the stream: servers wait for nobody for ever."""
 _FIRST_RETRIES = 3
 _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
@@ -112,6 +115,8 @@ class Forwarding:
         self._complete = True
         self._cut_short = False
         """Whether the connection broke after an answer was complete, but maybe before its count."""
+        self._held_up = 0.0
+        """The longest time in seconds for which the program has read nothing of what had come for it."""
         self._notes: tuple[str, ...] = ()
         self._mends: tuple[str, ...] = ()
 
@@ -146,6 +151,8 @@ class Forwarding:
             # What is no request to a model has other limits, of which programs know.
             account = route.account if self._api is not None else f"{route.account}-beside"
             async with self._places.hold(account, route.options.max_connections, waiting) as place:
+                if self._api is not None and (refusal := self._session.refusal()):  # Others have used up the rest.
+                    return await self._say("budget", refusal)
                 self._sent_at = time.monotonic()
                 try:
                     response = await self._once()
@@ -205,12 +212,13 @@ class Forwarding:
         streams = self._path.streams or (isinstance(self._asked, dict) and bool(self._asked.get("stream")))
         # As long again each time: a server that is slow to begin is not asked for ever in vain.
         silence = min(LONGEST_SILENCE, self._route.silence * 2.0**self._silences) if streams else LONGEST_SILENCE
+        body = self._counting or self._mended or self._body
         try:
             async with self._client.request(
                 self._request.method,
                 URL(self._path.target(self._route), encoded=True),
                 headers=headers_for(self._route, self._request.headers),
-                data=self._counting or self._mended or self._body or None,
+                data=io.BytesIO(body) if body else None,  # Of large bytes aiohttp warns, which may be an error here.
                 allow_redirects=False,  # The key is for this server.
                 timeout=aiohttp.ClientTimeout(sock_connect=_CONNECT, sock_read=silence),
             ) as given:
@@ -246,7 +254,7 @@ class Forwarding:
             words = f"the answer is not in the format of the API: {str(body)[:300]}"
             raise RequestUnanswered(ProviderFault(words, _OK, request_id=answer.request_id, retry=True))
         self._told = body
-        self._session.answered(self._model)
+        self._session.answered()
 
     # Passing an answer on.
 
@@ -267,10 +275,14 @@ class Forwarding:
                 if response is None and opens and (self._seconds or 0.0) < _LONGEST_HOLD:
                     continue
                 response = response or await self._prepare(given.status, given.headers)
-                await _write(response, held)
+                await self._write(response, held)
             self._read_events([splitter.rest()], reading, held)
         except _BROKEN as error:
             fault = self._broken(error)
+        except asyncio.CancelledError:
+            if response is not None and not self._session.closed:
+                await self._read_on(given, splitter, reading, received)
+            raise
         finally:
             self._answer.body = bytes(received)
             self._told = reading.body or None
@@ -284,12 +296,34 @@ class Forwarding:
             fault = fault or ProviderFault("the stream ended before the answer did")
         if fault is not None:
             return await self._break_off(fault, response, held)
-        self._session.answered(self._model)
+        self._session.answered()
         response = response or await self._prepare(given.status, given.headers)
-        await _write(response, held)
+        await self._write(response, held)
         with _to_program():
             await response.write_eof()
         return response
+
+    async def _write(self, response: web.StreamResponse, held: bytearray) -> None:
+        """Pass on what is held back, as fast as the program takes it."""
+        if not held:
+            return
+        data, began = bytes(held), time.monotonic()
+        held.clear()
+        with _to_program():
+            await response.write(data)
+        self._held_up = max(self._held_up, time.monotonic() - began)
+
+    async def _read_on(
+        self, given: aiohttp.ClientResponse, splitter: EventSplitter, reading: StreamedAnswer, received: bytearray
+    ) -> None:
+        """Read the rest of a stream that the program has left: what it costs is said last."""
+        with contextlib.suppress(*_BROKEN):
+            async for chunk in given.content.iter_any():
+                received += chunk
+                self._read_events(splitter.feed(chunk), reading, bytearray())
+            self._read_events([splitter.rest()], reading, bytearray())
+        if reading.is_complete:
+            self._session.answered()
 
     def _read_events(self, events: Iterable[bytes], reading: StreamedAnswer, held: bytearray) -> bool:
         """Read events, put into ``held`` what the program gets of them, and return whether they are mere openings."""
@@ -312,11 +346,12 @@ class Forwarding:
                 self._lost.append(lower_bound(self._counted(self._told), self._facts))
                 self._told = None
             raise RequestUnanswered(fault)
-        session.failed(self._words(fault), gave_up=False)
-        session.spending.waiting.retry(_cause(fault), self._seconds or 0.0)
+        if fault.status is not None or self._held_up < _HELD_UP:
+            session.failed(self._words(fault), gave_up=False)
+            session.spending.waiting.retry(_cause(fault), self._seconds or 0.0)
         self._tries.append(FailedTry(session.clean(str(fault)), fault.status, round(self._seconds or 0.0, 3), 0.0))
         if fault.status is not None:  # The provider's own words for it are part of the stream.
-            await _write(response, held)
+            await self._write(response, held)
             with _to_program():
                 await response.write_eof()
         elif self._request.transport is not None:
@@ -326,14 +361,18 @@ class Forwarding:
     async def _give_up(self, fault: ProviderFault) -> web.StreamResponse:
         """Answer with the provider's last answer."""
         passes = fault.kind in ("rate limit", "passing")
-        is_beside = fault.status in _OF_A_MODEL and self._session.is_beside(self._model)
-        if self._api is not None and (passes or fault.status in _NOT_THE_AGENTS) and not is_beside:
+        is_known = fault.status in _OF_A_MODEL and self._session.has_answered
+        is_the_agents = fault.kind == "overflow" or fault.status not in _NOT_THE_AGENTS or is_known
+        if self._api is not None and (passes or not is_the_agents):
             is_locked_out = fault.status in _OF_AN_ACCOUNT and not self._session.replies
             self._session.failed(self._words(fault), gave_up=passes or is_locked_out)
         if self._answer is None:
             return await self._say("unreachable", self._session.clean(self._words(fault)))
-        headers = {**self._answer.headers, "x-should-retry": "false"}
-        return await self._send(self._answer.status, headers, self._answer.body)
+        # Some servers and proxies show in errors what they were sent.
+        clean, body = self._session.clean, self._answer.body
+        headers = {name: clean(value) for name, value in self._answer.headers.items()}
+        body = clean(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        return await self._send(self._answer.status, headers | {"x-should-retry": "false"}, body)
 
     async def _replay(self, earlier: Exchange) -> web.StreamResponse:
         """Answer as an earlier session was answered."""
@@ -412,7 +451,8 @@ class Forwarding:
             usage = self._counted(self._told)
             is_whole = self._complete and not (self._cut_short and usage.tokens is None)
             usage = usage if is_whole else lower_bound(usage, self._facts)
-        elif self._sent_at is not None and self._status is None:  # The program went away while the model was at work.
+        elif self._sent_at is not None and (self._status is None or self._streamed):
+            # The program went away, or the stream broke, while the model was at work.
             usage = lower_bound(Usage(), None)
         return total_usage([*self._lost, usage])
 
@@ -440,16 +480,6 @@ class Forwarding:
             request=self._session.clean(self._body.decode("utf-8", "replace")),
             response=self._session.clean((answer.body if answer else b"").decode("utf-8", "replace")),
         )
-
-
-async def _write(response: web.StreamResponse, held: bytearray) -> None:
-    """Pass on what is held back, as fast as the program takes it."""
-    if not held:
-        return
-    data = bytes(held)
-    held.clear()
-    with _to_program():
-        await response.write(data)
 
 
 @contextlib.contextmanager

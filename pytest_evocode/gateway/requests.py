@@ -17,7 +17,7 @@ _APIS: tuple[tuple[Family, re.Pattern[str], Api], ...] = (
     ("anthropic", re.compile(r"(/v1)?/messages"), "messages"),
     ("openai", re.compile(r"(/v1)?/chat/completions"), "chat"),
     ("openai", re.compile(r"(/v1)?/responses(/compact)?"), "responses"),
-    ("google", re.compile(r"/[^/]+/models/[^/]+:(streamG|g)enerateContent"), "gemini"),
+    ("google", re.compile(r"/\w+/models/[\w.@-]+:(streamG|g)enerateContent"), "gemini"),
 )
 #: What programs may ask beside: which models there are, and how many tokens a request has. All else at a provider, such
 #: as files, batches and replies of other sessions, is the account's, not the agent's.
@@ -40,6 +40,9 @@ NOT_PASSED_ON = frozenset({
     "transfer-encoding", "upgrade", "content-length", "host", "expect",
 })  # fmt: skip
 _CREDENTIALS = ("x-api-key", "x-goog-api-key", "api-key")
+#: What chooses the account to be charged, or another method than the one that was looked at.
+_ACCOUNTS = frozenset({"openai-organization", "openai-project", "x-goog-user-project", "x-http-method-override"})
+_CREDENTIALS_IN_QUERY = frozenset({"key", "access_token", "oauth_token", "$httpheaders", "quotauser"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ class AskedPath:
         # OpenAI's SDK takes the version as part of the server's address, the others as part of the path.
         # What begins with nothing but the same letters is another path, and without a slash would name another host.
         path = self.path[3:] if self.family == "openai" and self.path.startswith("/v1/") else self.path
-        query = urlencode([(name, value) for name, value in parse_qsl(self.query, True) if name != "key"])
+        given = parse_qsl(self.query, True)
+        query = urlencode([(name, value) for name, value in given if name.lower() not in _CREDENTIALS_IN_QUERY])
         return f"{route.server}{path}" + (f"?{query}" if query else "")
 
 
@@ -109,7 +113,7 @@ def tokens_in(headers: Mapping[str, str], query: str) -> list[str]:
 
 def headers_for(route: Route, given: Mapping[str, str]) -> dict[str, str]:
     """Return the headers of a request at the real server: the program's, with the real key in place of the token."""
-    dropped = NOT_PASSED_ON | {*_CREDENTIALS, "authorization", "accept-encoding", "cookie"}
+    dropped = NOT_PASSED_ON | _ACCOUNTS | {*_CREDENTIALS, "authorization", "accept-encoding", "cookie"}
     own = {name.lower() for name in route.headers}
     kept = {name: value for name, value in given.items() if name.lower() not in dropped | own}
     # Answers are read on their way.

@@ -17,6 +17,7 @@ from pytest_evocode.gateway.routes import Family
 from pytest_evocode.gateway.session import GatewaySession
 
 _LONGEST_BODY = 64 * 2**20  # bytes; providers take 32 MB at most
+_LARGE = 4 * 2**20  # bytes
 _BACKLOG = 512
 
 
@@ -67,12 +68,15 @@ class Server:
             return _refusal(path.family, "token", "this key is of no session under way, or not for this API")
         if not path.is_known:
             return _refusal(path.family, "path", f"the gateway passes no {request.method} {path.path} on")
+        length = request.content_length
+        is_large = request.can_read_body and (length is None or length > _LARGE)
         with session.serving() as number:
-            body = await request.read()
-            forwarding = Forwarding(
-                session, path, request, body, number=number, client=self._client, places=self._places
-            )
-            return await forwarding.answer()
+            async with session.large if is_large else contextlib.nullcontext():
+                body = await request.read()
+                forwarding = Forwarding(
+                    session, path, request, body, number=number, client=self._client, places=self._places
+                )
+                return await forwarding.answer()
 
 
 def _refusal(family: Family, trouble: Trouble, words: str) -> web.Response:

@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
 from pytest_evocode.errors import ModelFault, RunLimitReached
@@ -20,6 +21,9 @@ from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.secrets import SHORTEST, is_secret_name
+
+_LARGE_AT_ONCE = 8
+_MOST_UNANSWERED = 64 * 2**20  # characters
 
 
 class GatewaySession:
@@ -44,6 +48,9 @@ class GatewaySession:
         self.spending = spending or AttemptSpending()
         self.exhausted = ""
         """The limit of the budget at which a request was refused, in words for the record; empty where none was."""
+        self.unpriced = ""
+        """A model that has answered and whose price nobody knows, where the budget limits the cost; nothing is asked
+        after it."""
         self.fault = ""
         """The provider's fault that no answer has followed, in words for the record; empty where there is none."""
         self.gave_up = False
@@ -58,11 +65,16 @@ class GatewaySession:
         """Replies whose tokens are unknown, so that no budget of tokens or money can be kept."""
         self.was_reached = False
         """Whether the provider has ever said anything; else its address may be wrong."""
+        self.has_answered = False
+        """Whether a model has: what is then not there, or not allowed, is what the program asks for beside."""
         self.closed = False
         self.tasks: set[asyncio.Task[Any]] = set()
         """Requests under way."""
+        self.large = asyncio.Semaphore(_LARGE_AT_ONCE)
+        """Held by requests with large bodies, so that no program fills this machine's memory."""
+        self._unanswered = 0
+        """Characters of recorded requests to which no model has answered, and which cost the program nothing."""
         self._requests = 0
-        self._answered: set[str] = set()
         self._record, self._on_end = record, on_end
         # Of its own, for recording may take seconds, and starting no thread before there is something to record.
         self._recorder = ThreadPoolExecutor(1, "gateway-records")
@@ -139,6 +151,8 @@ class GatewaySession:
 
     def refusal(self) -> str:
         """Return the limit of the budget that is reached before the next request; empty while something is left."""
+        if self.unpriced:
+            return f"the budget limits the cost, and what {self.unpriced} costs is not known"
         if not self.exhausted:
             try:
                 self.exhausted = self.spending.exhausted
@@ -164,14 +178,10 @@ class GatewaySession:
             self._prices[key] = route.prices(model)
         return self._prices[key]
 
-    def answered(self, model: str) -> None:
+    def answered(self) -> None:
         """Note that a model has answered."""
-        self.fault, self.gave_up, self.was_reached = "", False, True
-        self._answered.add(model)
-
-    def is_beside(self, model: str) -> bool:
-        """Return whether other models have answered and this one has not, such as a small one for titles."""
-        return bool(self._answered) and model not in self._answered
+        self.fault, self.gave_up = "", False
+        self.was_reached = self.has_answered = True
 
     def failed(self, words: str, *, gave_up: bool) -> None:
         """Note a fault of the provider's that was not mended by sending the request again."""
@@ -189,6 +199,13 @@ class GatewaySession:
             self.spending.charge(exchange.usage, turns=int(is_reply), paid_before=exchange.replayed)
             self.replies += is_reply
             self.uncounted += is_reply and exchange.usage.tokens is None
+            if exchange.complete and exchange.usage.cost_usd is None and self.spending.budget.limits_cost:
+                self.unpriced = exchange.model
+                self._end()
+        else:
+            self._unanswered += len(exchange.request) + len(exchange.response)
+            if self._unanswered > _MOST_UNANSWERED:
+                exchange = replace(exchange, request="", response="", notes=(*exchange.notes, "too much to be kept"))
         if self._record is not None:
             self._records.append(self._recorder.submit(self._record, exchange))
 

@@ -6,6 +6,7 @@ It counts neither against the turn's timeout nor against the budget's minutes.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ class Waiting:
         self._seconds: dict[WaitCause, float] = {}
         self._retries = 0
         self._since: float | None = None
+        self._until = -math.inf
+        """Up to when time is counted."""
         self._under_way: dict[object, WaitCause] = {}
         """The waits under way, of which the first one's time counts."""
 
@@ -51,11 +54,13 @@ class Waiting:
             )
 
     def retry(self, cause: WaitCause, seconds: float) -> None:
-        """Count a request that failed after so many seconds and is sent again."""
+        """Count a request that failed after so many seconds and is sent again; no time counts twice."""
         with self._lock:
             self._retries += 1
             if self._since is None:  # Else the block that is under way counts them.
-                self._seconds[cause] = self._seconds.get(cause, 0.0) + seconds
+                now = self._clock()
+                self._seconds[cause] = self._seconds.get(cause, 0.0) + max(0.0, min(seconds, now - self._until))
+                self._until = now
 
     @contextlib.contextmanager
     def pausing(self, seconds: float, cause: WaitCause) -> Iterator[None]:
@@ -89,6 +94,7 @@ class Waiting:
                     now = self._clock()
                     self._seconds[cause] = self._seconds.get(cause, 0.0) + now - self._since
                     self._since = now if self._under_way else None  # The next one counts from here.
+                    self._until = now
 
 
 _of_turn: ContextVar[Waiting | None] = ContextVar("evocode_waiting", default=None)

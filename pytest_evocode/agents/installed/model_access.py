@@ -55,7 +55,6 @@ class ModelAccess:
         self._last: Exchange | None = None
         self._session: GatewaySession | None = None
         self._address = ""
-        self._unpriced = ""
         self._killing = threading.Lock()
         self._is_running = False
         self._before = context.recorder.usage
@@ -84,7 +83,7 @@ class ModelAccess:
     @property
     def has_ended_program(self) -> bool:
         """Whether the program was killed: at its budget, for what the provider answers, or for want of a price."""
-        return bool(self.session.exhausted or self.session.fault or self._unpriced)
+        return bool(self.session.exhausted or self.session.fault or self.session.unpriced)
 
     def raise_for_turn(self) -> None:
         """Raise after the program has ended what keeps its turn from counting.
@@ -95,9 +94,9 @@ class ModelAccess:
             RunLimitReached: The run may cost no more.
         """
         self.session.raise_for_turn()
-        if self._unpriced:
+        if model := self.session.unpriced:
             raise AgentFault(
-                f"the budget limits the cost, and what {self._unpriced} costs is not known; give its prices with "
+                f"the budget limits the cost, and what {model} costs is not known; give its prices with "
                 "--evocode-agent-option prices=FILE"
             )
 
@@ -131,17 +130,13 @@ class ModelAccess:
             self._last = exchange
         if exchange.api is not None and exchange.usage is not None and not exchange.replayed:
             self._context.journal.add({_EXCHANGE: journal_entry(exchange)})
-        usage = exchange.usage
-        if self._context.spending.budget.limits_cost and exchange.complete and usage and usage.cost_usd is None:
-            self._unpriced = exchange.model
-            threading.Thread(target=self._end, name="program-end", daemon=True).start()
         if self._take_as_well is not None:
             self._take_as_well(exchange)
 
     def _end(self) -> None:
         """Kill the program if it runs, because it need not go on."""
         session = self.session
-        why = session.exhausted or session.fault or f"the price of {self._unpriced} is not known"
+        why = session.exhausted or session.fault or f"the price of {session.unpriced} is not known"
         with self._killing, contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
             if self._is_running:
                 logger.info("the agent's program is killed: %s", why)
