@@ -351,9 +351,10 @@ def _chat_chunks(reply: Json) -> Iterator[Json]:
 
     message = {key: value for key, value in choice["message"].items() if key not in ("tool_calls", "annotations")}
     growing = [key for key, value in message.items() if isinstance(value, str) and key != "role"]
-    yield chunk(message | {key: message[key][:3] for key in growing})
-    for key in growing:
-        yield chunk({key: message[key][3:]})
+    yield chunk(message | dict.fromkeys(growing, ""))
+    for key in sorted(growing, key="content".__eq__):  # Thoughts come first.
+        for piece in (message[key][:3], message[key][3:]):
+            yield chunk({key: piece})
     for index, call in enumerate(choice["message"].get("tool_calls", ())):
         arguments = call["function"]["arguments"]
         begun = {"index": index} | call | {"function": call["function"] | {"arguments": ""}}
