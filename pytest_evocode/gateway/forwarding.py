@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +36,7 @@ from pytest_evocode.gateway.requests import (
     error_of,
     headers_for,
     is_answer,
+    small_request,
     with_counts,
 )
 from pytest_evocode.gateway.session import GatewaySession
@@ -52,11 +53,14 @@ _LONGEST_HOLD = 10.0
 _HELD_UP = 10.0
 """Seconds without the program reading, after which it may have broken the stream: servers wait for nobody for ever."""
 _FIRST_RETRIES = 3
+_LONGEST_ANSWER = 64 * 2**20  # bytes
 _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
 _NOT_THE_AGENTS = frozenset({401, 402, 403, 404, 429})
 _OF_AN_ACCOUNT = frozenset({401, 402, 403})
 _OF_A_MODEL = frozenset({403, 404})
+_OF_TOO_MANY = frozenset({503, 529})
+"""Statuses that say that the provider has too much to do: it may answer a small request, and no large one."""
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 _EVENTS = "text/event-stream"
 
@@ -119,6 +123,12 @@ class Forwarding:
         """The longest time in seconds for which the program has read nothing of what had come for it."""
         self._notes: tuple[str, ...] = ()
         self._mends: tuple[str, ...] = ()
+        self._share = contextlib.AsyncExitStack()
+        """Has the request's share of what is left of the budget, until what it has used is charged."""
+        self._was_compared = False
+        """Whether the model has answered another request after this one had failed for the last time."""
+        self._lose: Callable[[], None] = lambda: None
+        """Says that nothing came of the try under way."""
 
     async def answer(self) -> web.StreamResponse:
         """Return the answer, which the program has got when this ends; what became of it is recorded in any case."""
@@ -132,6 +142,7 @@ class Forwarding:
                 await asyncio.to_thread(self._session.prices, self._route, self._model)
                 if self._api in self._session.mended:
                     self._mend()
+                await self._share.enter_async_context(self._session.sharing())
             return await self._ask()
         except ModelFault as fault:  # The turn has waited for as long as it may.
             self._session.failed(str(fault), gave_up=True)
@@ -141,6 +152,7 @@ class Forwarding:
             raise
         finally:
             self._session.take(bounded(self._exchange()))
+            await self._share.aclose()
 
     # Asking.
 
@@ -155,7 +167,8 @@ class Forwarding:
                     return await self._say("budget", refusal)
                 self._sent_at = time.monotonic()
                 try:
-                    response = await self._once()
+                    with waiting.working() as self._lose:
+                        response = await self._once()
                     place.answered()
                     if self._mended is not None and self._api is not None:
                         self._session.mended.add(self._api)
@@ -171,9 +184,41 @@ class Forwarding:
             words = self._session.clean(str(fault))
             self._tries.append(FailedTry(words, fault.status, round(took, 3), round(seconds or 0.0, 3)))
             if seconds is None:
-                return await self._give_up(fault)
+                if not self._may_be_the_requests(fault) or not await self._answers_another():
+                    return await self._give_up(fault)
+                if self._was_compared:
+                    self._mends += ("the model answers other requests, so that this one is at fault",)
+                    return await self._pass_on(fault)
+                self._was_compared, seconds = True, 0.0  # In between the provider may have come back.
             waiting.retry(_cause(fault), took)
             await pause(waiting, seconds, _cause(fault))
+
+    def _may_be_the_requests(self, fault: ProviderFault) -> bool:
+        """Whether a fault that does not pass may be of this request alone."""
+        is_passing = self._api is not None and fault.kind == "passing" and fault.status not in _OF_TOO_MANY
+        return is_passing and self._session.was_reached and not self._session.gave_up
+
+    async def _answers_another(self) -> bool:
+        """Ask the model something small, which the run pays for, and return whether it answers that."""
+        assert self._api is not None
+        path, body = small_request(self._api, self._path, self._model)
+        try:
+            async with self._client.request(
+                "POST",
+                URL(path.target(self._route), encoded=True),
+                headers=headers_for(self._route, self._request.headers),
+                data=body,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=self._route.silence),
+            ) as given:
+                answer = answer_in(self._api, await _whole(given)) if given.status == _OK else None
+        except _BROKEN:
+            return False
+        if not isinstance(answer, dict) or not is_answer(self._api, answer) or from_answer(answer, "") is not None:
+            return False
+        counted = counted_answer(self._api, answer.get("usage") or answer.get("usageMetadata"), self._facts)
+        self._session.spending.charge_run(counted.usage)
+        return True
 
     def _pause_after(self, fault: ProviderFault, schedule: RetrySchedule) -> float | None:
         """Return the seconds until the request is sent again; None where it is not."""
@@ -225,7 +270,7 @@ class Forwarding:
                 self._answer = _Answer(given.status, given.headers)
                 if given.content_type == _EVENTS and given.status < 400 and self._api is not None:
                     return await self._pass_stream(given)
-                self._answer.body = await given.read()
+                self._answer.body = await _whole(given)
         except _BROKEN as error:
             self._answer = None  # What has come of it is no answer.
             raise RequestUnanswered(self._broken(error)) from None
@@ -271,6 +316,7 @@ class Forwarding:
             async for chunk in given.content.iter_any():
                 self._first_byte = self._first_byte or self._seconds
                 received += chunk
+                _check_length(received)
                 opens = self._read_events(splitter.feed(chunk), reading, held)
                 if response is None and opens and (self._seconds or 0.0) < _LONGEST_HOLD:
                     continue
@@ -320,6 +366,7 @@ class Forwarding:
         with contextlib.suppress(*_BROKEN):
             async for chunk in given.content.iter_any():
                 received += chunk
+                _check_length(received)
                 self._read_events(splitter.feed(chunk), reading, bytearray())
             self._read_events([splitter.rest()], reading, bytearray())
         if reading.is_complete:
@@ -345,9 +392,12 @@ class Forwarding:
             if self._told:
                 self._lost.append(lower_bound(self._counted(self._told), self._facts))
                 self._told = None
+            if fault.status is None:
+                self._answer = None  # What has come of it is no answer.
             raise RequestUnanswered(fault)
         if fault.status is not None or self._held_up < _HELD_UP:
             session.failed(self._words(fault), gave_up=False)
+            self._lose()
             session.spending.waiting.retry(_cause(fault), self._seconds or 0.0)
         self._tries.append(FailedTry(session.clean(str(fault)), fault.status, round(self._seconds or 0.0, 3), 0.0))
         if fault.status is not None:  # The provider's own words for it are part of the stream.
@@ -359,13 +409,17 @@ class Forwarding:
         return response
 
     async def _give_up(self, fault: ProviderFault) -> web.StreamResponse:
-        """Answer with the provider's last answer."""
+        """Note whose fault it is, and answer with the provider's last answer."""
         passes = fault.kind in ("rate limit", "passing")
         is_known = fault.status in _OF_A_MODEL and self._session.has_answered
         is_the_agents = fault.kind == "overflow" or fault.status not in _NOT_THE_AGENTS or is_known
         if self._api is not None and (passes or not is_the_agents):
             is_locked_out = fault.status in _OF_AN_ACCOUNT and not self._session.replies
             self._session.failed(self._words(fault), gave_up=passes or is_locked_out)
+        return await self._pass_on(fault)
+
+    async def _pass_on(self, fault: ProviderFault) -> web.StreamResponse:
+        """Give the program the provider's last answer."""
         if self._answer is None:
             return await self._say("unreachable", self._session.clean(self._words(fault)))
         # Some servers and proxies show in errors what they were sent.
@@ -489,6 +543,21 @@ def _to_program() -> Iterator[None]:
         yield
     except ConnectionError:
         raise asyncio.CancelledError("the program has gone") from None
+
+
+async def _whole(given: aiohttp.ClientResponse) -> bytes:
+    """Read an answer in one piece."""
+    body = bytearray()
+    async for chunk in given.content.iter_any():
+        body += chunk
+        _check_length(body)
+    return bytes(body)
+
+
+def _check_length(received: bytearray) -> None:
+    """Raise where a server has sent more than any answer has: it might never end."""
+    if len(received) > _LONGEST_ANSWER:
+        raise aiohttp.ClientPayloadError(f"the answer has more than {_LONGEST_ANSWER // 2**20} MiB")
 
 
 def _passed_on(headers: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlencode
 
@@ -32,6 +32,12 @@ _SIGNS: Mapping[Api, tuple[str, ...]] = {
     "chat": ("choices",),
     "responses": ("output",),
     "gemini": ("candidates", "promptFeedback"),
+}
+_SMALL: Mapping[Api, dict[str, Any]] = {
+    "messages": {"max_tokens": 16, "messages": [{"role": "user", "content": "Say OK."}]},
+    "chat": {"messages": [{"role": "user", "content": "Say OK."}]},
+    "responses": {"input": "Say OK."},
+    "gemini": {"contents": [{"role": "user", "parts": [{"text": "Say OK."}]}]},
 }
 _MODEL_IN_PATH = re.compile(r"/models/([^/]+):")
 #: What says of a connection, not of a message, and what the gateway says itself.
@@ -123,6 +129,13 @@ def headers_for(route: Route, given: Mapping[str, str]) -> dict[str, str]:
 def is_answer(api: Api, body: Any) -> bool:
     """Return whether a body is in the form of an API's answers; busy proxies answer otherwise for a moment."""
     return isinstance(body, dict) and any(sign in body for sign in _SIGNS[api])
+
+
+def small_request(api: Api, path: AskedPath, model: str) -> tuple[AskedPath, bytes]:
+    """Return the path and the body of a request to the same model that any server of the API can answer."""
+    plain = path.path.replace(":streamGenerateContent", ":generateContent").removesuffix("/compact")
+    body = _SMALL[api] if path.model else {"model": model, **_SMALL[api]}
+    return replace(path, path=plain, query=""), json.dumps(body).encode()
 
 
 def with_counts(body: bytes, asked: Any) -> bytes | None:

@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Self
@@ -72,6 +72,11 @@ class GatewaySession:
         """Requests under way."""
         self.large = asyncio.Semaphore(_LARGE_AT_ONCE)
         """Held by requests with large bodies, so that no program fills this machine's memory."""
+        self._charged = asyncio.Condition()
+        """Told where a request has been charged for."""
+        self._shares = 0
+        self._most_tokens, self._most_cost = 0, 0.0
+        """The most that any one request has used."""
         self._unanswered = 0
         """Characters of recorded requests to which no model has answered, and which cost the program nothing."""
         self._requests = 0
@@ -149,6 +154,28 @@ class GatewaySession:
         finally:
             self.tasks.discard(task)
 
+    @contextlib.asynccontextmanager
+    async def sharing(self) -> AsyncIterator[None]:
+        """Wait until those under way leave enough of the budget for one more request, and count it in the block.
+
+        Each is taken to use as much as the largest so far; as long as none has been answered, they come one by one.
+        """
+
+        def is_left() -> bool:
+            return self._shares == 0 or not self.spending.would_exhaust(
+                self._shares, tokens=self._most_tokens, cost=self._most_cost
+            )
+
+        async with self._charged:
+            await self._charged.wait_for(is_left)
+            self._shares += 1
+        try:
+            yield
+        finally:
+            async with self._charged:
+                self._shares -= 1
+                self._charged.notify_all()
+
     def refusal(self) -> str:
         """Return the limit of the budget that is reached before the next request; empty while something is left."""
         if self.unpriced:
@@ -196,6 +223,8 @@ class GatewaySession:
         if exchange.usage is not None:
             is_reply = exchange.status == 200 and exchange.complete
             self.usage = total_usage([self.usage, exchange.usage])
+            self._most_tokens = max(self._most_tokens, exchange.usage.tokens or 0)
+            self._most_cost = max(self._most_cost, exchange.usage.cost_usd or 0.0)
             self.spending.charge(exchange.usage, turns=int(is_reply), paid_before=exchange.replayed)
             self.replies += is_reply
             self.uncounted += is_reply and exchange.usage.tokens is None

@@ -210,6 +210,23 @@ class AttemptSpending:
         """Return the limits of the attempt and those of a round, each with what does not count for them."""
         return (self.budget, Spent()), (self.budget.round, self._before_turn)
 
+    def would_exhaust(self, requests: int, *, tokens: int, cost: float) -> bool:
+        """Whether a limit of the attempt or round is reached once so many requests have used so much each.
+
+        Where tokens or cost are limited and 0, as nobody knows yet how much a request uses, any number reaches it.
+        """
+        if (self.budget.limits_tokens and not tokens) or (self.budget.limits_cost and not cost):
+            return True
+        spent = self.spent
+        then = spent.model_copy(
+            update={
+                "tokens": spent.tokens + tokens * requests,
+                "cost_usd": spent.cost_usd + cost * requests,
+                "turns": spent.turns + requests,
+            }
+        )
+        return any(_reached(limits, before, then) for limits, before in self._limits())
+
     @property
     def exhausted(self) -> str:
         """The limit that is reached, in words for the record; empty while something is left of each.

@@ -35,6 +35,8 @@ class Waiting:
         """Up to when time is counted."""
         self._under_way: dict[object, WaitCause] = {}
         """The waits under way, of which the first one's time counts."""
+        self._at_work: set[object] = set()
+        """Requests that are with the model: as long as there are any, whoever asks is not kept from going on."""
 
     @property
     def seconds(self) -> float:
@@ -57,16 +59,19 @@ class Waiting:
         """Count a request that failed after so many seconds and is sent again; no time counts twice."""
         with self._lock:
             self._retries += 1
-            if self._since is None:  # Else the block that is under way counts them.
-                now = self._clock()
-                self._seconds[cause] = self._seconds.get(cause, 0.0) + max(0.0, min(seconds, now - self._until))
-                self._until = now
+            now = self._clock()
+            until = now if self._since is None else self._since  # The waits that are under way count what is later.
+            if not self._at_work:
+                seconds = max(0.0, until - max(self._until, now - seconds))
+                self._seconds[cause] = self._seconds.get(cause, 0.0) + seconds
+                self._until = until
 
     @contextlib.contextmanager
     def pausing(self, seconds: float, cause: WaitCause) -> Iterator[None]:
         """Count the time of a block, which is going to take so many seconds.
 
-        Where several wait at once their time counts once, from when the first begins until the last has ended.
+        Where several wait at once their time counts once, from when the first begins until the last has ended. While
+        another request is with the model none counts; see :meth:`working`.
 
         Raises:
             ModelFault: With these the turn would have waited longer than it may.
@@ -80,21 +85,48 @@ class Waiting:
                 f"would have to wait {seconds:.0f} s more ({cause}); go on with --evocode-resume"
             )
         own = object()
-        with self._lock:
+        with self._changing():
             self._under_way[own] = cause
-            if self._since is None:
-                self._since = self._clock()
         try:
             yield
         finally:
-            with self._lock:
-                is_first = own is next(iter(self._under_way))
+            with self._changing():
                 del self._under_way[own]
-                if is_first and self._since is not None:
-                    now = self._clock()
-                    self._seconds[cause] = self._seconds.get(cause, 0.0) + now - self._since
-                    self._since = now if self._under_way else None  # The next one counts from here.
-                    self._until = now
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[Callable[[], None]]:
+        """Let the clock go on in a block in which a request is with the model, whatever else waits.
+
+        Who calls what is yielded, or leaves the block by an error, says that nothing came of it: :meth:`retry` may then
+        take the time off the clock.
+        """
+        own = object()
+
+        def end() -> None:
+            with self._changing():
+                self._at_work.discard(own)
+
+        with self._changing():
+            self._at_work.add(own)
+        try:
+            yield end
+            with self._lock:
+                if own in self._at_work:
+                    self._until = self._clock()
+        finally:
+            end()
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Count up to now, and let the clock stand or go on by what is under way after the block."""
+        with self._lock:
+            now = self._clock()
+            if self._since is not None:
+                cause = next(iter(self._under_way.values()))
+                self._seconds[cause] = self._seconds.get(cause, 0.0) + now - self._since
+                self._until = now
+            yield
+            self._since = now if self._under_way and not self._at_work else None
 
 
 _of_turn: ContextVar[Waiting | None] = ContextVar("evocode_waiting", default=None)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -223,16 +224,19 @@ def test_a_killed_session_takes_its_sandboxes_along_and_the_next_one_its_files(c
         "from pytest_evocode.environments.sandbox.engine import SandboxEngine\n"
         "from pytest_evocode.tasks import load_task\n"
         "engine = SandboxEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
-        "e.exec('sleep 31415 >/dev/null 2>&1 &'); print(engine._settings.state, flush=True); os.kill(os.getpid(), 9)"
+        "e.exec(f'exec -a {sys.argv[2]} sleep 1000 >/dev/null 2>&1 &');\n"
+        "print(engine._settings.state, flush=True); os.kill(os.getpid(), 9)"
     )
-    done = subprocess.run([sys.executable, "-c", script, plain_task.directory], capture_output=True, text=True)
+    mark = f"of-test-{uuid.uuid4()}"
+    command = [sys.executable, "-c", script, plain_task.directory, mark]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == -9, done.stderr
     state = Path(done.stdout.strip())
     assert state.is_dir()
     engine = SandboxEngine()
     try:
         assert not state.exists()
-        assert "31415" not in subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
+        assert mark not in subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True).stdout
     finally:
         engine.close()
 

@@ -11,17 +11,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_evocode.errors import ModelFault
 from pytest_evocode.gateway import Route, forwarding, session
 from pytest_evocode.gateway.requests import asked_path
-from pytest_evocode.llm.budget import AttemptSpending, parse_budget
-from tests.gateway.conftest import FAMILIES, PRICES, Program, each_api, route_to
+from pytest_evocode.llm.budget import AttemptSpending, RunSpending, parse_budget
+from tests.gateway.conftest import FAMILIES, PRICES, Program, each_api, route_to, whole_and_streamed
 from tests.model_scripts import Asked, Run, Say
-from tests.providers.exchanges import Step, Usage
-from tests.providers.faults import Drip, Page, Silent
+from tests.providers.exchanges import Exchange, Step, Usage
+from tests.providers.faults import Drip, Fault, HangUp, Page, Refuse, Silent
 from tests.providers.requests_by_hand import right, streamed
 from tests.providers.server import KEY, ProviderServer
 
@@ -158,6 +160,128 @@ def test_streams_that_break_at_once_stop_the_clock_once(program: Start) -> None:
         seconds = time.monotonic() - began
         asker.end()
     assert 0 < asker.session.spending.waiting.seconds <= seconds
+
+
+POISON = "a request that the provider cannot answer"
+
+
+def of_poison(fault: Fault) -> Callable[[Exchange], Fault | None]:
+    """Faults of the requests alone that have a text in them."""
+    return lambda exchange: fault if POISON in json.dumps(exchange.asked.body) else None
+
+
+def answer(asked: Asked) -> Step:
+    return look(asked) if asked.tools else Say("OK.")
+
+
+def with_poison(api: str) -> dict[str, Any]:
+    """A right request, with that text."""
+    body = right(api)
+    role = {"role": "user"}
+    if api == "responses":
+        return body | {"input": POISON}
+    if api == "gemini":
+        return body | {"contents": [role | {"parts": [{"text": POISON}]}]}
+    return body | {"messages": [role | {"content": POISON}]}
+
+
+@whole_and_streamed
+@pytest.mark.parametrize("fault", [Refuse("server"), Page(502, "<h1>Bad Gateway</h1>"), HangUp()], ids=repr)
+@pytest.mark.matrix("fault")
+@each_api
+def test_a_request_that_alone_is_never_answered_is_no_fault_of_the_providers(
+    fault: Fault, api: str, stream: bool, program: Start, tmp_path: Path
+) -> None:
+    run = RunSpending(tmp_path / "spent")
+    with ProviderServer(answer, faults=of_poison(fault)) as server:
+        asker = program(route_to(server, api, retries=1), spending=AttemptSpending(run=run))
+        assert asker.ask(api)[0] == 200
+        paid = run.cost_usd
+        status = asker.ask(api, with_poison(api), stream=stream)[0]
+        _, exchange = asker.end()
+    assert status >= 500
+    asker.session.raise_for_turn()
+    assert not asker.session.gave_up
+    assert "this one is at fault" in exchange.notes[0]
+    assert run.cost_usd > paid  # For the requests that were compared with it.
+    assert asker.session.usage is not None
+    assert asker.session.usage.requests == 1
+
+
+@pytest.mark.parametrize("fault", [Refuse("overloaded"), Page(503, "<h1>Busy</h1>"), Refuse("rate_limit")], ids=repr)
+def test_a_provider_with_too_much_to_do_is_at_fault_though_it_answers_small_requests(
+    fault: Fault, program: Start
+) -> None:
+    with ProviderServer(answer, faults=of_poison(fault)) as server:
+        asker = program(route_to(server, "messages", retries=1, retry_seconds=0.4))
+        assert asker.ask("messages")[0] == 200
+        asker.ask("messages", with_poison("messages"))
+        asker.end()
+    with pytest.raises(ModelFault):
+        asker.session.raise_for_turn()
+
+
+def test_a_provider_that_is_back_after_the_last_try_answers(program: Start) -> None:
+    last = iter([Refuse("server")] * 3)
+
+    def until_compared(exchange: Exchange) -> Fault | None:
+        return next(last, None) if POISON in json.dumps(exchange.asked.body) else None
+
+    with ProviderServer(answer, faults=until_compared) as server:
+        asker = program(route_to(server, "messages", retries=2))
+        assert asker.ask("messages")[0] == 200
+        assert asker.ask("messages", with_poison("messages"))[0] == 200
+        asker.end()
+    asker.session.raise_for_turn()
+
+
+@pytest.mark.parametrize("budget", ["turns=5", "tokens=5000", "cost=0.01"])
+def test_requests_at_once_use_no_more_than_one_request_too_much(budget: str, program: Start) -> None:
+    spending = AttemptSpending(parse_budget(budget))
+    with ProviderServer(look, faults=lambda exchange: Drip(0.1)) as server, ThreadPoolExecutor(12) as pool:
+        asker = program(route_to(server, "messages"), spending=spending)
+        statuses = list(pool.map(lambda _: asker.ask("messages")[0], range(12)))
+        asker.end()
+    assert asker.session.exhausted
+    used = asker.session.usage
+    assert used is not None
+    each = 1000, (used.cost_usd or 0) / statuses.count(200)
+    limits = spending.budget
+    assert spending.spent.turns <= (limits.turns or 12)
+    assert spending.spent.tokens < (limits.tokens or 12_000) + each[0]
+    assert spending.spent.cost_usd < (limits.cost or 1) + each[1]
+    assert statuses.count(200) == len(server.exchanges) > 1
+
+
+@each_api
+def test_an_answer_without_an_end_is_broken_off(api: str, program: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "_LONGEST_ANSWER", 50)
+    with ProviderServer(look) as server:
+        for stream in (False, True):
+            asker = program(route_to(server, api, retries=0))
+            assert asker.ask(api, stream=stream)[0] >= 500
+            asker.end()
+            with pytest.raises(ModelFault, match="the answer has more than"):
+                asker.session.raise_for_turn()
+
+
+def test_the_clock_stands_still_for_one_request_only_while_no_other_is_answered(program: Start) -> None:
+    spending = AttemptSpending()
+    again = iter([Refuse("rate_limit", retry_after=2)])
+
+    def refuse_first(exchange: Exchange) -> Fault | None:
+        return next(again, None) if POISON in json.dumps(exchange.asked.body) else Drip(1.5)
+
+    with ProviderServer(answer, faults=refuse_first) as server, ThreadPoolExecutor(2) as pool:
+        asker = program(route_to(server, "messages"), spending=spending)
+        waiting = pool.submit(asker.ask, "messages", with_poison("messages"))
+        wait_for(lambda: spending.waiting.seconds)
+        assert asker.ask("messages")[0] == 200
+        assert waiting.result(60)[0] == 200
+        asker.end()
+    waits = spending.waiting.waits
+    assert waits is not None
+    assert 0 < sum(waits.seconds.values()) < 1.5
 
 
 def test_nothing_is_asked_after_a_model_whose_price_nobody_knows(program: Start) -> None:

@@ -82,3 +82,35 @@ def test_of_waits_that_overlap_the_whole_time_counts_once() -> None:
     assert waiting.seconds == 6.0
     assert waiting.waits is not None
     assert waiting.waits.seconds == {"rate limit": 2.0, "network": 4.0}
+
+
+def test_what_waits_beside_a_request_that_is_with_the_model_does_not_stop_the_clock() -> None:
+    now = [0.0]
+    waiting = Waiting(clock=lambda: now[0])
+    with waiting.pausing(20, "rate limit"):
+        now[0] = 1.0
+        with waiting.working():
+            now[0] = 8.0
+        now[0] = 10.0
+    waiting.retry("network", 10.0)  # Of its seconds another request's answer took all but the last two.
+    assert waiting.seconds == 3.0
+
+
+def test_the_time_of_requests_that_come_to_nothing_counts_once_and_not_beside_one_that_is_answered() -> None:
+    now = [0.0]
+    waiting = Waiting(clock=lambda: now[0])
+    with waiting.working() as lose:
+        now[0] = 4.0
+        lose()
+        waiting.retry("provider", 4.0)
+    with waiting.working():
+        with waiting.working() as lose:
+            now[0] = 6.0
+            lose()
+        waiting.retry("network", 2.0)
+        assert waiting.seconds == 4.0
+    with waiting.working() as lose:
+        now[0] = 9.0
+        lose()
+    waiting.retry("network", 5.0)
+    assert waiting.seconds == 7.0
