@@ -228,7 +228,7 @@ def test_a_killed_session_takes_its_sandboxes_along_and_the_next_one_its_files(c
         "print(engine._settings.state, flush=True); os.kill(os.getpid(), 9)"
     )
     mark = f"of-test-{uuid.uuid4()}"
-    command = [sys.executable, "-c", script, plain_task.directory, mark]
+    command = [sys.executable, "-c", script, str(plain_task.directory), mark]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == -9, done.stderr
     state = Path(done.stdout.strip())
