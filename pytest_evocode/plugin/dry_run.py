@@ -82,11 +82,12 @@ class _Estimates:
         self._session = session
         results = session.settings.results
         earlier = load_results([results]).attempts if results.is_dir() else []
-        paid = [each for each in earlier if any(tokens_of(record) for record in each.record.rounds)]
+        tokens = _used("tokens")
+        paid = [each for each in earlier if any(map(tokens, each.record.rounds))]
         self._seconds = ExpectedAmounts(earlier, seconds_of)
-        self._tokens = ExpectedAmounts(paid, tokens_of)
+        self._tokens = ExpectedAmounts(paid, tokens)
         self._costs = ExpectedAmounts(paid, cost_of)
-        self._priced = [ExpectedAmounts(paid, _part(name)) for name in _PRICED]
+        self._priced = [ExpectedAmounts(paid, _used(name)) for name in _PRICED]
 
     @cached_property
     def _paying(self) -> dict[str, ModelFacts | None]:
@@ -131,13 +132,9 @@ class _Estimates:
 _PRICED = ("requests", "prompt_tokens", "completion_tokens", "cached_tokens")
 
 
-def _part(name: str) -> Callable[[RoundRecord], float | None]:
+def _used(name: str) -> Callable[[RoundRecord], float | None]:
+    """Return what reads one number of a round's usage."""
     return lambda record: getattr(record.usage or Usage(), name)
-
-
-def tokens_of(record: RoundRecord) -> float | None:
-    """Return the tokens that a round took, prompts and completions; None where that is unknown."""
-    return None if record.usage is None else record.usage.tokens
 
 
 def _row(
