@@ -137,6 +137,8 @@ class Forwarding:
                 earlier = self._session.take_earlier(self._api, self._path.whole, self._asked)
                 if earlier is not None:
                     return await self._replay(earlier)
+                if not self._route.allows(self._model):
+                    return await self._say("model", f"the model {self._model!r} is none of those of this agent")
                 if words := self._session.refusal():
                     return await self._say("budget", words)
                 await asyncio.to_thread(self._session.prices, self._route, self._model)

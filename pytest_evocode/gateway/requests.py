@@ -151,24 +151,27 @@ def with_counts(body: bytes, asked: Any) -> bytes | None:
     return body[:at] + b'"stream_options":{"include_usage":true},' + body[at:]
 
 
-Trouble = Literal["token", "path", "budget", "unreachable"]
+Trouble = Literal["token", "path", "model", "budget", "unreachable"]
 # Which status and name ends a program at once: SDKs send 4xx but for 408, 409 and 429 once; Codex, all but 400 again.
 _TROUBLES: Mapping[Family, Mapping[Trouble, tuple[int, str]]] = {
     "anthropic": {
         "token": (401, "authentication_error"),
         "path": (404, "not_found_error"),
+        "model": (404, "not_found_error"),
         "budget": (403, "permission_error"),
         "unreachable": (502, "api_error"),
     },
     "openai": {
         "token": (401, "invalid_api_key"),
         "path": (404, "not_found"),
+        "model": (404, "model_not_found"),
         "budget": (400, "insufficient_quota"),
         "unreachable": (502, "server_error"),
     },
     "google": {
         "token": (401, "UNAUTHENTICATED"),
         "path": (404, "NOT_FOUND"),
+        "model": (404, "NOT_FOUND"),
         "budget": (403, "PERMISSION_DENIED"),
         "unreachable": (503, "UNAVAILABLE"),
     },

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from pytest_evocode.llm.model_options import ModelOptions
@@ -36,6 +37,8 @@ class Route:
     options: ModelOptions = field(default_factory=ModelOptions)
     """Of these only how often and how long a request is tried, how many there may be at once, and how long streams may
     be silent."""
+    models: Sequence[str] = ()
+    """Patterns of models that may be asked, as in a shell; all where there are none."""
     prices: Callable[[str], ModelFacts | None] = find_model_facts
     """Finds the prices of the model that answered."""
 
@@ -59,6 +62,10 @@ class Route:
         provider = PROVIDERS[self.family]
         usual = provider.silence if provider.is_official(self.base_url) else LONGEST_PAUSE
         return self.options.silence_seconds or usual
+
+    def allows(self, model: str) -> bool:
+        """Whether a model may be asked."""
+        return not self.models or any(fnmatchcase(model, pattern) for pattern in self.models)
 
     @property
     def account(self) -> str:

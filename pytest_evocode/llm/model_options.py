@@ -32,6 +32,11 @@ def parsed(value: Any) -> Any:
     return value
 
 
+def split_words(value: Any) -> Any:
+    """Split a list as ini files and the command line write it."""
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
 def _of_others(body: dict[str, Any]) -> dict[str, Any]:
     if ours := sorted(_OURS & body.keys()):
         raise ValueError(f"{ours[0]!r} is set by the agent itself; leave it out")
@@ -88,6 +93,8 @@ def _reachable(address: str) -> str:
 
 #: Address of a server, without a password.
 Address = Annotated[str, AfterValidator(_reachable)]
+#: Patterns of models' names, as in a shell.
+Models = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 #: Variables of a program in the container.
 Variables = Annotated[dict[str, str], BeforeValidator(parsed), AfterValidator(_without_literal_secrets)]
 _Json = Annotated[dict[str, Any], BeforeValidator(parsed), AfterValidator(_of_others)]

@@ -58,6 +58,17 @@ def test_a_request_with_more_tokens_than_a_minute_allows_is_no_fault(program: St
     asker.session.raise_for_turn()
 
 
+@each_api
+def test_another_model_than_those_that_are_named_is_not_asked(api: str, program: Start) -> None:
+    with ProviderServer(look) as server:
+        for models, status in ((("claude-*", "gpt-5*", "gemini-2.5-pro"), 200), (("claude-haiku*",), 404)):
+            asker = program(dataclasses.replace(route_to(server, api), models=models))
+            assert asker.ask(api)[0] == status
+            asker.end()
+            asker.session.raise_for_turn()
+        assert len(server.exchanges) == 1
+
+
 @pytest.mark.parametrize("status", [401, 402])
 def test_an_account_that_is_closed_meanwhile_is_the_providers_fault(status: int, program: Start) -> None:
     refused = Page(status, '{"error": {"message": "this account is closed"}}', JSON)

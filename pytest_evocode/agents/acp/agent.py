@@ -21,7 +21,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from pytest_evocode.agents.acp.updates import AcpReader, usage_told
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
-from pytest_evocode.agents.installed.declared_command import below_home, below_workdir, split_words
+from pytest_evocode.agents.installed.declared_command import below_home, below_workdir
 from pytest_evocode.agents.installed.model_access import ModelAccess, ModelApi
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
 from pytest_evocode.agents.installed.program_run import TurnDeadline, UserFiles, staged
@@ -30,7 +30,7 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.model_options import Variables
+from pytest_evocode.llm.model_options import Variables, split_words
 from pytest_evocode.names import agent_id
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo

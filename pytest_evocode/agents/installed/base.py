@@ -33,7 +33,7 @@ from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.gateway import Family, Route
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
-from pytest_evocode.llm.model_options import Address, Variables
+from pytest_evocode.llm.model_options import Address, Models, Variables
 from pytest_evocode.llm.prices import ModelFacts, find_model_facts
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
@@ -56,6 +56,9 @@ class CliOptions(HarnessOptions):
     env: Variables = {}
     """Further variables for the CLI; ``${NAME}`` stands for a variable of this machine, which is how a secret is
     given."""
+    models: Models = Field(default=(), examples=[["claude-haiku-4-5*"]])
+    """Patterns of models that it may ask, which else are all of the account: others are refused as not found, also
+    those that it asks for titles and the like."""
     prices: Path | None = None
     """JSON or TOML file of prices, which come before our own."""
 
@@ -190,7 +193,14 @@ class InstalledAgent(ABC):
     def route(self, key_name: str, key: str) -> Route:
         """Return where the gateway sends what the CLI asks, and with which key."""
         is_bearer = key_name in self.bearer_keys
-        return Route(family=self.family, base_url=self.upstream, key=key, bearer=is_bearer, prices=self._facts)
+        return Route(
+            family=self.family,
+            base_url=self.upstream,
+            key=key,
+            bearer=is_bearer,
+            models=self.options.models,
+            prices=self._facts,
+        )
 
     # State between sessions.
 

@@ -31,17 +31,13 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation, read_environment_file
 from pytest_evocode.errors import AgentFault, UnreadableFile, UsageError
 from pytest_evocode.llm.budget import Budget
+from pytest_evocode.llm.model_options import split_words
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import Trajectory
 
 _TRAJECTORY_LIMIT = 64 * 2**20  # bytes
 #: Linux's limit for one variable, less some bytes for its name.
 _VARIABLE_LIMIT = 2**17 - 64  # bytes
-
-
-def split_words(value: Any) -> Any:
-    """Split a list as ini files write it."""
-    return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
 def below_workdir(path: str) -> str:

@@ -18,7 +18,7 @@ from pytest_evocode.errors import AgentFault, EnvironmentFault, UsageError
 from pytest_evocode.gateway import Exchange, Family, GatewaySession, Route, gateway_of_process
 from pytest_evocode.gateway.replies import journal_entry, reply_of, results_in, tokens_in
 from pytest_evocode.llm.connection import check_key_name
-from pytest_evocode.llm.model_options import Address
+from pytest_evocode.llm.model_options import Address, Models
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.provider_errors import from_status
 from pytest_evocode.results.records import Usage, total_usage
@@ -188,6 +188,8 @@ class ModelApi(BaseModel):
     """Address of the model's server as this machine reaches it; None for the provider's own."""
     key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
     """Variable of this machine that holds the API key, where it is not the usual one."""
+    models: Models = Field(default=(), examples=[["gpt-5.2", "gpt-5.2-*"]])
+    """Patterns of models that it may ask, which else are all of the account: others are refused as not found."""
     prices: Path | None = None
     """JSON or TOML file of prices, which come before our own."""
 
@@ -211,7 +213,7 @@ class ModelApi(BaseModel):
         if key is None:
             raise UsageError(f"api = {self.api!r} needs a key and {' or '.join(names)} is not set; set it, or key_env")
         prices = partial(find_model_facts, prices=self.prices)
-        return Route(family=self.api, base_url=self.base_url, key=key.strip(), prices=prices)
+        return Route(family=self.api, base_url=self.base_url, key=key.strip(), models=self.models, prices=prices)
 
 
 class ExchangeReader:
