@@ -1,8 +1,8 @@
 """How often the rules of process are right on the labelled turns: ``python -m benchmarks.turn_labels``.
 
 Precision and recall with Wilson's 95 % intervals, for each label, those held back apart, then by harness and by class
-of language; and Cohen's kappa between the two passes of labels. turns/README.md tells what the turns are. The text of
-public recordings is read from ``--recordings DIR``, where a clone or a bare mirror of OWNER/NAME is called
+of language; and Cohen's kappa between the two passes of labels, which are not independent (turns/README.md). The text
+of public recordings is read from ``--recordings DIR``, where a clone or a bare mirror of OWNER/NAME is called
 ``OWNER+NAME``; turns that are not at hand are left out and counted.
 """
 
@@ -200,7 +200,7 @@ def report(turns: list[LabelledTurn]) -> Iterator[str]:
     for label in ("test_run", "outcome", "plan", "clarification", "abstention", "uncertainty", "success"):
         passes = [(turn.table["labels"]["first"], turn.table["labels"]["second"]) for turn in turns]
         pairs = [(one[label], other[label]) for one, other in passes if label in one and label in other]
-        yield f"kappa of {label}: {kappa(pairs):.2f} over {len(pairs)} turns"
+        yield f"kappa of {label}, passes of one labeller: {kappa(pairs):.2f} over {len(pairs)} turns"
     if missing := Counter(turn.table["harness"] for turn in turns if turn.found is None):
         yield f"left out, not at hand: {', '.join(f'{count} of {name}' for name, count in sorted(missing.items()))}"
 
