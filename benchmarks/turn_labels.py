@@ -1,0 +1,217 @@
+"""How often the rules of process are right on the labelled turns: ``python -m benchmarks.turn_labels``.
+
+Precision and recall with Wilson's 95 % intervals, for each label, those held back apart, then by harness and by class
+of language; and Cohen's kappa between the two passes of labels, which are not independent (turns/README.md). The text
+of public recordings is read from ``--recordings DIR``, where a clone or a bare mirror of OWNER/NAME is called
+``OWNER+NAME``; turns that are not at hand are left out and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from benchmarks.recordings import Turn, read_recording
+from benchmarks.turn_extractors import Found, find
+from pytest_evocode.report.tables import aligned
+
+TURNS = Path(__file__).with_name("turns")
+HALVES = {"dev": "dev.jsonl", "held out": "held_out.jsonl"}
+LABELS = ("test_run", "passed", "failed", "plan", "clarification", "abstention", "uncertainty", "success")
+_OTHER_SCRIPTS = ("zh", "ja", "ko", "ru")
+_Z = 1.959964
+
+
+@dataclass(frozen=True)
+class LabelledTurn:
+    """A turn of the corpus, with what a reader and the rules say of it."""
+
+    half: str
+    table: dict[str, Any]
+    found: Found | None
+    """None for a turn whose recording is not at hand."""
+
+    @property
+    def language(self) -> str:
+        """The class of its language: English, other languages in Latin letters, other scripts, or none."""
+        name = self.table["language"]
+        return {"en": "English", "shell": "shell"}.get(
+            name, "other script" if name in _OTHER_SCRIPTS else "other Latin"
+        )
+
+    def labels(self, by: str) -> dict[str, bool]:
+        """Return what a pass of labels says; how a run of tests ended is a label for each outcome."""
+        said = self.table["labels"][by]
+        outcomes = {each: said.get("outcome") == each for each in ("passed", "failed")} if "test_run" in said else {}
+        return {**{name: value for name, value in said.items() if isinstance(value, bool)}, **outcomes}
+
+
+@dataclass
+class Score:
+    """What was found of what there is."""
+
+    turns: int = 0
+    there: int = 0
+    found: int = 0
+    right: int = 0
+
+    def add(self, there: int, found: int, right: int) -> None:
+        """Count a turn."""
+        self.turns += 1
+        self.there += there
+        self.found += found
+        self.right += right
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the numbers as cells of a table."""
+        return (
+            str(self.turns),
+            str(self.there),
+            str(self.found),
+            share(self.right, self.found),
+            share(self.right, self.there),
+        )
+
+
+def wilson(right: int, of: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share.
+
+    >>> [round(bound, 2) for bound in wilson(9, 10)]
+    [0.6, 0.98]
+    """
+    middle = (right + _Z**2 / 2) / (of + _Z**2)
+    half = _Z / (of + _Z**2) * sqrt(right * (of - right) / of + _Z**2 / 4)
+    return middle - half, middle + half
+
+
+def share(right: int, of: int) -> str:
+    """Return a share with its interval; n/a of nothing.
+
+    >>> share(9, 10), share(0, 0)
+    ('.90 [.60, .98]', 'n/a')
+    """
+    if not of:
+        return "n/a"
+    low, high = wilson(right, of)
+    return f"{_short(right / of)} [{_short(low)}, {_short(high)}]"
+
+
+def _short(value: float) -> str:
+    return f"{max(0.0, value):.2f}".replace("0.", ".", 1)
+
+
+def kappa(pairs: Iterable[tuple[object, object]]) -> float:
+    """Return Cohen's kappa: how far two passes agree beyond chance.
+
+    >>> round(kappa([(1, 1), (1, 1), (0, 0), (0, 1)]), 2)
+    0.5
+    """
+    pairs = list(pairs)
+    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    chance = sum(first[each] * second[each] for each in first) / len(pairs) ** 2
+    agreed = sum(one == other for one, other in pairs) / len(pairs)
+    return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
+
+
+def read_turns(recordings: Path | None) -> Iterator[LabelledTurn]:
+    """Yield all turns of the corpus."""
+    for half, name in HALVES.items():
+        for line in (TURNS / name).read_text(encoding="utf-8").splitlines():
+            table = json.loads(line)
+            turn = _text_of(table, recordings)
+            yield LabelledTurn(half, table, None if turn is None else find(turn))
+
+
+def _text_of(table: dict[str, Any], recordings: Path | None) -> Turn | None:
+    """Return a turn with its text; None where its recording is not at hand."""
+    if "text" in table:
+        later = tuple(table.get("later", ()))
+        return Turn(table["kind"], table["text"], table.get("output", ""), table.get("exit_code"), later)
+    source = table["source"]
+    if recordings is None:
+        return None
+    try:
+        turns = read_recording(recordings, source["repository"], source["commit"], source["path"])
+    except (subprocess.CalledProcessError, FileNotFoundError):
+        return None
+    turn: Turn = turns[source["index"]]
+    if turn.digest() != table["digest"]:
+        raise RuntimeError(f"{table['id']}: {source['repository']} says another thing than what was labelled")
+    return turn
+
+
+def score(turns: Iterable[LabelledTurn], label: str) -> Score:
+    """Return how often the rules are right about a label."""
+    result = Score()
+    for turn in turns:
+        there = turn.labels("settled").get(label)
+        if there is not None and turn.found is not None and label in turn.found.says:
+            says = turn.found.says[label]
+            result.add(there, says, there and says)
+    return result
+
+
+def score_items(turns: Iterable[LabelledTurn]) -> Score:
+    """Return how often the items of plans are right: each step that was found belongs to the item it begins in."""
+    result = Score()
+    for turn in turns:
+        if turn.found is None or turn.table["kind"] != "message":
+            continue
+        items = sorted(turn.table["labels"]["settled"].get("items", ()))
+        # A step may begin with the number or the bullet before the item's first word, or after its first marks.
+        hit = {bisect_right(items, place + 4) for place in turn.found.items if place >= 0} - {0}
+        result.add(len(items), len(turn.found.items), len(hit))
+    return result
+
+
+def _rows(turns: list[LabelledTurn], group: Callable[[LabelledTurn], str]) -> Iterator[tuple[str, ...]]:
+    named = sorted(turns, key=group)
+    for name, some in ((name, list(each)) for name, each in groupby(named, group)):
+        for label in LABELS:
+            if (result := score(some, label)).turns:
+                yield name, label, *result.cells()
+        if (items := score_items(some)).turns:
+            yield name, "items of plans", *items.cells()
+
+
+def report(turns: list[LabelledTurn]) -> Iterator[str]:
+    """Yield the lines of all tables."""
+    head = ("label", "turns", "there", "found", "precision", "recall")
+    groups: dict[str, Callable[[LabelledTurn], str]] = {
+        "half": lambda turn: turn.half,
+        "harness": lambda turn: f"{turn.table['harness']}, {turn.half}",
+        "language": lambda turn: f"{turn.language}, {turn.half}",
+    }
+    tables = {title: _rows(turns, group) for title, group in groups.items()}
+    final = [turn for turn in turns if turn.table["last"]]  # What the pillars of questions and refusals read.
+    tables["final messages"] = _rows(final, groups["half"])
+    for title, rows in tables.items():
+        yield from aligned([(title, *head), *rows], left=(0, 1))
+        yield ""
+    for label in ("test_run", "outcome", "plan", "clarification", "abstention", "uncertainty", "success"):
+        passes = [(turn.table["labels"]["first"], turn.table["labels"]["second"]) for turn in turns]
+        pairs = [(one[label], other[label]) for one, other in passes if label in one and label in other]
+        yield f"kappa of {label}, passes of one labeller: {kappa(pairs):.2f} over {len(pairs)} turns"
+    if missing := Counter(turn.table["harness"] for turn in turns if turn.found is None):
+        yield f"left out, not at hand: {', '.join(f'{count} of {name}' for name, count in sorted(missing.items()))}"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recordings", type=Path, metavar="DIR", help="clones or bare mirrors of the repositories")
+    options = parser.parse_args()
+    print("\n".join(report(list(read_turns(options.recordings)))))
+
+
+if __name__ == "__main__":
+    main()
