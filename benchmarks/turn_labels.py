@@ -200,7 +200,7 @@ def report(turns: list[LabelledTurn]) -> Iterator[str]:
     for label in ("test_run", "outcome", "plan", "clarification", "abstention", "uncertainty", "success"):
         passes = [(turn.table["labels"]["first"], turn.table["labels"]["second"]) for turn in turns]
         pairs = [(one[label], other[label]) for one, other in passes if label in one and label in other]
-        yield f"kappa of {label}, passes of one labeller: {kappa(pairs):.2f} over {len(pairs)} turns"
+        yield f"kappa of {label}: {kappa(pairs):.2f} over {len(pairs)} turns"
     if missing := Counter(turn.table["harness"] for turn in turns if turn.found is None):
         yield f"left out, not at hand: {', '.join(f'{count} of {name}' for name, count in sorted(missing.items()))}"
 
