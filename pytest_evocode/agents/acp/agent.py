@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pytest_evocode.agents.acp.updates import AcpReader, usage_told
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.declared_command import below_home, below_workdir, split_words
+from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.agents.installed.model_access import ModelAccess, ModelApi
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
 from pytest_evocode.agents.installed.program_run import TurnDeadline, UserFiles, staged
@@ -248,7 +249,8 @@ class AcpAgent:
             self._placed = True
             if (route := options.route(os.environ)) is None:
                 return self._take_turn(turn, instruction)
-            access = turn.access = ModelAccess(context)
+            turn.reader = ExchangeReader(context.recorder)
+            access = turn.access = ModelAccess(context, turn.reader)
             try:
                 with access.opened(route, token=self._token), access.running():
                     self._token = access.token
@@ -257,8 +259,6 @@ class AcpAgent:
                 if not access.has_ended_program:
                     raise
                 transcript = RoundTranscript()
-            if turn.reader is not None:
-                turn.reader.settle()
         access.raise_for_turn()
         exhausted = access.session.exhausted
         return replace(transcript, timed_out=False, stopped=exhausted) if exhausted else transcript
@@ -280,8 +280,7 @@ class AcpAgent:
         recorder.agent = AgentInfo(
             name=self.name, version=str(self._about.get("version") or "unknown"), model_name=self._options.model
         )
-        new_exchanges = tuple if turn.access is None else turn.access.new_exchanges
-        reader = turn.reader = AcpReader(recorder, new_exchanges, terminals=program.terminals)
+        reader = turn.reader = turn.reader or AcpReader(recorder, program.terminals)
         recorder.say("user", instruction)
         content = [{"type": "text", "text": instruction}]
         asked = program.request("session/prompt", {"sessionId": self._session, "prompt": content})
@@ -297,8 +296,9 @@ class AcpAgent:
             raise AgentFault(f"{self.name} could not do its turn: {_words(error)}{_after(program)}") from None
         finally:
             turn.take_updates(program)
-            reader.close()
-        if turn.access is None:
+            if isinstance(reader, AcpReader):
+                reader.close()
+        if isinstance(reader, AcpReader):
             self._count(reader, answer.get("usage"))
         if self._loads:
             self.close()
@@ -406,7 +406,8 @@ class _Turn:
 
     def __init__(self, context: RoundContext) -> None:
         self.context = context
-        self.reader: AcpReader | None = None
+        self.reader: AcpReader | ExchangeReader | None = None
+        """What its updates tell is recorded, or what it asks by the gateway, which tells more."""
         self.access: ModelAccess | None = None
         self._deadline = TurnDeadline(context)
 
@@ -428,7 +429,9 @@ class _Turn:
     def take_updates(self, program: AcpProgram) -> None:
         """Record what has come."""
         while self.reader is not None and not program.updates.empty():
-            self.reader.read(json.dumps(program.updates.get().get("update")).encode())
+            told = program.updates.get()
+            if isinstance(self.reader, AcpReader):
+                self.reader.read(told.get("update") or {})
 
     def drop_updates(self, program: AcpProgram) -> None:
         """Leave out what has come."""
