@@ -67,8 +67,8 @@ class ToolResult:
     name: str
     """The tool's, where the API says it with the result."""
     text: str
-    failed: bool
-    """Whether the program says so."""
+    failed: bool | None = None
+    """Whether the program says so; None where the API has no place for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +122,17 @@ def _texts(message: Mapping[str, Any]) -> Iterator[str]:
 def _results(api: Api, messages: Iterable[Mapping[str, Any]]) -> Iterator[ToolResult]:
     for message in messages:
         if api == "chat" and message.get("role") == "tool":
-            yield ToolResult(str(message.get("tool_call_id")), "", _text(message.get("content")), failed=False)
+            yield ToolResult(str(message.get("tool_call_id")), "", _text(message.get("content")))
         elif api == "responses" and str(message.get("type")).endswith("_call_output"):
-            yield ToolResult(str(message.get("call_id")), "", _text(message.get("output")), failed=False)
+            yield ToolResult(str(message.get("call_id")), "", _text(message.get("output")))
         for part in _parts(message):
             if api == "messages" and part.get("type") == "tool_result":
-                failed = bool(part.get("is_error"))
-                yield ToolResult(str(part.get("tool_use_id")), "", _text(part.get("content")), failed)
+                text, failed = _text(part.get("content")), bool(part.get("is_error"))
+                yield ToolResult(str(part.get("tool_use_id")), "", text, failed)
             elif api == "gemini" and isinstance(answer := part.get("functionResponse"), dict):
                 given = answer.get("response")
-                failed = isinstance(given, dict) and "error" in given
-                yield ToolResult(str(answer.get("id") or ""), str(answer.get("name")), _text(given), failed)
+                told = True if isinstance(given, dict) and "error" in given else None
+                yield ToolResult(str(answer.get("id") or ""), str(answer.get("name")), _text(given), told)
 
 
 def _messages(api: Api, asked: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -234,7 +234,7 @@ class Recorder:
         for action in (action for step in self._steps for action in actions_of(step)):
             if (call_id := action["tool_call_id"]) in codes:
                 action["exit_code"] = codes[call_id]
-        self._written()
+                self._written()
 
     def keep_image(self, media_type: str, data: bytes) -> str | None:
         """Keep an image beside the trajectory, and return its path for a part of a result; None where nothing is kept.

@@ -35,6 +35,7 @@ from pytest_evocode.llm.model_options import Variables
 from pytest_evocode.names import agent_id
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.recorder import Recorder
 
 if TYPE_CHECKING:
     from pytest_evocode.agents.acp.connection import AcpProgram
@@ -249,8 +250,8 @@ class AcpAgent:
             self._placed = True
             if (route := options.route(os.environ)) is None:
                 return self._take_turn(turn, instruction)
-            turn.reader = ExchangeReader(context.recorder)
-            access = turn.access = ModelAccess(context, turn.reader)
+            turn.asked = ExchangeReader(context.recorder)
+            access = turn.access = ModelAccess(context, turn.asked)
             try:
                 with access.opened(route, token=self._token), access.running():
                     self._token = access.token
@@ -259,6 +260,8 @@ class AcpAgent:
                 if not access.has_ended_program:
                     raise
                 transcript = RoundTranscript()
+            if turn.reader is not None:
+                context.recorder.exited(turn.reader.exit_codes)
         access.raise_for_turn()
         exhausted = access.session.exhausted
         return replace(transcript, timed_out=False, stopped=exhausted) if exhausted else transcript
@@ -269,7 +272,7 @@ class AcpAgent:
             return self._prompt(turn, instruction)
         except TimeoutError:
             self.close()
-            return RoundTranscript(timed_out=True, output=turn.reader.final if turn.reader else "")
+            return RoundTranscript(timed_out=True, output=turn.final)
         except BaseException:
             self.close()
             raise
@@ -280,7 +283,9 @@ class AcpAgent:
         recorder.agent = AgentInfo(
             name=self.name, version=str(self._about.get("version") or "unknown"), model_name=self._options.model
         )
-        reader = turn.reader = turn.reader or AcpReader(recorder, program.terminals)
+        # What it asks by the gateway says more than its updates, all but how commands ended.
+        unused = Recorder(recorder.agent, recorder.session_id)
+        reader = turn.reader = AcpReader(recorder if turn.asked is None else unused, program.terminals)
         recorder.say("user", instruction)
         content = [{"type": "text", "text": instruction}]
         asked = program.request("session/prompt", {"sessionId": self._session, "prompt": content})
@@ -296,15 +301,14 @@ class AcpAgent:
             raise AgentFault(f"{self.name} could not do its turn: {_words(error)}{_after(program)}") from None
         finally:
             turn.take_updates(program)
-            if isinstance(reader, AcpReader):
-                reader.close()
-        if isinstance(reader, AcpReader):
+            reader.close()
+        if turn.access is None:
             self._count(reader, answer.get("usage"))
         if self._loads:
             self.close()
         reason = str(answer.get("stopReason"))
         stopped = f"{self.name}: {_STOPS[reason]}" if reason in _STOPS else ""
-        return RoundTranscript(stopped=stopped, output=reader.final, refused=reason == _REFUSAL)
+        return RoundTranscript(stopped=stopped, output=turn.final, refused=reason == _REFUSAL)
 
     def _count(self, reader: AcpReader, usage: Any) -> None:
         """Charge what the agent tells of its turn."""
@@ -406,10 +410,16 @@ class _Turn:
 
     def __init__(self, context: RoundContext) -> None:
         self.context = context
-        self.reader: AcpReader | ExchangeReader | None = None
-        """What its updates tell is recorded, or what it asks by the gateway, which tells more."""
+        self.reader: AcpReader | None = None
+        self.asked: ExchangeReader | None = None
         self.access: ModelAccess | None = None
         self._deadline = TurnDeadline(context)
+
+    @property
+    def final(self) -> str:
+        """The model's last words."""
+        reader = self.asked or self.reader
+        return reader.final if reader is not None else ""
 
     def wait(self, asked: Future[Any], program: AcpProgram) -> Any:
         """Return the answer to a request, and record what comes meanwhile.
@@ -429,9 +439,7 @@ class _Turn:
     def take_updates(self, program: AcpProgram) -> None:
         """Record what has come."""
         while self.reader is not None and not program.updates.empty():
-            told = program.updates.get()
-            if isinstance(self.reader, AcpReader):
-                self.reader.read(told.get("update") or {})
+            self.reader.read(program.updates.get().get("update") or {})
 
     def drop_updates(self, program: AcpProgram) -> None:
         """Leave out what has come."""

@@ -22,10 +22,7 @@ Event = Mapping[str, Any]
 
 
 class AcpReader:
-    """Reads ``session/update``, where the agent does not ask its model by the gateway.
-
-    A call is recorded when it has ended, because its arguments may come late.
-    """
+    """Reads ``session/update``; a call is recorded when it has ended, because its arguments may come late."""
 
     def __init__(self, recorder: Recorder, terminals: Mapping[str, Any] | None = None) -> None:
         """Read for a recorder; ``terminals`` has what terminals printed and how they ended, by id."""
@@ -34,6 +31,8 @@ class AcpReader:
         """Number of the model's replies."""
         self.final = ""
         """Text of the model's last reply."""
+        self.exit_codes: dict[str, int] = {}
+        """Those of commands, by call."""
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._began: dict[str, float] = {}
@@ -105,6 +104,8 @@ class AcpReader:
         if call["status"] == "failed" and exit_code is None:
             shown = f"[failed]\n{shown}" if shown else "[failed]"
         self._observe(number, shown, exit_code)
+        if exit_code is not None:
+            self.exit_codes[number] = exit_code
 
     def _record(self, call: Mapping[str, Any]) -> None:
         given = call.get("rawInput")

@@ -248,8 +248,7 @@ class InstalledAgent(ABC):
             errors = stage.errors()
         told = self._read(run.result.output)
         self._session = told.session or self._session or (self._new_session if reader.replies else "")
-        if told.exit_codes:
-            recorder.exited(told.exit_codes)
+        recorder.exited(told.exit_codes)
         access.raise_for_turn()
         return self._ended(run, reader, told, errors, access)
 

@@ -168,6 +168,8 @@ class ExchangeReader:
             conversation.open[call.tool_call_id] = _Call(call, time.monotonic())
             conversation.marks |= call_marks(call.tool_call_id, call.function_name, call.arguments)
         if not conversation.helper_of:
+            agent = self._recorder.agent
+            self._recorder.agent = agent.model_copy(update={"model_name": agent.model_name or exchange.model or None})
             self.final = reply.text or self.final
             self.refused = (reply.stop_reason or reply.ending) if reply.refused else ""
 
@@ -175,7 +177,8 @@ class ExchangeReader:
         """Return how a call ended, as far as its result tells."""
         code, ends = None, f"{result.text[:_ENDS]}\n{result.text[-_ENDS:]}"
         if not _COMMANDS.isdisjoint(open_.call.arguments):
-            if found := _EXIT_CODE.search(ends):
+            found = None if self._tells_failures and result.failed is False else _EXIT_CODE.search(ends)
+            if found is not None:
                 code = int(found[1] or found[2])
             elif self._tells_failures and not result.failed and "background" not in result.text.partition("\n")[0]:
                 code = 0

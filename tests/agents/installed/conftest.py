@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -14,9 +15,10 @@ from pytest_evocode.agents.installed.claude_code import ClaudeCodeAgent
 from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable
+from pytest_evocode.gateway import Exchange
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.records import RoundRecord, Usage
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.context import TrialOptions
@@ -75,6 +77,27 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     with ModelServer(answer, key=KEY, tokens=Tokens(prompt=80, completion=20)) as server:
         monkeypatch.setattr(FakeClaude, "model_server", server.url)
         yield server
+
+
+Blocks = list[dict[str, Any]]
+
+
+def exchange(number: int, content: Blocks, asked: Blocks, stop: str = "end_turn") -> Exchange:
+    """One of Messages, as a program may have it that is none of ours."""
+    body = {"id": "m", "type": "message", "role": "assistant", "model": "claude-x", "content": content}
+    return Exchange(
+        number=number,
+        api="messages",
+        method="POST",
+        path="/anthropic/v1/messages",
+        began="",
+        seconds=0.0,
+        status=200,
+        usage=Usage(prompt_tokens=1, completion_tokens=1, requests=1),
+        model="claude-x",
+        request=json.dumps({"messages": [{"role": "user", "content": asked}], "tools": [{"name": "Bash"}]}),
+        response=json.dumps({**body, "stop_reason": stop, "usage": {"input_tokens": 1, "output_tokens": 1}}),
+    )
 
 
 class MakeTask(Protocol):

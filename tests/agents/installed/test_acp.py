@@ -54,6 +54,12 @@ def test_what_comes_of_a_call_after_its_end_is_no_second_call() -> None:
     assert told(begun, ended, begun, ended).recorder.trajectory().tool_call_count == 2
 
 
+def test_how_commands_ended_is_known_by_call() -> None:
+    begun = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls", "kind": "execute"}
+    ended = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "rawOutput": {"exit": 3}}
+    assert told(begun, ended, {**begun, "toolCallId": "2"}).exit_codes == {"1": 3}
+
+
 @pytest.mark.parametrize("update", [None, 7, {}, {"sessionUpdate": "tool_call"}, {"sessionUpdate": "plan"}])
 def test_an_update_of_unknown_form_is_left_out_and_said(update: Any) -> None:
     reader = told(update, {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hi."}})

@@ -15,10 +15,10 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, Tool
-from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import AgentInfo
 from pytest_evocode.trajectories.recorder import Recorder
 from tests import atif
+from tests.agents.installed.conftest import exchange
 from tests.model_scripts import Run, Say, Think, Use
 from tests.providers.exchanges import Step
 from tests.providers.faults import Broken, Fault
@@ -126,7 +126,8 @@ def test_a_reply_is_a_step_with_all_that_it_has_and_its_results_come_with_the_ne
         assert [result["source_call_id"] for result in step["observation"]["results"]] == called
         assert [action["tool_call_id"] for action in ours(step)["actions"]] == called
     assert [ours(step)["ending"] for step in (one, two, three)] == ["calls", "calls", "done"]
-    assert all(step["timestamp"] and step["model_name"] and ours(step)["request_id"] for step in (one, two, three))
+    assert all(step["timestamp"] and ours(step)["request_id"] for step in (one, two, three))
+    assert program.recorder.agent.model_name == MODELS.get(api, "gpt-5")
     billed = program.server.billed()
     assert sum(step["metrics"]["prompt_tokens"] for step in (one, two, three)) == billed.prompt
     assert sum(step["metrics"]["completion_tokens"] for step in (one, two, three)) == billed.output
@@ -246,26 +247,6 @@ def test_a_reply_that_broke_off_and_was_asked_for_again_is_one_step_with_what_bo
     assert program.session.usage == program.recorder.usage
 
 
-def exchange(
-    number: int, content: list[dict[str, Any]], asked: list[dict[str, Any]], stop: str = "end_turn"
-) -> Exchange:
-    """One of Messages, as a program may have it that is none of ours."""
-    body = {"id": "m", "type": "message", "role": "assistant", "model": "claude-x", "content": content}
-    return Exchange(
-        number=number,
-        api="messages",
-        method="POST",
-        path="/anthropic/v1/messages",
-        began="",
-        seconds=0.0,
-        status=200,
-        usage=Usage(prompt_tokens=1, completion_tokens=1, requests=1),
-        model="claude-x",
-        request=json.dumps({"messages": [{"role": "user", "content": asked}], "tools": [{"name": "Bash"}]}),
-        response=json.dumps({**body, "stop_reason": stop, "usage": {"input_tokens": 1, "output_tokens": 1}}),
-    )
-
-
 def recorded(*exchanges: Exchange, tells_failures: bool = False) -> tuple[list[dict[str, Any]], ExchangeReader]:
     recorder = Recorder(AgentInfo(name="a", version="0"), "session")
     reader = ExchangeReader(recorder, tells_failures=tells_failures)
@@ -281,15 +262,16 @@ def recorded(*exchanges: Exchange, tells_failures: bool = False) -> tuple[list[d
     [
         ("ok", False, (0, None)),
         ("Exit code 3\nno", True, (3, 3)),
+        ("Exit code 3\nsays the file", False, (0, 3)),
         ("<tool_use_error>No such tool", True, (None, None)),
         ("Command running in background with ID: b1", False, (None, None)),
-        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nok", False, (0, 0)),
-        ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nno", False, (2, 2)),
-        ("Wall time: 10 seconds\nProcess running with session ID 1\nOutput:\n", False, (0, None)),
-        ("Output: no\nError: (none)\nExit Code: 4\nSignal: (none)", False, (4, 4)),
-        ('{"output": "no", "metadata": {"exit_code": 5, "duration_seconds": 0.1}}', False, (5, 5)),
-        ("\n".join(["Exit code: 1", *["much"] * 500, "more"]), False, (1, 1)),
-        ("\n".join([*["much"] * 500, "Exit code: 1", *["much"] * 500]), False, (0, None)),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nok", True, (0, 0)),
+        ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nno", True, (2, 2)),
+        ("Wall time: 10 seconds\nProcess running with session ID 1\nOutput:\n", True, (None, None)),
+        ("Output: no\nError: (none)\nExit Code: 4\nSignal: (none)", True, (4, 4)),
+        ('{"output": "no", "metadata": {"exit_code": 5, "duration_seconds": 0.1}}', True, (5, 5)),
+        ("\n".join(["Exit code: 1", *["much"] * 500, "more"]), True, (1, 1)),
+        ("\n".join([*["much"] * 500, "Exit code: 1", *["much"] * 500]), True, (None, None)),
     ],
 )
 def test_exit_codes_are_what_the_model_is_told_of_them(
@@ -310,7 +292,12 @@ def test_a_command_that_ran_into_its_limit_timed_out_and_what_is_read_has_no_exi
         {"type": "tool_use", "id": "c2", "name": "Read", "input": {"file_path": "a"}},
     ]
     told = [
-        {"type": "tool_result", "tool_use_id": "c1", "content": "Exit code 143\nCommand timed out after 2m 0s"},
+        {
+            "type": "tool_result",
+            "tool_use_id": "c1",
+            "content": "Exit code 143\nCommand timed out after 2m 0s",
+            "is_error": True,
+        },
         {"type": "tool_result", "tool_use_id": "c2", "content": "Exit code 3"},
     ]
     (first, _), _ = recorded(exchange(1, calls, []), exchange(2, [], told), tells_failures=True)
