@@ -37,6 +37,7 @@ class GatewaySession:
         routes: Iterable[Route],
         *,
         spending: AttemptSpending | None,
+        begin: Callable[[int, Api, Any], None] | None = None,
         record: Callable[[Exchange], None] | None,
         on_end: Callable[[], None] | None,
         earlier: Iterable[Exchange],
@@ -75,7 +76,7 @@ class GatewaySession:
         self._unanswered = 0
         """Characters of recorded requests to which no model has answered, and which cost the program nothing."""
         self._requests = 0
-        self._record, self._on_end = record, on_end
+        self._begin, self._record, self._on_end = begin, record, on_end
         # Of its own, for recording may take seconds, and starting no thread before there is something to record.
         self._recorder = ThreadPoolExecutor(1, "gateway-records")
         self._records: list[Future[None]] = []
@@ -161,6 +162,11 @@ class GatewaySession:
             if self.exhausted:
                 self._end()
         return self.exhausted
+
+    def begin(self, number: int, api: Api, asked: Any) -> None:
+        """Record that a request has come."""
+        if self._begin is not None:
+            self._records.append(self._recorder.submit(self._begin, number, api, asked))
 
     def take_earlier(self, api: Api, path: str, asked: Any) -> Exchange | None:
         """Return the exchange of an earlier session that answers a request; None where there is none."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -15,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
-from pytest_evocode.agents.installed.event_reader import EventReader
+from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.agents.installed.model_access import ModelAccess
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
 from pytest_evocode.agents.installed.program_run import ProgramRun, StagedFiles, UserFiles, run_program, staged
@@ -42,6 +44,23 @@ _SHOWN_LINES = 20
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+
+
+Event = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Told:
+    """What a CLI says itself of a turn, in the events that it prints."""
+
+    session: str = ""
+    """Its id of the session, once there is something to be resumed."""
+    failure: str = ""
+    """Why it could not do its work, in its own words."""
+    stopped: str = ""
+    """Why it ended the turn before the model did."""
+    exit_codes: dict[str, int] = field(default_factory=dict)
+    """Those of commands that it tells its model nothing of, by call."""
 
 
 class CliOptions(HarnessOptions):
@@ -90,13 +109,13 @@ class InstalledAgent(ABC):
     takes_skills = True
     mcp_transports: ClassVar[frozenset[Transport]] = ALL_TRANSPORTS
     """See :class:`~pytest_evocode.agents.protocol.Agent`."""
-    reader_type: ClassVar[type[EventReader]]
-    """Reads the events that the CLI prints."""
+    tells_failures = False
+    """See :class:`~pytest_evocode.agents.installed.exchange_reader.ExchangeReader`."""
 
     def __init__(self, model: str | None, options: CliOptions) -> None:
         self.model = model
         self.options = options
-        self._session = ""
+        self._session = self._new_session = ""
         self._placed = False
         self.mcp_servers: tuple[ToolServer, ...] = ()
         """The servers of the turn: the task's, and the harness'."""
@@ -210,8 +229,8 @@ class InstalledAgent(ABC):
         recorder.agent = AgentInfo(name=self.name, version=self.version, model_name=self.model)
         key_name, key = self.find_key(os.environ)
         self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
-        access = ModelAccess(context)
-        reader = self.reader_type(recorder, access.new_exchanges)
+        reader = ExchangeReader(recorder, tells_failures=self.tells_failures)
+        access = ModelAccess(context, reader)
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
                 stage.place(self.user_files, context.task, rules=self.options.rules, skills=self.options.skills)
@@ -219,20 +238,19 @@ class InstalledAgent(ABC):
                 self._placed = True
             if self.mcp_servers:
                 self.stage_servers(stage)
-            reader.watch(context, self._session)
             self.introduce(context)
             recorder.say("user", stage.instruction)
             with access.opened(self.route(key_name, key)):
                 base_url = access.base_url(self.family)
                 env = {**self.variables(key_name, access.token, base_url), **self.options.variables(os.environ)}
                 command = f"exec {shlex.join([self.npm.path, *self.arguments(base_url)])} {stage.redirections}"
-                run = run_program(context, command, env=env, reader=reader, access=access)
-            reader.close()
-            reader.settle()
+                run = run_program(context, command, env=env, access=access)
             errors = stage.errors()
-        self._session = reader.session or self._session
+        told = self._read(run.result.output)
+        self._session = told.session or self._session or (self._new_session if reader.replies else "")
+        recorder.exited(told.exit_codes)
         access.raise_for_turn()
-        return self._ended(run, reader, errors, access)
+        return self._ended(run, reader, told, errors, access)
 
     def text_for(self, context: RoundContext) -> str:
         """Return what the CLI is told: the instruction, and before the first one the harness's prompt."""
@@ -257,7 +275,21 @@ class InstalledAgent(ABC):
     def variables(self, key_name: str, token: str, base_url: str) -> dict[str, str]:
         """Return the variables that the CLI gets, and no other process; ``token`` is its key there."""
 
-    def _ended(self, run: ProgramRun, reader: EventReader, errors: str, access: ModelAccess) -> RoundTranscript:
+    @abstractmethod
+    def take(self, event: Event, told: Told) -> None:
+        """Take from an event that the CLI has printed what it says of its session and of how it ended."""
+
+    def _read(self, output: str) -> Told:
+        """Return what the events say that the CLI has printed; those of unknown form say nothing."""
+        told = Told()
+        for line in output.splitlines():
+            with contextlib.suppress(LookupError, TypeError, AttributeError, ValueError, RecursionError):
+                self.take(json.loads(line), told)
+        return told
+
+    def _ended(
+        self, run: ProgramRun, reader: ExchangeReader, told: Told, errors: str, access: ModelAccess
+    ) -> RoundTranscript:
         result = run.result
         if run.stopped:
             return RoundTranscript(stopped=run.stopped, output=reader.final)
@@ -267,18 +299,18 @@ class InstalledAgent(ABC):
         if reader.refused:
             refusal = f"refused: the model, or a filter of its provider's, refused to answer ({reader.refused})"
             return RoundTranscript(stopped=refusal, output=reader.final, refused=True)
-        if reader.failure:
-            raise AgentFault(f"{self.name}: {reader.failure}")
+        if told.failure:
+            raise AgentFault(f"{self.name}: {told.failure}")
         if result.timed_out:
             return RoundTranscript(timed_out=True, output=reader.final)
         ending = f"{self.name} ended with exit code {result.exit_code}"
-        if not reader.replies and not reader.stopped:
+        if not reader.replies and not told.stopped:
             words = errors.strip() or _no_events(result.output) or "(nothing)"
             tail = "\n".join(words.splitlines()[-_SHOWN_LINES:])
             raise AgentFault(f"{ending} before its model gave a readable reply. Its last lines:\n{tail}")
-        if not result.ok and not reader.stopped:
+        if not result.ok and not told.stopped:
             return RoundTranscript(stopped=ending, output=errors or reader.final)
-        return RoundTranscript(stopped=reader.stopped, output=reader.final)
+        return RoundTranscript(stopped=told.stopped, output=reader.final)
 
 
 def _no_events(output: str) -> str:
