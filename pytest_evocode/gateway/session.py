@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +24,7 @@ from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 _LARGE_AT_ONCE = 8
+_SETTLING = 5.0  # seconds
 _MOST_UNANSWERED = 64 * 2**20  # characters
 
 
@@ -123,6 +125,14 @@ class GatewaySession:
             self._recorder.shutdown()
             for record in self._records:
                 record.result()
+
+    def settle(self) -> None:
+        """Wait until what the program has asked is recorded, after it has ended; not for ever."""
+        until = time.monotonic() + _SETTLING
+        while self.tasks and time.monotonic() < until:
+            time.sleep(0.01)
+        for record in [*self._records]:
+            record.result()
 
     def raise_for_turn(self) -> None:
         """Raise what keeps the turn from being the agent's: the provider's fault, or the limit of the whole run.

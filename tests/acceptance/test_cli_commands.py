@@ -50,10 +50,13 @@ WORKDIR /app
 RUN useradd --create-home worker && chown worker /app
 RUN python3 -c "import ensurepip" || {{ apt-get -qq update && apt-get -qq --yes install python3-venv; }}
 """
-#: Its library is found by the loader, and without pip it has no environments.
+#: Its library is found by the loader, and not by a link, which virtual environments would take for their home.
 WITH_PYTHON = """\
 COPY python /opt/python
-RUN echo /opt/python/lib >/etc/ld.so.conf.d/python.conf && ldconfig && ln -sf /opt/python/bin/python3 /usr/local/bin/
+RUN echo /opt/python/lib >/etc/ld.so.conf.d/python.conf && ldconfig
+RUN rm /usr/local/bin/python3
+RUN printf '#!/bin/sh\\nexec /opt/python/bin/python3 "$@"\\n' >/usr/local/bin/python3
+RUN chmod 755 /usr/local/bin/python3
 """
 API = 'api = "openai"'
 PINS = {"npm": "@", "PyPI": "=="}

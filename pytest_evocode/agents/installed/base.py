@@ -16,11 +16,18 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
+from pytest_evocode.agents.harness import CUT_OFF, CUT_REPLIES, HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.agents.installed.model_access import ModelAccess
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
-from pytest_evocode.agents.installed.program_run import ProgramRun, StagedFiles, UserFiles, run_program, staged
+from pytest_evocode.agents.installed.program_run import (
+    ProgramRun,
+    StagedFiles,
+    TurnDeadline,
+    UserFiles,
+    run_program,
+    staged,
+)
 from pytest_evocode.agents.mcp.servers import (
     ALL_TRANSPORTS,
     ToolServer,
@@ -230,7 +237,7 @@ class InstalledAgent(ABC):
         key_name, key = self.find_key(os.environ)
         self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
         reader = ExchangeReader(recorder, tells_failures=self.tells_failures)
-        access = ModelAccess(context, reader)
+        access, deadline = ModelAccess(context, reader), TurnDeadline(context)
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
                 stage.place(self.user_files, context.task, rules=self.options.rules, skills=self.options.skills)
@@ -241,16 +248,44 @@ class InstalledAgent(ABC):
             self.introduce(context)
             recorder.say("user", stage.instruction)
             with access.opened(self.route(key_name, key)):
-                base_url = access.base_url(self.family)
-                env = {**self.variables(key_name, access.token, base_url), **self.options.variables(os.environ)}
-                command = f"exec {shlex.join([self.npm.path, *self.arguments(base_url)])} {stage.redirections}"
-                run = run_program(context, command, env=env, access=access)
+                run, told = self._run(context, stage, key_name, access, deadline)
+                for _ in range(CUT_REPLIES):
+                    if not self._is_cut_off(run, told, reader, access):
+                        break
+                    recorder.say("system", CUT_OFF, {"nudge": "cut off"})
+                    stage.tell(CUT_OFF)
+                    exit_codes = told.exit_codes
+                    run, told = self._run(context, stage, key_name, access, deadline)
+                    told.exit_codes |= exit_codes
             errors = stage.errors()
-        told = self._read(run.result.output)
-        self._session = told.session or self._session or (self._new_session if reader.replies else "")
+        self._keep_session(told, reader)
         recorder.exited(told.exit_codes)
         access.raise_for_turn()
         return self._ended(run, reader, told, errors, access)
+
+    def _run(
+        self, context: RoundContext, stage: StagedFiles, key_name: str, access: ModelAccess, deadline: TurnDeadline
+    ) -> tuple[ProgramRun, Told]:
+        """Run the program with the instruction that it has, and return how it ended and what it says of that."""
+        base_url = access.base_url(self.family)
+        env = {**self.variables(key_name, access.token, base_url), **self.options.variables(os.environ)}
+        command = f"exec {shlex.join([self.npm.path, *self.arguments(base_url)])} {stage.redirections}"
+        run = run_program(context, command, env=env, access=access, deadline=deadline)
+        return run, self._read(run.result.output)
+
+    def _is_cut_off(self, run: ProgramRun, told: Told, reader: ExchangeReader, access: ModelAccess) -> bool:
+        """Return whether the program has ended the turn for a reply that was cut off, and can go on with its session.
+
+        Some go on themselves, and the reply that was cut off is not the last one then.
+        """
+        if run.stopped or run.result.timed_out or access.has_ended_program or told.failure:
+            return False
+        access.session.settle()
+        self._keep_session(told, reader)
+        return reader.cut_off and bool(self._session)
+
+    def _keep_session(self, told: Told, reader: ExchangeReader) -> None:
+        self._session = told.session or self._session or (self._new_session if reader.replies else "")
 
     def text_for(self, context: RoundContext) -> str:
         """Return what the CLI is told: the instruction, and before the first one the harness's prompt."""

@@ -69,6 +69,8 @@ class ExchangeReader:
         """The last words in the turn's own conversation."""
         self.refused = ""
         """The provider's word for why the last reply there is a refusal; empty where it is none."""
+        self.cut_off = False
+        """Whether the last reply there ended at its limit of tokens, before it called anything."""
         self._conversations: list[_Conversation] = []
         self._asked: dict[int, tuple[_Conversation, RequestFacts]] = {}
         """The requests without an answer as yet, by number."""
@@ -172,6 +174,7 @@ class ExchangeReader:
             self._recorder.agent = agent.model_copy(update={"model_name": agent.model_name or exchange.model or None})
             self.final = reply.text or self.final
             self.refused = (reply.stop_reason or reply.ending) if reply.refused else ""
+            self.cut_off = reply.cut_off and not calls
 
     def _action(self, open_: _Call, result: ToolResult) -> Action:
         """Return how a call ended, as far as its result tells."""

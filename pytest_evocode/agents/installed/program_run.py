@@ -92,6 +92,13 @@ class StagedFiles:
         """Redirections of the program: the instruction as its input, and stderr kept apart from its events."""
         return f"<{INSTRUCTION} 2>{_ERRORS}"
 
+    def tell(self, instruction: str) -> None:
+        """Put an instruction in the place of what is there, and an empty stderr file."""
+        with scratch_directory() as directory:
+            Path(directory, "instruction.md").write_text(instruction, encoding="utf-8")
+            Path(directory, "stderr.txt").touch()
+            self.environment.upload([Path(directory)], STAGE, writable=True)
+
     def errors(self) -> str:
         """Return what the program printed to stderr."""
         try:
@@ -165,13 +172,10 @@ class StagedFiles:
 @contextlib.contextmanager
 def staged(context: RoundContext, instruction: str) -> Iterator[StagedFiles]:
     """Put the instruction and an empty stderr file into the container until the context ends."""
-    environment = context.environment
-    with scratch_directory() as directory:
-        Path(directory, "instruction.md").write_text(instruction, encoding="utf-8")
-        Path(directory, "stderr.txt").touch()
-        environment.upload([Path(directory)], STAGE, writable=True)
-    yield StagedFiles(environment, context.round.agent_user, instruction)
-    environment.remove([STAGE])
+    stage = StagedFiles(context.environment, context.round.agent_user, instruction)
+    stage.tell(instruction)
+    yield stage
+    context.environment.remove([STAGE])
 
 
 logger = logging.getLogger(__name__)
@@ -195,6 +199,7 @@ def run_program(
     *,
     env: Mapping[str, str],
     access: ModelAccess | None = None,
+    deadline: TurnDeadline | None = None,
 ) -> ProgramRun:
     """Run a script as the round's agent user until it ends, or its time or the attempt's budget is over.
 
@@ -206,13 +211,15 @@ def run_program(
         command: Bash script.
         env: Variables that the program gets.
         access: What the program reaches its model by, where that is the gateway.
+        deadline: The turn's, where another program has run in it before.
     """
     if spent := context.spending.exhausted:
         return ProgramRun(ExecResult(None, "", timed_out=False, seconds=0.0), spent)
     turn = f"{context.task.name} {context.round.name}"
     logger.info("%s: the agent's program is started", turn)
     running = contextlib.nullcontext() if access is None else access.running()
-    with TurnDeadline(context).watched() as deadline, running:
+    deadline = deadline or TurnDeadline(context)
+    with deadline.watched(), running:
         result = context.environment.exec(command, user=context.round.agent_user, env=env, timeout=deadline.latest)
     if deadline.passed:
         result = replace(result, exit_code=None, timed_out=True)
@@ -246,6 +253,7 @@ class TurnDeadline:
     @contextlib.contextmanager
     def watched(self) -> Iterator[TurnDeadline]:
         """Kill everything in the container when the time is over before the context has ended."""
+        self._ended.clear()
         watching = threading.Thread(target=self._watch, name="deadline", daemon=True)
         watching.start()
         try:

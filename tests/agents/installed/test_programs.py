@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.agents.harness import CUT_OFF
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions
 from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.environments import Engine
@@ -22,6 +23,7 @@ from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 from tests import atif
 from tests.agents.installed.conftest import KEY, PASS, Attempt, FakeClaude, MakeTask
+from tests.model_scripts import CutOff, Delay, Run, Say, Step
 from tests.model_server import ModelServer
 
 pytestmark = [pytest.mark.turns(2), pytest.mark.usefixtures("model")]
@@ -327,3 +329,43 @@ def test_a_limit_of_cost_needs_a_price() -> None:
     with pytest.raises(UsageError, match="what a-model-of-my-own of claude-code costs is not known"):
         unknown.check({"ANTHROPIC_API_KEY": KEY}, Budget(cost=1))
     fake("claude-sonnet-4-5", base_url="http://localhost").check({"ANTHROPIC_API_KEY": KEY}, Budget(cost=1))
+
+
+def test_a_program_whose_models_reply_was_cut_off_is_started_again_in_its_session(
+    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
+) -> None:
+    script: list[Step] = [
+        [Say("First I will"), CutOff()],
+        Say("Done."),
+        Run("cat ~/.claude/projects/* >/logs/artifacts/log.jsonl"),
+    ]
+    with ModelServer(script, key=KEY) as server:
+        records = attempt(fake(base_url=server.url), make_task("say: one\n", "look\n"))
+    assert endings(records) == [("passed", "")] * 2
+    assert records[0].stopped == ""
+    told = [(step["source"], step["message"]) for step in steps(directory, "round-1")]
+    assert told == [("user", "say: one\n"), ("agent", "First I will"), ("system", CUT_OFF), ("agent", "Done.")]
+    first, again, _ = calls_of_program(directory, "round-2")
+    assert again["arguments"][-2:] == ["--resume", first["arguments"][-1]]
+    assert again["said"] == [CUT_OFF]
+
+
+def test_a_program_is_told_three_times_at_most_that_a_reply_was_cut_off(
+    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
+) -> None:
+    with ModelServer([[Say("First I will"), CutOff()]] * 5, key=KEY) as server:
+        [record] = attempt(fake(base_url=server.url), make_task("say: one\n"))
+        assert server.left == 1
+    assert record.outcome == "passed"
+    assert [step["message"] for step in steps(directory, "round-1")].count(CUT_OFF) == 3
+
+
+def test_the_time_of_a_turn_is_one_for_all_starts_of_the_program(
+    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
+) -> None:
+    script: list[Step] = [[Delay(5), Say("First I will"), CutOff()], Run("sleep 600")]
+    with ModelServer(script, key=KEY) as server:
+        began = time.monotonic()
+        [record] = attempt(fake(base_url=server.url), make_task("say: one\n", timeout=7))
+    assert record.timed_out == "agent"
+    assert time.monotonic() - began < 5 + 7
