@@ -26,6 +26,7 @@ from pytest_evocode.agents.installed.declared_command import CommandDeclaration,
 from pytest_evocode.agents.installed.gemini_cli import GeminiCliOptions  # noqa: E402
 from pytest_evocode.agents.installed.opencode import OpenCodeOptions  # noqa: E402
 from pytest_evocode.agents.shell.agent import ShellOptions  # noqa: E402
+from pytest_evocode.agents.tried import markdown_of_programs  # noqa: E402
 from pytest_evocode.checks.attacks import ATTACKS  # noqa: E402
 from pytest_evocode.cli import main as evocode  # noqa: E402
 from pytest_evocode.llm.model_options import ModelOptions  # noqa: E402
@@ -68,6 +69,7 @@ def write(folder: Path) -> None:
         "commands.md": commands(),
         "agent-options.md": agent_options(),
         "attacks.md": attacks(),
+        "clis.md": markdown_of_programs(),
         "task-keys.md": keys("", schema),
         "harbor.md": tables().splitlines(),
         "faults.md": table(),

@@ -146,7 +146,7 @@ Script = Sequence[Step] | Callable[[Asked], Step]
 
 _SHELLS = (
     *("bash", "Bash", "shell_command", "exec_command", "shell", "run_shell_command"),
-    *("terminal", "execute_bash", "developer__shell"),
+    *("terminal", "execute_bash", "developer__shell", "run_commands"),
 )
 
 
@@ -154,6 +154,8 @@ def _any_value(schema: dict[str, Any]) -> Any:
     """A value that a JSON Schema allows."""
     given: dict[Any, Any] = {"boolean": False, "integer": 60, "number": 60, "array": [], "object": {}}
     kind = schema.get("type")
+    if "null" in (kind or [each.get("type") for each in schema.get("anyOf", ())]):
+        return None
     return schema["enum"][0] if schema.get("enum") else given.get(kind if isinstance(kind, str) else "", "as told")
 
 
@@ -168,9 +170,10 @@ def shell_call(asked: Asked, command: str) -> Use:
         if name not in asked.tools:
             continue
         properties: dict[str, Any] = asked.tools[name].get("properties", {})
-        argument = "cmd" if "cmd" in properties else "command"
+        argument = next((each for each in ("cmd", "commands") if each in properties), "command")
         in_words = properties.get(argument, {}).get("type") == "array"
-        arguments: dict[str, Any] = {argument: ["bash", "-lc", command] if in_words else command}
+        words = [command] if argument == "commands" else ["bash", "-lc", command]
+        arguments: dict[str, Any] = {argument: words if in_words else command}
         for required in asked.tools[name].get("required", ()):  # Such as a description, or how risky it is.
             arguments.setdefault(required, _any_value(properties.get(required, {})))
         return Use(name, arguments)

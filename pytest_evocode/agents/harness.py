@@ -9,6 +9,13 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_evocode.errors import UsageError
 
+#: What a model is told whose reply was cut off, and how often one after the other.
+CUT_OFF = (
+    "Your last reply was cut off at its limit of tokens, and nothing of what was cut off has been run. Go on in "
+    "shorter replies: write long files in parts."
+)
+CUT_REPLIES = 3
+
 
 class HarnessOptions(BaseModel):
     """Options of every agent that has a model."""

@@ -15,6 +15,7 @@ from pytest_evocode.report.printable import printable
 
 #: The module of each command, and what ``evocode --help`` says of it: known here, so that it loads no command.
 COMMANDS = {
+    "agents": ("agents", "List all agents, and the versions that were tried."),
     "analyses": ("tables", "Show pass@k, survival and what failing costs."),
     "clean": ("kept", "Remove what killed sessions left behind."),
     "compare": ("comparisons", "Compare two agents, runs or results directories."),

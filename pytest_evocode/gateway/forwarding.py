@@ -134,6 +134,7 @@ class Forwarding:
         """Return the answer, which the program has got when this ends; what became of it is recorded in any case."""
         try:
             if self._api is not None:
+                self._session.begin(self._number, self._api, self._asked)
                 earlier = self._session.take_earlier(self._api, self._path.whole, self._asked)
                 if earlier is not None:
                     return await self._replay(earlier)

@@ -15,6 +15,7 @@ from pytest_evocode.gateway.exchanges import Exchange
 from pytest_evocode.gateway.routes import Route
 from pytest_evocode.gateway.session import GatewaySession
 from pytest_evocode.llm.budget import AttemptSpending
+from pytest_evocode.llm.usage import Api
 
 if TYPE_CHECKING:
     from pytest_evocode.gateway.server import Server
@@ -59,6 +60,7 @@ class Gateway:
         self,
         *routes: Route,
         spending: AttemptSpending | None = None,
+        begin: Callable[[int, Api, Any], None] | None = None,
         record: Callable[[Exchange], None] | None = None,
         on_end: Callable[[], None] | None = None,
         earlier: Iterable[Exchange] = (),
@@ -70,6 +72,8 @@ class Gateway:
             routes: Where its requests go, at most one for each family of APIs.
             spending: The account that replies are charged to, whose budget ends the session and whose clock stands
                 while the provider is waited for.
+            begin: Gets each request to a model as it comes, before ``record`` gets it with its answer: its number, its
+                API and its JSON value.
             record: Gets each exchange, one at a time, in a thread of the session; ``close`` raises what it raised.
             on_end: Called once, in a thread of its own, when the program need not go on: the budget is used up, or the
                 provider was given up.
@@ -79,6 +83,7 @@ class Gateway:
         session = GatewaySession(
             routes,
             spending=spending,
+            begin=begin,
             record=record,
             on_end=on_end,
             earlier=earlier,

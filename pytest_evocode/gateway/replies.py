@@ -1,4 +1,4 @@
-"""What a conversation says in any API's form: the model's reply in an answer, and the results of tools in a request."""
+"""What a conversation says in any API's form: the model's reply in an answer, and in a request what it continues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -59,23 +59,80 @@ def reply_of(exchange: Exchange) -> Reply | None:
     return replace(reply, usage=exchange.usage or Usage())
 
 
-def results_in(exchange: Exchange) -> dict[str, str]:
-    """Return the results of tools in a request, those of the whole conversation, by the ids of their calls."""
-    asked = exchange.asked()
-    return dict(_results(exchange.api, asked)) if exchange.api and isinstance(asked, dict) else {}
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a tool in a request."""
+
+    call_id: str
+    name: str
+    """The tool's, where the API says it with the result."""
+    text: str
+    failed: bool | None = None
+    """Whether the program says so; None where the API has no place for it."""
 
 
-def _results(api: Api, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for message in _messages(api, asked):
+@dataclass(frozen=True, slots=True)
+class RequestFacts:
+    """What a request tells of the conversation that it continues."""
+
+    results: tuple[ToolResult, ...] = ()
+    """Those of the whole conversation; of Gemini's, whose calls need no ids, those after the last reply."""
+    calls: frozenset[str] = frozenset()
+    """The calls of the conversation, as :func:`call_marks` tells them."""
+    opening: frozenset[str] = frozenset()
+    """What the user says before the first reply."""
+    has_tools: bool = False
+    """Whether the model may call tools."""
+
+
+def request_facts(api: Api, asked: Any) -> RequestFacts:
+    """Return what a request says of its conversation; nothing where it has another form."""
+    with contextlib.suppress(LookupError, TypeError, AttributeError):
+        messages = _messages(api, asked)
+        by_model = [at for at, message in enumerate(messages) if _is_by_model(message)]
+        before = messages[: by_model[0]] if by_model else messages
+        said = (message for message in before if message.get("role") == "user")
+        opening = {text.strip() for message in said for text in _texts(message)}
+        places = [(place, name) for place, name in _names_and_ids(api, asked) if name != "name"]
+        calls = {str(place[name]) for place, name in places if place.get(name)}
+        if api == "gemini":
+            found = [part["functionCall"] for message in messages for part in _parts(message) if "functionCall" in part]
+            calls |= {mark for call in found for mark in call_marks(call.get("id"), call["name"], call.get("args"))}
+            messages = messages[by_model[-1] :] if by_model else []
+        results = tuple(_results(api, messages))
+        return RequestFacts(results, frozenset(calls), frozenset(opening - {""}), bool(asked.get("tools")))
+    return RequestFacts()
+
+
+def call_marks(call_id: str | None, name: str, arguments: Mapping[str, Any] | None) -> set[str]:
+    """Return what tells a call from others: its id, and what is called, for APIs whose calls need no ids."""
+    return {f"{name} {json.dumps(arguments or {}, sort_keys=True)}", *([call_id] if call_id else [])}
+
+
+def _is_by_model(message: Mapping[str, Any]) -> bool:
+    return message.get("role") in ("assistant", "model") or str(message.get("type")).endswith("_call")
+
+
+def _texts(message: Mapping[str, Any]) -> Iterator[str]:
+    if isinstance(content := message.get("content"), str):
+        yield content
+    yield from (str(part.get("text") or "") for part in _parts(message))
+
+
+def _results(api: Api, messages: Iterable[Mapping[str, Any]]) -> Iterator[ToolResult]:
+    for message in messages:
         if api == "chat" and message.get("role") == "tool":
-            yield str(message.get("tool_call_id")), _text(message.get("content"))
+            yield ToolResult(str(message.get("tool_call_id")), "", _text(message.get("content")))
         elif api == "responses" and str(message.get("type")).endswith("_call_output"):
-            yield str(message.get("call_id")), _text(message.get("output"))
+            yield ToolResult(str(message.get("call_id")), "", _text(message.get("output")))
         for part in _parts(message):
             if api == "messages" and part.get("type") == "tool_result":
-                yield str(part.get("tool_use_id")), _text(part.get("content"))
+                text, failed = _text(part.get("content")), bool(part.get("is_error"))
+                yield ToolResult(str(part.get("tool_use_id")), "", text, failed)
             elif api == "gemini" and isinstance(answer := part.get("functionResponse"), dict):
-                yield str(answer.get("id") or answer.get("name")), _text(answer.get("response"))
+                given = answer.get("response")
+                told = True if isinstance(given, dict) and "error" in given else None
+                yield ToolResult(str(answer.get("id") or ""), str(answer.get("name")), _text(given), told)
 
 
 def _messages(api: Api, asked: Mapping[str, Any]) -> list[dict[str, Any]]:

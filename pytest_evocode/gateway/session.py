@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +24,7 @@ from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 _LARGE_AT_ONCE = 8
+_SETTLING = 5.0  # seconds
 _MOST_UNANSWERED = 64 * 2**20  # characters
 
 
@@ -37,6 +39,7 @@ class GatewaySession:
         routes: Iterable[Route],
         *,
         spending: AttemptSpending | None,
+        begin: Callable[[int, Api, Any], None] | None = None,
         record: Callable[[Exchange], None] | None,
         on_end: Callable[[], None] | None,
         earlier: Iterable[Exchange],
@@ -80,7 +83,7 @@ class GatewaySession:
         self._unanswered = 0
         """Characters of recorded requests to which no model has answered, and which cost the program nothing."""
         self._requests = 0
-        self._record, self._on_end = record, on_end
+        self._begin, self._record, self._on_end = begin, record, on_end
         # Of its own, for recording may take seconds, and starting no thread before there is something to record.
         self._recorder = ThreadPoolExecutor(1, "gateway-records")
         self._records: list[Future[None]] = []
@@ -127,6 +130,14 @@ class GatewaySession:
             self._recorder.shutdown()
             for record in self._records:
                 record.result()
+
+    def settle(self) -> None:
+        """Wait until what the program has asked is recorded, after it has ended; not for ever."""
+        until = time.monotonic() + _SETTLING
+        while self.tasks and time.monotonic() < until:
+            time.sleep(0.01)
+        for record in [*self._records]:
+            record.result()
 
     def raise_for_turn(self) -> None:
         """Raise what keeps the turn from being the agent's: the provider's fault, or the limit of the whole run.
@@ -188,6 +199,11 @@ class GatewaySession:
             if self.exhausted:
                 self._end()
         return self.exhausted
+
+    def begin(self, number: int, api: Api, asked: Any) -> None:
+        """Record that a request has come."""
+        if self._begin is not None:
+            self._records.append(self._recorder.submit(self._begin, number, api, asked))
 
     def take_earlier(self, api: Api, path: str, asked: Any) -> Exchange | None:
         """Return the exchange of an earlier session that answers a request; None where there is none."""

@@ -17,6 +17,8 @@ from pytest_evocode.llm.streams import StreamedResponse
 from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["responses"] = "responses"
+#: Kinds of items that are calls.
+_CALLS = ("function_call", "custom_tool_call")
 
 
 class ResponsesClient(BaseClient):
@@ -103,7 +105,7 @@ class ResponsesClient(BaseClient):
         counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="".join(_texts(output, "message", "content")),
-            calls=tuple(_as_call(item) for item in output if item.get("type") == "function_call"),
+            calls=tuple(_as_call(item) for item in output if item.get("type") in _CALLS),
             reasoning="\n\n".join(_texts(output, "reasoning", "summary") or _texts(output, "reasoning", "content")),
             native=tagged(_API, output),
             usage=counted.usage,
@@ -135,7 +137,7 @@ def _ending(status: Any, reason: Any, output: list[Json]) -> Ending:
     parts: list[Any] = [part for item in output if item.get("type") == "message" for part in item.get("content") or ()]
     if any(part.get("type") == "refusal" for part in parts):
         return "refused"
-    if any(item.get("type") == "function_call" for item in output):
+    if any(item.get("type") in _CALLS for item in output):
         return "calls"
     return "done" if status == "completed" else "unknown"
 
@@ -176,8 +178,10 @@ def _taken(item: Json) -> Json:
 
 
 def _as_call(item: Json) -> RequestedCall:
-    arguments, written = arguments_of(item.get("arguments"))
-    return RequestedCall(str(item.get("call_id")), str(item.get("name")), arguments, written)
+    # Tools that take plain text, such as a patch, and those of a namespace, are some programs'.
+    arguments, written = arguments_of(item["arguments"] if "arguments" in item else {"input": item.get("input")})
+    name = "__".join(str(part) for part in (item.get("namespace"), item.get("name")) if part)
+    return RequestedCall(str(item.get("call_id")), name, arguments, written)
 
 
 def _texts(output: list[Json], kind: str, key: str) -> list[str]:

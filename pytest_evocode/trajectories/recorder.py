@@ -22,6 +22,7 @@ from pytest_evocode.trajectories.atif import (
     StepMetrics,
     ToolCall,
     Trajectory,
+    actions_of,
 )
 
 #: Writes are at least this many times their own duration apart, so that a long turn is not spent on writing.
@@ -227,6 +228,13 @@ class Recorder:
             update={"observation": observation, "extra": {**(step.extra or {}), "evocode": ours}}
         )
         self._written()
+
+    def exited(self, codes: Mapping[str, int]) -> None:
+        """Add the exit codes of observed calls, by id, which became known only later."""
+        for action in (action for step in self._steps for action in actions_of(step)):
+            if (call_id := action["tool_call_id"]) in codes:
+                action["exit_code"] = codes[call_id]
+                self._written()
 
     def keep_image(self, media_type: str, data: bytes) -> str | None:
         """Keep an image beside the trajectory, and return its path for a part of a result; None where nothing is kept.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from pytest_evocode.gateway import Gateway, Route
-from pytest_evocode.gateway.replies import reply_of, results_in
+from pytest_evocode.gateway.replies import reply_of, request_facts
 from tests.gateway.conftest import FAMILIES, Program, each_api, route_to, whole_and_streamed
 from tests.model_scripts import Asked, Run, Say, Think
 from tests.providers.exchanges import Step, Usage
@@ -74,7 +74,10 @@ def test_an_exchange_has_the_reply_and_the_results_of_tools(api: str, stream: bo
     assert reply.text.startswith("I will look")
     assert [(call.name, call.arguments) for call in reply.calls] == [("bash", {"command": "cat log.txt"})]
     assert (reply.ending, reply.usage) == ("calls", exchange.usage)
-    assert list(results_in(exchange).values()) == ["log.txt"]
+    assert exchange.api is not None
+    request = request_facts(exchange.api, exchange.asked())
+    assert [result.text for result in request.results] == ["log.txt"]
+    assert (request.opening, request.has_tools) == (frozenset({"Look."}), True)
 
 
 def test_a_stream_that_was_not_asked_for_its_usage_is_counted_and_looks_as_asked_for(program: Start) -> None:

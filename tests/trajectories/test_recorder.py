@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.records import Usage
-from pytest_evocode.trajectories.atif import AgentInfo
-from pytest_evocode.trajectories.recorder import Recorder
+from pytest_evocode.trajectories.atif import AgentInfo, ToolCall, actions_of
+from pytest_evocode.trajectories.recorder import Action, Recorder
 
 PAID = Usage(prompt_tokens=900, cached_tokens=0, completion_tokens=100, cost_usd=0.25, requests=1)
 
@@ -40,3 +40,12 @@ def test_what_is_known_of_single_tokens_stays_when_more_usage_becomes_known() ->
     assert step.metrics is not None
     assert (step.metrics.prompt_tokens, step.metrics.completion_token_ids) == (5, (7,))
     assert step.metrics.model_dump(include=set(known)) == known
+
+
+def test_an_exit_code_that_becomes_known_after_the_result_is_its_actions() -> None:
+    recorder = Recorder(AgentInfo(name="a", version="0"), "session")
+    recorder.reply("", [ToolCall(tool_call_id=each, function_name="bash") for each in ("c1", "c2")])
+    recorder.observe("c1", "no", Action())
+    recorder.observe("c2", "a", Action(exit_code=0))
+    recorder.exited({"c1": 3, "c9": 1})
+    assert [action["exit_code"] for action in actions_of(recorder.trajectory().steps[0])] == [3, 0]

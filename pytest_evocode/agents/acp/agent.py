@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pytest_evocode.agents.acp.updates import AcpReader, usage_told
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.declared_command import below_home, below_workdir
+from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.agents.installed.model_access import ModelAccess, ModelApi
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
 from pytest_evocode.agents.installed.program_run import TurnDeadline, UserFiles, staged
@@ -34,6 +35,7 @@ from pytest_evocode.llm.model_options import Variables, split_words
 from pytest_evocode.names import agent_id
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.recorder import Recorder
 
 if TYPE_CHECKING:
     from pytest_evocode.agents.acp.connection import AcpProgram
@@ -248,7 +250,8 @@ class AcpAgent:
             self._placed = True
             if (route := options.route(os.environ)) is None:
                 return self._take_turn(turn, instruction)
-            access = turn.access = ModelAccess(context)
+            turn.asked = ExchangeReader(context.recorder)
+            access = turn.access = ModelAccess(context, turn.asked)
             try:
                 with access.opened(route, token=self._token), access.running():
                     self._token = access.token
@@ -258,7 +261,7 @@ class AcpAgent:
                     raise
                 transcript = RoundTranscript()
             if turn.reader is not None:
-                turn.reader.settle()
+                context.recorder.exited(turn.reader.exit_codes)
         access.raise_for_turn()
         exhausted = access.session.exhausted
         return replace(transcript, timed_out=False, stopped=exhausted) if exhausted else transcript
@@ -269,7 +272,7 @@ class AcpAgent:
             return self._prompt(turn, instruction)
         except TimeoutError:
             self.close()
-            return RoundTranscript(timed_out=True, output=turn.reader.final if turn.reader else "")
+            return RoundTranscript(timed_out=True, output=turn.final)
         except BaseException:
             self.close()
             raise
@@ -280,8 +283,9 @@ class AcpAgent:
         recorder.agent = AgentInfo(
             name=self.name, version=str(self._about.get("version") or "unknown"), model_name=self._options.model
         )
-        new_exchanges = tuple if turn.access is None else turn.access.new_exchanges
-        reader = turn.reader = AcpReader(recorder, new_exchanges, terminals=program.terminals)
+        # What it asks by the gateway says more than its updates, all but how commands ended.
+        unused = Recorder(recorder.agent, recorder.session_id)
+        reader = turn.reader = AcpReader(recorder if turn.asked is None else unused, program.terminals)
         recorder.say("user", instruction)
         content = [{"type": "text", "text": instruction}]
         asked = program.request("session/prompt", {"sessionId": self._session, "prompt": content})
@@ -304,7 +308,7 @@ class AcpAgent:
             self.close()
         reason = str(answer.get("stopReason"))
         stopped = f"{self.name}: {_STOPS[reason]}" if reason in _STOPS else ""
-        return RoundTranscript(stopped=stopped, output=reader.final, refused=reason == _REFUSAL)
+        return RoundTranscript(stopped=stopped, output=turn.final, refused=reason == _REFUSAL)
 
     def _count(self, reader: AcpReader, usage: Any) -> None:
         """Charge what the agent tells of its turn."""
@@ -407,8 +411,15 @@ class _Turn:
     def __init__(self, context: RoundContext) -> None:
         self.context = context
         self.reader: AcpReader | None = None
+        self.asked: ExchangeReader | None = None
         self.access: ModelAccess | None = None
         self._deadline = TurnDeadline(context)
+
+    @property
+    def final(self) -> str:
+        """The model's last words."""
+        reader = self.asked or self.reader
+        return reader.final if reader is not None else ""
 
     def wait(self, asked: Future[Any], program: AcpProgram) -> Any:
         """Return the answer to a request, and record what comes meanwhile.
@@ -428,7 +439,7 @@ class _Turn:
     def take_updates(self, program: AcpProgram) -> None:
         """Record what has come."""
         while self.reader is not None and not program.updates.empty():
-            self.reader.read(json.dumps(program.updates.get().get("update")).encode())
+            self.reader.read(program.updates.get().get("update") or {})
 
     def drop_updates(self, program: AcpProgram) -> None:
         """Leave out what has come."""

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
+from pytest_evocode.trajectories.recorder import Action, Recorder
 
 _ENDED = ("completed", "failed")
 _EXIT_CODES = ("exit_code", "exitCode", "exit")
+_UNKNOWN_FORM = (LookupError, TypeError, AttributeError, ValueError, OverflowError)
+_SHOWN = 300  # characters
+
+Event = Mapping[str, Any]
 
 
-class AcpReader(EventReader):
+class AcpReader:
     """Reads ``session/update``; a call is recorded when it has ended, because its arguments may come late."""
 
-    def __init__(self, *given: Any, terminals: Mapping[str, Any] | None = None) -> None:
-        """Read as :class:`EventReader`; ``terminals`` has what terminals printed and how they ended, by id."""
-        super().__init__(*given)
+    def __init__(self, recorder: Recorder, terminals: Mapping[str, Any] | None = None) -> None:
+        """Read for a recorder; ``terminals`` has what terminals printed and how they ended, by id."""
+        self.recorder = recorder
+        self.replies = 0
+        """Number of the model's replies."""
+        self.final = ""
+        """Text of the model's last reply."""
+        self.exit_codes: dict[str, int] = {}
+        """Those of commands, by call."""
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._began: dict[str, float] = {}
         self.cost: float | None = None
         """What the session has cost so far in US dollars, where the agent says so."""
         self._terminals = terminals if terminals is not None else {}
@@ -29,13 +43,20 @@ class AcpReader(EventReader):
         self._ended: set[str] = set()
         self._plans = 0
 
-    def take(self, event: Event) -> None:
-        """See :class:`EventReader`."""
+    def read(self, event: Event) -> None:
+        """Record an update; one of unknown form is left out."""
+        try:
+            self._take(event)
+        except _UNKNOWN_FORM as error:
+            shown = json.dumps(event)[:_SHOWN]
+            self.recorder.say("system", f"An event of unknown form was left out ({error!r}): {shown}")
+
+    def _take(self, event: Event) -> None:
         kind = event["sessionUpdate"]
         if kind == "agent_message_chunk":
-            _append(self._texts, text_of([event["content"]]))
+            self._texts.append(_text_of(event["content"]))
         elif kind == "agent_thought_chunk":
-            _append(self._thoughts, text_of([event["content"]]))
+            self._thoughts.append(_text_of(event["content"]))
         elif kind in ("tool_call", "tool_call_update"):
             self._merge(event)
         elif kind == "plan":
@@ -51,13 +72,23 @@ class AcpReader(EventReader):
         for call in self._calls.values():
             self._record(call)
         self._calls = {}
-        self.flush()
+        self._flush()
 
-    def flush(self, *given: Any, **named: Any) -> None:
-        """Record as :class:`EventReader`; chunks are parts of one text."""
-        self._texts = ["".join(self._texts)] if self._texts else []
-        self._thoughts = ["".join(self._thoughts)] if self._thoughts else []
-        super().flush(*given, **named)
+    def _flush(self, *calls: ToolCall) -> None:
+        """Record a reply with what was said and thought, or without that add calls to the last one."""
+        text, thoughts = "".join(self._texts), "".join(self._thoughts)
+        self._texts, self._thoughts = [], []
+        if text or thoughts or (calls and not self.replies):
+            self.replies += 1
+            self.final = text or self.final
+            self.recorder.reply(text, calls, reasoning=thoughts)
+        elif calls:
+            self.recorder.amend(calls=calls)
+        self._began |= {call.tool_call_id: time.monotonic() for call in calls}
+
+    def _observe(self, call_id: str, content: str, exit_code: int | None = None) -> None:
+        seconds = time.monotonic() - self._began.pop(call_id, time.monotonic())
+        self.recorder.observe(call_id, content, Action(exit_code=exit_code, seconds=seconds))
 
     def _merge(self, event: Event) -> None:
         number = str(event["toolCallId"])
@@ -72,7 +103,9 @@ class AcpReader(EventReader):
         shown, exit_code = self._outcome(call)
         if call["status"] == "failed" and exit_code is None:
             shown = f"[failed]\n{shown}" if shown else "[failed]"
-        self.result(number, shown, exit_code=exit_code)
+        self._observe(number, shown, exit_code)
+        if exit_code is not None:
+            self.exit_codes[number] = exit_code
 
     def _record(self, call: Mapping[str, Any]) -> None:
         given = call.get("rawInput")
@@ -85,7 +118,7 @@ class AcpReader(EventReader):
             arguments=arguments,
             extra={"title": call["title"]} if call.get("title") else None,
         )
-        self.flush([made], continues=self.replies > 0)
+        self._flush(made)
 
     def _outcome(self, call: Mapping[str, Any]) -> tuple[str, int | None]:
         """Return what a call gave, and the exit code of its command, where it had one."""
@@ -97,7 +130,7 @@ class AcpReader(EventReader):
             elif content.get("type") == "diff":
                 parts.append(f"[{content.get('path')} changed]")
             elif content.get("type") == "content":
-                parts.append(text_of([content.get("content")]))
+                parts.append(_text_of(content.get("content")))
         raw = call.get("rawOutput")
         if isinstance(raw, dict) and exit_code is None:
             code = next((raw[name] for name in _EXIT_CODES if isinstance(raw.get(name), int)), None)
@@ -112,13 +145,12 @@ class AcpReader(EventReader):
         number = f"plan-{self.replies}-{self._plans}"
         steps = [{"step": entry.get("content"), "status": entry.get("status")} for entry in event["entries"]]
         call = ToolCall(tool_call_id=number, function_name="update_plan", arguments={"plan": steps})
-        self.flush([call], continues=self.replies > 0)
-        self.result(number, "")
+        self._flush(call)
+        self._observe(number, "")
 
 
-def _append(parts: list[str], text: str) -> None:
-    if text:
-        parts.append(text)
+def _text_of(block: Mapping[str, Any]) -> str:
+    return str(block.get("text", f"[{block.get('type')}]"))
 
 
 def usage_told(told: Any, *, cost: float | None, requests: int) -> Usage | None:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
-from pytest_evocode.agents.installed.event_reader import EventReader
+from pytest_evocode.agents.harness import CUT_OFF, CUT_REPLIES, HarnessOptions, check_files, read_file
+from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.agents.installed.model_access import ModelAccess
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
-from pytest_evocode.agents.installed.program_run import ProgramRun, StagedFiles, UserFiles, run_program, staged
+from pytest_evocode.agents.installed.program_run import (
+    ProgramRun,
+    StagedFiles,
+    TurnDeadline,
+    UserFiles,
+    run_program,
+    staged,
+)
 from pytest_evocode.agents.mcp.servers import (
     ALL_TRANSPORTS,
     ToolServer,
@@ -42,6 +51,23 @@ _SHOWN_LINES = 20
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+
+
+Event = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Told:
+    """What a CLI says itself of a turn, in the events that it prints."""
+
+    session: str = ""
+    """Its id of the session, once there is something to be resumed."""
+    failure: str = ""
+    """Why it could not do its work, in its own words."""
+    stopped: str = ""
+    """Why it ended the turn before the model did."""
+    exit_codes: dict[str, int] = field(default_factory=dict)
+    """Those of commands that it tells its model nothing of, by call."""
 
 
 class CliOptions(HarnessOptions):
@@ -93,13 +119,13 @@ class InstalledAgent(ABC):
     takes_skills = True
     mcp_transports: ClassVar[frozenset[Transport]] = ALL_TRANSPORTS
     """See :class:`~pytest_evocode.agents.protocol.Agent`."""
-    reader_type: ClassVar[type[EventReader]]
-    """Reads the events that the CLI prints."""
+    tells_failures = False
+    """See :class:`~pytest_evocode.agents.installed.exchange_reader.ExchangeReader`."""
 
     def __init__(self, model: str | None, options: CliOptions) -> None:
         self.model = model
         self.options = options
-        self._session = ""
+        self._session = self._new_session = ""
         self._placed = False
         self.mcp_servers: tuple[ToolServer, ...] = ()
         """The servers of the turn: the task's, and the harness'."""
@@ -220,8 +246,8 @@ class InstalledAgent(ABC):
         recorder.agent = AgentInfo(name=self.name, version=self.version, model_name=self.model)
         key_name, key = self.find_key(os.environ)
         self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
-        access = ModelAccess(context)
-        reader = self.reader_type(recorder, access.new_exchanges)
+        reader = ExchangeReader(recorder, tells_failures=self.tells_failures)
+        access, deadline = ModelAccess(context, reader), TurnDeadline(context)
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
                 stage.place(self.user_files, context.task, rules=self.options.rules, skills=self.options.skills)
@@ -229,20 +255,47 @@ class InstalledAgent(ABC):
                 self._placed = True
             if self.mcp_servers:
                 self.stage_servers(stage)
-            reader.watch(context, self._session)
             self.introduce(context)
             recorder.say("user", stage.instruction)
             with access.opened(self.route(key_name, key)):
-                base_url = access.base_url(self.family)
-                env = {**self.variables(key_name, access.token, base_url), **self.options.variables(os.environ)}
-                command = f"exec {shlex.join([self.npm.path, *self.arguments(base_url)])} {stage.redirections}"
-                run = run_program(context, command, env=env, reader=reader, access=access)
-            reader.close()
-            reader.settle()
+                run, told = self._run(context, stage, key_name, access, deadline)
+                for _ in range(CUT_REPLIES):
+                    if not self._is_cut_off(run, told, reader, access):
+                        break
+                    recorder.say("system", CUT_OFF, {"nudge": "cut off"})
+                    stage.tell(CUT_OFF)
+                    exit_codes = told.exit_codes
+                    run, told = self._run(context, stage, key_name, access, deadline)
+                    told.exit_codes |= exit_codes
             errors = stage.errors()
-        self._session = reader.session or self._session
+        self._keep_session(told, reader)
+        recorder.exited(told.exit_codes)
         access.raise_for_turn()
-        return self._ended(run, reader, errors, access)
+        return self._ended(run, reader, told, errors, access)
+
+    def _run(
+        self, context: RoundContext, stage: StagedFiles, key_name: str, access: ModelAccess, deadline: TurnDeadline
+    ) -> tuple[ProgramRun, Told]:
+        """Run the program with the instruction that it has, and return how it ended and what it says of that."""
+        base_url = access.base_url(self.family)
+        env = {**self.variables(key_name, access.token, base_url), **self.options.variables(os.environ)}
+        command = f"exec {shlex.join([self.npm.path, *self.arguments(base_url)])} {stage.redirections}"
+        run = run_program(context, command, env=env, access=access, deadline=deadline)
+        return run, self._read(run.result.output)
+
+    def _is_cut_off(self, run: ProgramRun, told: Told, reader: ExchangeReader, access: ModelAccess) -> bool:
+        """Return whether the program has ended the turn for a reply that was cut off, and can go on with its session.
+
+        Some go on themselves, and the reply that was cut off is not the last one then.
+        """
+        if run.stopped or run.result.timed_out or access.has_ended_program or told.failure:
+            return False
+        access.session.settle()
+        self._keep_session(told, reader)
+        return reader.cut_off and bool(self._session)
+
+    def _keep_session(self, told: Told, reader: ExchangeReader) -> None:
+        self._session = told.session or self._session or (self._new_session if reader.replies else "")
 
     def text_for(self, context: RoundContext) -> str:
         """Return what the CLI is told: the instruction, and before the first one the harness's prompt."""
@@ -267,7 +320,21 @@ class InstalledAgent(ABC):
     def variables(self, key_name: str, token: str, base_url: str) -> dict[str, str]:
         """Return the variables that the CLI gets, and no other process; ``token`` is its key there."""
 
-    def _ended(self, run: ProgramRun, reader: EventReader, errors: str, access: ModelAccess) -> RoundTranscript:
+    @abstractmethod
+    def take(self, event: Event, told: Told) -> None:
+        """Take from an event that the CLI has printed what it says of its session and of how it ended."""
+
+    def _read(self, output: str) -> Told:
+        """Return what the events say that the CLI has printed; those of unknown form say nothing."""
+        told = Told()
+        for line in output.splitlines():
+            with contextlib.suppress(LookupError, TypeError, AttributeError, ValueError, RecursionError):
+                self.take(json.loads(line), told)
+        return told
+
+    def _ended(
+        self, run: ProgramRun, reader: ExchangeReader, told: Told, errors: str, access: ModelAccess
+    ) -> RoundTranscript:
         result = run.result
         if run.stopped:
             return RoundTranscript(stopped=run.stopped, output=reader.final)
@@ -277,18 +344,18 @@ class InstalledAgent(ABC):
         if reader.refused:
             refusal = f"refused: the model, or a filter of its provider's, refused to answer ({reader.refused})"
             return RoundTranscript(stopped=refusal, output=reader.final, refused=True)
-        if reader.failure:
-            raise AgentFault(f"{self.name}: {reader.failure}")
+        if told.failure:
+            raise AgentFault(f"{self.name}: {told.failure}")
         if result.timed_out:
             return RoundTranscript(timed_out=True, output=reader.final)
         ending = f"{self.name} ended with exit code {result.exit_code}"
-        if not reader.replies and not reader.stopped:
+        if not reader.replies and not told.stopped:
             words = errors.strip() or _no_events(result.output) or "(nothing)"
             tail = "\n".join(words.splitlines()[-_SHOWN_LINES:])
             raise AgentFault(f"{ending} before its model gave a readable reply. Its last lines:\n{tail}")
-        if not result.ok and not reader.stopped:
+        if not result.ok and not told.stopped:
             return RoundTranscript(stopped=ending, output=errors or reader.final)
-        return RoundTranscript(stopped=reader.stopped, output=reader.final)
+        return RoundTranscript(stopped=told.stopped, output=reader.final)
 
 
 def _no_events(output: str) -> str:

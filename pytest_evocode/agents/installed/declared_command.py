@@ -12,7 +12,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_evocode.agents.harness import check_files, read_file
-from pytest_evocode.agents.installed.model_access import ExchangeReader, ModelAccess, ModelApi
+from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
+from pytest_evocode.agents.installed.model_access import ModelAccess, ModelApi
 from pytest_evocode.agents.installed.program_run import (
     INSTRUCTION,
     SERVERS,
@@ -205,7 +206,7 @@ class CommandAgent:
                 asked = None if written is not None else ExchangeReader(context.recorder)
                 if asked is not None:
                     context.recorder.say("user", instruction)
-                access = turn.enter_context(ModelAccess(context, asked.take if asked else None).opened(route))
+                access = turn.enter_context(ModelAccess(context, asked).opened(route))
                 variables |= access.variables(route.family)
             run = run_program(context, command, env=variables, access=access)
         if access is not None:

@@ -6,24 +6,23 @@ import contextlib
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.errors import AgentFault, EnvironmentFault, UsageError
 from pytest_evocode.gateway import Exchange, Family, GatewaySession, Route, gateway_of_process
-from pytest_evocode.gateway.replies import journal_entry, reply_of, results_in, tokens_in
+from pytest_evocode.gateway.replies import journal_entry
 from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address, Models
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.provider_errors import from_status
 from pytest_evocode.results.records import Usage, total_usage
-from pytest_evocode.trajectories.atif import ToolCall
-from pytest_evocode.trajectories.recorder import Action, Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -46,12 +45,10 @@ _KEYS: Mapping[Family, tuple[str, ...]] = {
 class ModelAccess:
     """What the program of one turn is given to reach its model, and what it has asked there. Any thread may ask."""
 
-    def __init__(self, context: RoundContext, take: Callable[[Exchange], object] | None = None) -> None:
-        """Ask nothing yet; ``take`` gets each request with its answer."""
+    def __init__(self, context: RoundContext, reader: ExchangeReader | None = None) -> None:
+        """Ask nothing yet; ``reader`` makes steps of what is asked, where the program writes none itself."""
         self._context = context
-        self._take_as_well = take
-        self._lock = threading.Lock()
-        self._new: list[Exchange] = []
+        self._reader = reader
         self._last: Exchange | None = None
         self._session: GatewaySession | None = None
         self._address = ""
@@ -105,12 +102,6 @@ class ModelAccess:
         """What the turn has used by now, with what was known to be used before its program began."""
         return total_usage([self._before, self.session.usage])
 
-    def new_exchanges(self) -> Sequence[Exchange]:
-        """Return the requests that were answered since the last call."""
-        with self._lock:
-            found, self._new = self._new, []
-        return found
-
     @property
     def overflow(self) -> str:
         """What the provider said of the last request if that was longer than the model takes; empty if it was not."""
@@ -125,18 +116,26 @@ class ModelAccess:
         return str(fault) if fault.kind == "overflow" else ""
 
     def _take(self, exchange: Exchange) -> None:
-        with self._lock:
-            self._new.append(exchange)
-            self._last = exchange
+        """Record an exchange; the program is killed where that fails."""
+        try:
+            self._record(exchange)
+        except BaseException:
+            self._kill("what it does cannot be recorded")
+            raise
+
+    def _record(self, exchange: Exchange) -> None:
+        self._last = exchange
         if exchange.api is not None and exchange.usage is not None and not exchange.replayed:
             self._context.journal.add({_EXCHANGE: journal_entry(exchange)})
-        if self._take_as_well is not None:
-            self._take_as_well(exchange)
+        if self._reader is not None:
+            self._reader.take(exchange)
 
     def _end(self) -> None:
         """Kill the program if it runs, because it need not go on."""
         session = self.session
-        why = session.exhausted or session.fault or f"the price of {session.unpriced} is not known"
+        self._kill(session.exhausted or session.fault or f"the price of {session.unpriced} is not known")
+
+    def _kill(self, why: str) -> None:
         with self._killing, contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
             if self._is_running:
                 logger.info("the agent's program is killed: %s", why)
@@ -159,14 +158,25 @@ class ModelAccess:
         opened = partial(
             gateway.open,
             spending=self._context.spending,
+            begin=None if self._reader is None else self._reader.begin,
             record=self._take,
             on_end=self._end,
             token=token,
             earlier=_exchanges_in(self._context.journal),
         )
-        with self._context.environment.serve(gateway.socket) as self._address, opened(*routes) as self._session:
-            self._context.recorder.charges = False  # The gateway does.
-            yield self
+        try:
+            with self._context.environment.serve(gateway.socket) as self._address, opened(*routes) as self._session:
+                self._context.recorder.charges = False  # The gateway does.
+                yield self
+        except AgentFault:
+            raise
+        except BaseException:
+            if self._session is not None:
+                self._context.recorder.break_off(self.used)
+            raise
+        finally:
+            if self._reader is not None:
+                self._reader.settle()
         if (lost := self.session.lost) is not None:
             self._context.recorder.lose(lost)
 
@@ -214,37 +224,3 @@ class ModelApi(BaseModel):
             raise UsageError(f"api = {self.api!r} needs a key and {' or '.join(names)} is not set; set it, or key_env")
         prices = partial(find_model_facts, prices=self.prices)
         return Route(family=self.api, base_url=self.base_url, key=key.strip(), models=self.models, prices=prices)
-
-
-class ExchangeReader:
-    """Records as steps what a program has asked and was answered, where it tells nothing of it itself."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._open: set[str] = set()
-
-    def take(self, exchange: Exchange) -> None:
-        """Record one request, with the results that it brought, and the reply."""
-        results = results_in(exchange)
-        for call_id in sorted(self._open & results.keys()):
-            self._open.remove(call_id)
-            self._recorder.observe(call_id, results[call_id], Action())
-        reply = reply_of(exchange)
-        if reply is None:
-            self._recorder.amend(usage=exchange.usage)
-            return
-        calls = [
-            ToolCall(tool_call_id=call.id, function_name=call.name, arguments=call.arguments or {})
-            for call in reply.calls
-        ]
-        facts = {"request_id": exchange.request_id, "stop_reason": reply.stop_reason, "ending": reply.ending}
-        self._recorder.reply(
-            reply.text,
-            calls,
-            reasoning=reply.reasoning,
-            usage=exchange.usage,
-            model=exchange.model,
-            extra={name: value for name, value in facts.items() if value},
-            tokens=tokens_in(exchange).metrics,
-        )
-        self._open.update(call.id for call in reply.calls)

@@ -6,15 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
-from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
+from pytest_evocode.agents.installed.base import CliOptions, Event, InstalledAgent, Told, Version
 from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.program_run import UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.errors import UsageError
 from pytest_evocode.gateway import Family
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.trajectories.atif import ToolCall
 
 _KEY = "EVOCODE_OPENCODE_KEY"
 #: Variables of providers' keys where they are not PROVIDER_API_KEY.
@@ -46,56 +44,6 @@ class OpenCodeOptions(CliOptions):
     """Variant of the model, as OpenCode calls it."""
 
 
-class OpenCodeReader(EventReader):
-    """Reads the output of ``--format json``: the parts of a reply, its calls as they are done, and last its tokens."""
-
-    _answered = False
-    """Whether the reply that is being printed is recorded, at least in part."""
-
-    def take(self, event: Event) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        self.session = event.get("sessionID") or self.session
-        kind, part = event.get("type"), event.get("part") or {}
-        if kind == "step_start":
-            self._answered = False
-        elif kind == "text":
-            self._texts.append(part["text"])
-        elif kind == "reasoning":
-            self._thoughts.append(part["text"])
-        elif kind == "tool_use":
-            self._take_call(part)
-        elif kind == "step_finish":
-            self._flush_reply()
-        elif kind == "error":
-            error = event.get("error") or {}
-            self.failure = text_of((error.get("data") or {}).get("message")) or text_of(error.get("name"))
-
-    def close(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        self.flush()
-
-    def _flush_reply(self, *calls: ToolCall) -> None:
-        """Record the reply so far; one without words and calls is one as well."""
-        if self._answered or calls or self._texts or self._thoughts:
-            self.flush(calls, continues=self._answered)
-        else:
-            self.reply("")
-        self._answered = True
-
-    def _take_call(self, part: Event) -> None:
-        state = part["state"]
-        call_id, time = part["callID"], state.get("time") or {}
-        call = ToolCall(tool_call_id=call_id, function_name=part["tool"], arguments=state.get("input") or {})
-        self._flush_reply(call)
-        code = (state.get("metadata") or {}).get("exit")
-        self.result(
-            call_id,
-            text_of(state.get("output")) or text_of(state.get("error")),
-            exit_code=code if isinstance(code, int) else None,
-            seconds=(time["end"] - time["start"]) / 1000 if {"start", "end"} <= time.keys() else None,
-        )
-
-
 class OpenCodeAgent(InstalledAgent):
     """OpenCode; its models are named ``provider/model``."""
 
@@ -103,7 +51,6 @@ class OpenCodeAgent(InstalledAgent):
     options_type = OpenCodeOptions
     npm = NpmProgram("opencode-ai", "opencode", native=("*/opencode-linux-*/bin/opencode",), above=1)
     user_files = UserFiles(rules=".config/opencode/AGENTS.md", skills=".config/opencode/skills")
-    reader_type = OpenCodeReader
     options: OpenCodeOptions
 
     @property
@@ -171,6 +118,15 @@ class OpenCodeAgent(InstalledAgent):
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         }
+
+    def take(self, event: Event, told: Told) -> None:
+        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
+        told.session = event.get("sessionID") or told.session
+        if event.get("type") == "tool_use":
+            told.exit_codes[event["part"]["callID"]] = int(event["part"]["state"]["metadata"]["exit"])
+        elif event.get("type") == "error":
+            error = event["error"]
+            told.failure = str((error.get("data") or {}).get("message") or error.get("name"))
 
 
 #: Its own limit is 5 seconds for a server to start, and then it does without.

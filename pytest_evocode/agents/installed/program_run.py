@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
 import posixpath
 import shlex
 import shutil
@@ -14,9 +13,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.installed.model_access import ModelAccess
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, ExecResult, User, read_environment_file
@@ -94,6 +92,13 @@ class StagedFiles:
         """Redirections of the program: the instruction as its input, and stderr kept apart from its events."""
         return f"<{INSTRUCTION} 2>{_ERRORS}"
 
+    def tell(self, instruction: str) -> None:
+        """Put an instruction in the place of what is there, and an empty stderr file."""
+        with scratch_directory() as directory:
+            Path(directory, "instruction.md").write_text(instruction, encoding="utf-8")
+            Path(directory, "stderr.txt").touch()
+            self.environment.upload([Path(directory)], STAGE, writable=True)
+
     def errors(self) -> str:
         """Return what the program printed to stderr."""
         try:
@@ -167,19 +172,14 @@ class StagedFiles:
 @contextlib.contextmanager
 def staged(context: RoundContext, instruction: str) -> Iterator[StagedFiles]:
     """Put the instruction and an empty stderr file into the container until the context ends."""
-    environment = context.environment
-    with scratch_directory() as directory:
-        Path(directory, "instruction.md").write_text(instruction, encoding="utf-8")
-        Path(directory, "stderr.txt").touch()
-        environment.upload([Path(directory)], STAGE, writable=True)
-    yield StagedFiles(environment, context.round.agent_user, instruction)
-    environment.remove([STAGE])
+    stage = StagedFiles(context.environment, context.round.agent_user, instruction)
+    stage.tell(instruction)
+    yield stage
+    context.environment.remove([STAGE])
 
 
 logger = logging.getLogger(__name__)
 
-#: Longer lines are no events; the limit keeps a program from filling this process's memory.
-_LONGEST_LINE = 64 * 2**20  # bytes
 #: For a turn without a limit. A container sees the end of its session only during commands that may take long.
 _ENDLESS = 20 * 86400.0  # seconds; more than 2**31 milliseconds cannot be waited for at once
 
@@ -198,8 +198,8 @@ def run_program(
     command: str,
     *,
     env: Mapping[str, str],
-    reader: EventReader | None = None,
     access: ModelAccess | None = None,
+    deadline: TurnDeadline | None = None,
 ) -> ProgramRun:
     """Run a script as the round's agent user until it ends, or its time or the attempt's budget is over.
 
@@ -210,26 +210,19 @@ def run_program(
         context: The agent's turn.
         command: Bash script.
         env: Variables that the program gets.
-        reader: Reads the lines that the program prints.
         access: What the program reaches its model by, where that is the gateway.
+        deadline: The turn's, where another program has run in it before.
     """
     if spent := context.spending.exhausted:
         return ProgramRun(ExecResult(None, "", timed_out=False, seconds=0.0), spent)
     turn = f"{context.task.name} {context.round.name}"
     logger.info("%s: the agent's program is started", turn)
-    reading = _Reading(context, reader)
     running = contextlib.nullcontext() if access is None else access.running()
-    try:
-        with reading.pipe() as sink, TurnDeadline(context).watched() as deadline, running:
-            result = context.environment.exec(
-                command, user=context.round.agent_user, env=env, timeout=deadline.latest, stdout=sink
-            )
-        if deadline.passed:
-            result = replace(result, exit_code=None, timed_out=True)
-    except BaseException:
-        if access is not None:
-            context.recorder.break_off(access.used)
-        raise
+    deadline = deadline or TurnDeadline(context)
+    with deadline.watched(), running:
+        result = context.environment.exec(command, user=context.round.agent_user, env=env, timeout=deadline.latest)
+    if deadline.passed:
+        result = replace(result, exit_code=None, timed_out=True)
     ending = "was killed at its deadline" if result.timed_out else f"ended with exit code {result.exit_code}"
     logger.info("%s: the agent's program %s after %.1f s", turn, ending, result.seconds)
     return ProgramRun(result, "" if access is None else access.session.exhausted)
@@ -260,6 +253,7 @@ class TurnDeadline:
     @contextlib.contextmanager
     def watched(self) -> Iterator[TurnDeadline]:
         """Kill everything in the container when the time is over before the context has ended."""
+        self._ended.clear()
         watching = threading.Thread(target=self._watch, name="deadline", daemon=True)
         watching.start()
         try:
@@ -273,52 +267,5 @@ class TurnDeadline:
             if self._ended.wait(left):
                 return
         self.passed = True
-        with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
-            self._context.environment.kill_processes()
-
-
-class _Reading:
-    """Reads a program's output while it runs, and ends the program where it may not go on."""
-
-    def __init__(self, context: RoundContext, reader: EventReader | None) -> None:
-        self._context = context
-        self._reader = reader
-        self._error: BaseException | None = None
-        self._ended = False
-
-    @contextlib.contextmanager
-    def pipe(self) -> Iterator[BinaryIO]:
-        """Yield a file for the output, which a thread reads; all of it is read when the context ends."""
-        # A pipe makes a program wait that prints faster than its output is read.
-        source, sink = os.pipe()
-        thread = threading.Thread(target=self._read, args=(os.fdopen(source, "rb"),), name="events", daemon=True)
-        thread.start()
-        try:
-            with os.fdopen(sink, "wb", buffering=0) as output:
-                yield output
-        finally:
-            thread.join()
-        if self._error is not None:
-            raise self._error
-
-    def _read(self, source: BinaryIO) -> None:
-        with source:
-            # Read to the end, or the program would wait for ever.
-            while line := source.readline(_LONGEST_LINE):
-                if self._reader is not None and not self._ended:
-                    try:
-                        self._take(self._reader, line)
-                    except BaseException as error:
-                        self._error = error
-                        self._end()
-
-    def _take(self, reader: EventReader, line: bytes) -> None:
-        reader.read(line)
-        if reader.failure:
-            self._end()
-
-    def _end(self) -> None:
-        self._ended = True
-        logger.info("the agent's program is killed: it failed")
         with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
             self._context.environment.kill_processes()

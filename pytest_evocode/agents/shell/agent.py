@@ -13,7 +13,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from pytest_evocode.agents.harness import HarnessOptions, Skill, check_files, read_file, read_skills, skill_head
+from pytest_evocode.agents.harness import (
+    CUT_OFF,
+    CUT_REPLIES,
+    HarnessOptions,
+    Skill,
+    check_files,
+    read_file,
+    read_skills,
+    skill_head,
+)
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, check_names, servers_of_file
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.conversation import Compaction, Conversation, earlier_messages
@@ -50,16 +59,12 @@ _NO_CALL = (
     "Nothing was run: a script in a reply's text is only text. To run it, call the tool `bash` with the script as its "
     "argument `command`. If nothing is left to be run, say that you are done."
 )
-_CUT_OFF = (
-    "Your last reply was cut off at its limit of tokens, and nothing of what was cut off has been run. Go on in "
-    "shorter replies: write long files in parts."
-)
 _FULL = (
     "Your last reply was cut off because the conversation had become too long; it was made shorter. Go on with the "
     "request."
 )
-#: How often a turn's empty replies, and those that were cut off, are asked for again, one after the other.
-_EMPTY_REPLIES, _CUT_REPLIES = 2, 3
+#: How often a turn's empty replies are asked for again, one after the other.
+_EMPTY_REPLIES = 2
 
 
 class Nudges:
@@ -76,8 +81,8 @@ class Nudges:
             return "", ""
         if reply.cut_off or reply.ending == "context":
             self._cut += 1
-            why, told = ("cut off", _CUT_OFF) if reply.cut_off else ("window full", _FULL)
-            return (why, told) if self._cut <= _CUT_REPLIES else ("", "")
+            why, told = ("cut off", CUT_OFF) if reply.cut_off else ("window full", _FULL)
+            return (why, told) if self._cut <= CUT_REPLIES else ("", "")
         self._cut = 0
         is_empty = not reply.text.strip()
         if (is_empty or reply.ending == "paused") and self._empty < _EMPTY_REPLIES:

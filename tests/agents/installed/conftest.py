@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,22 +12,18 @@ import pytest
 
 from pytest_evocode.agents import Agent
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeAgent
-from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.gateway import Exchange
-from pytest_evocode.llm.budget import AttemptSpending, Budget
+from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord, Usage
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.tasks.task import RoundSelection
-from pytest_evocode.trajectories.atif import AgentInfo
-from pytest_evocode.trajectories.recorder import Recorder
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
-from tests import atif
-from tests.model_scripts import Asked, Fail, Say, Step, Tokens
+from tests.model_scripts import Asked, Fail, Run, Say, Step, Tokens
 from tests.model_server import ModelServer
 
 PROGRAM = Path(__file__).with_name("fake_claude.py").read_text()
@@ -37,8 +33,10 @@ PASS = "echo 1 >/logs/verifier/reward.txt"
 
 def answer(asked: Asked) -> Step:
     """What the model of ``fake_claude.py`` says to a line, and its provider to ``refuse: STATUS``."""
-    word, _, rest = asked.said[-1].splitlines()[-1].partition(": ")
-    return Fail(int(rest)) if word == "refuse" else Say("Yes.")
+    word, _, rest = asked.said[-1].partition(": ")
+    if word == "run":
+        return [Say(f"Step {len(asked.said)}."), Run(rest)]
+    return Fail(int(rest)) if word == "refuse" else Say(rest if word == "say" else "Yes.")
 
 
 class FakeClaude(ClaudeCodeAgent):
@@ -81,95 +79,25 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
         yield server
 
 
-def answered(
-    tokens: int,
-    text: str = "",
-    calls: Mapping[str, str] = {},
-    *,
-    stop_reason: str = "end_turn",
-    given: Mapping[str, str] = {},
-    model: str = "model-x",
-) -> Exchange:
-    """A request that the gateway has answered, in Anthropic's form; among events, it comes before the next one.
+Blocks = list[dict[str, Any]]
 
-    ``calls`` are the tools that the reply calls, and ``given`` the results that the request has, by call.
-    """
-    results = [{"type": "tool_result", "tool_use_id": call, "content": result} for call, result in given.items()]
-    content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-    content += [{"type": "tool_use", "id": call, "name": name, "input": {"a": 1}} for call, name in calls.items()]
-    body: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": content}
-    usage = {"input_tokens": tokens, "output_tokens": 1}
+
+def exchange(number: int, content: Blocks, asked: Blocks, stop: str = "end_turn") -> Exchange:
+    """One of Messages, as a program may have it that is none of ours."""
+    body = {"id": "m", "type": "message", "role": "assistant", "model": "claude-x", "content": content}
     return Exchange(
-        number=1,
+        number=number,
         api="messages",
         method="POST",
         path="/anthropic/v1/messages",
         began="",
         seconds=0.0,
         status=200,
-        usage=Usage(prompt_tokens=tokens, completion_tokens=1, cost_usd=tokens / 100, requests=1),
-        model=model,
-        request=json.dumps({"messages": [{"role": "user", "content": results}]}),
-        response=json.dumps({**body, "stop_reason": stop_reason, "usage": usage}),
+        usage=Usage(prompt_tokens=1, completion_tokens=1, requests=1),
+        model="claude-x",
+        request=json.dumps({"messages": [{"role": "user", "content": asked}], "tools": [{"name": "Bash"}]}),
+        response=json.dumps({**body, "stop_reason": stop, "usage": {"input_tokens": 1, "output_tokens": 1}}),
     )
-
-
-MakeReader = Callable[[Recorder, Callable[[], Sequence[Exchange]]], EventReader]
-
-
-class Told:
-    """A recorder, and a reader that was told some events and then that there are no more."""
-
-    def __init__(self, reader: MakeReader, *events: Any, spent: Budget) -> None:
-        self.spending = AttemptSpending(spent)
-        self.recorder = Recorder(AgentInfo(name="a", version="0"), "session", spending=self.spending)
-        self.recorder.say("user", "Do it.")
-        new: list[Exchange] = []
-
-        def new_exchanges() -> Sequence[Exchange]:
-            found = [*new]
-            new.clear()
-            return found
-
-        self.reader = reader(self.recorder, new_exchanges)
-        for event in events:
-            if isinstance(event, Exchange):
-                new.append(event)
-            else:
-                self.reader.read(event.encode() if isinstance(event, str) else json.dumps(event).encode())
-        self.reader.close()
-        self.reader.settle()
-
-    @property
-    def steps(self) -> list[dict[str, Any]]:
-        """What the agent did, as it is on disk."""
-        trajectory = self.recorder.trajectory().model_dump(mode="json", exclude_none=True)
-        assert atif.violations(trajectory) == []
-        return [step for step in trajectory["steps"] if step["source"] == "agent"]
-
-    @property
-    def used(self) -> dict[str, Any]:
-        """What all of it took."""
-        assert self.recorder.usage is not None
-        return self.recorder.usage.model_dump(exclude={"at_least"})
-
-    @property
-    def actions(self) -> list[dict[str, Any]]:
-        """All actions, without how long they took."""
-        found = [
-            action for step in self.steps for action in step.get("extra", {}).get("evocode", {}).get("actions", [])
-        ]
-        return [{name: value for name, value in action.items() if name != "seconds"} for action in found]
-
-
-@pytest.fixture
-def told() -> Callable[..., Told]:
-    """See :class:`Told`."""
-
-    def tell(reader: MakeReader, *events: Any, spent: Budget | None = None) -> Told:
-        return Told(reader, *events, spent=spent or Budget())
-
-    return tell
 
 
 class MakeTask(Protocol):

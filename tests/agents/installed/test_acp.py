@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.llm.budget import parse_budget
 from pytest_evocode.trajectories.atif import AgentInfo
 from pytest_evocode.trajectories.recorder import Recorder
-from tests.agents.installed.conftest import Attempt, MakeTask, Told
+from tests.agents.installed.conftest import Attempt, MakeTask
 
 PROGRAM = Path(__file__).parents[2] / "acceptance" / "acp_program.py"
 FILES = {"agent.py": PROGRAM.read_text()}
@@ -39,22 +38,42 @@ def test_variables_are_given_as_json() -> None:
     assert made._options.env == {"A": "b"}
 
 
-def test_what_comes_of_a_call_after_its_end_is_no_second_call(told: Callable[..., Told]) -> None:
+def told(*updates: Any) -> AcpReader:
+    """A reader that was told some updates, and then that there are no more."""
+    reader = AcpReader(Recorder(AgentInfo(name="a", version="0"), "session"))
+    for update in updates:
+        reader.read(update)
+    reader.close()
+    return reader
+
+
+def test_what_comes_of_a_call_after_its_end_is_no_second_call() -> None:
     begun = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls", "kind": "execute"}
     ended = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"}
-    found = told(AcpReader, begun, ended, ended)
-    assert [len(step["tool_calls"]) for step in found.steps] == [1]
-    found = told(AcpReader, begun, ended, begun, ended)
-    assert sum(len(step["tool_calls"]) for step in found.steps) == 2
+    assert told(begun, ended, ended).recorder.trajectory().tool_call_count == 1
+    assert told(begun, ended, begun, ended).recorder.trajectory().tool_call_count == 2
 
 
-def test_a_cost_that_is_no_amount_is_left_out(told: Callable[..., Told]) -> None:
+def test_how_commands_ended_is_known_by_call() -> None:
+    begun = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls", "kind": "execute"}
+    ended = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "rawOutput": {"exit": 3}}
+    assert told(begun, ended, {**begun, "toolCallId": "2"}).exit_codes == {"1": 3}
+
+
+@pytest.mark.parametrize("update", [None, 7, {}, {"sessionUpdate": "tool_call"}, {"sessionUpdate": "plan"}])
+def test_an_update_of_unknown_form_is_left_out_and_said(update: Any) -> None:
+    reader = told(update, {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hi."}})
+    first, second = reader.recorder.trajectory().steps
+    assert str(first.message).startswith("An event of unknown form was left out")
+    assert second.message == reader.final == "Hi."
+
+
+def test_a_cost_that_is_no_amount_is_left_out() -> None:
     def says(amount: float) -> dict[str, Any]:
         return {"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}}
 
     odd = (float("nan"), float("inf"), -1.0, 10**400)
-    reader: Any = told(AcpReader, says(0.25), *map(says, odd)).reader
-    assert reader.cost == 0.25
+    assert told(says(0.25), *map(says, odd)).cost == 0.25
 
 
 def test_a_secret_among_the_variables_is_refused() -> None:

@@ -18,6 +18,7 @@ from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord, total_usage
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trial.trial import Trial
+from tests import atif
 from tests.providers.faults import FAULTS, CutOff, Decline, Fault, Misreport, Refuse
 from tests.providers.server import KEY, ProviderServer
 from tests.providers.three_rounds import FILES, REQUESTS, ROUNDS, SUITES, solve
@@ -105,12 +106,7 @@ def test_without_faults_all_is_solved_and_counted_as_it_was_billed(
 
 @pytest.mark.parametrize(
     ("number", "name", "agent"),
-    [
-        (1 + at % sum(REQUESTS), name, agent)
-        for at, name in enumerate(WEATHER)
-        for agent in AGENTS
-        if (name, agent) != ("cut off in a text", "codex")  # Which ends its turn there; see below.
-    ],
+    [(1 + at % sum(REQUESTS), name, agent) for at, name in enumerate(WEATHER) for agent in AGENTS],
 )
 def test_a_fault_changes_no_score(
     agent: str, number: int, name: str, engine: DockerEngine, task: Task, tmp_path: Path
@@ -127,10 +123,11 @@ def test_a_fault_changes_no_score(
         assert least.output <= (usage.completion_tokens or 0) <= most.output
 
 
-def test_a_reply_that_is_cut_ends_the_turn_of_codex_which_is_judged_and_the_next_one_goes_on(
+def test_a_reply_that_is_cut_ends_the_turn_of_codex_which_is_started_again_in_its_session(
     engine: DockerEngine, task: Task, tmp_path: Path
 ) -> None:
     first_of_round_2 = REQUESTS[0] + 1
     records, _ = play("codex", {first_of_round_2: CutOff()}, engine, task, tmp_path)
-    assert [record.outcome for record in records] == ["passed", "failed", "passed"]
-    assert ["cut off" in record.stopped for record in records] == [False, True, False]
+    assert [(record.outcome, record.stopped) for record in records] == [("passed", "")] * 3
+    steps = atif.read(tmp_path / "steps/round-2/agent/trajectory.json")["steps"]
+    assert [step["extra"]["evocode"]["nudge"] for step in steps if step["source"] == "system"] == ["cut off"]

@@ -13,7 +13,7 @@ from pytest_evocode.agents import Agent
 from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions
 from pytest_evocode.agents.installed.declared_command import CommandAgent, CommandDeclaration
-from pytest_evocode.agents.installed.model_access import ExchangeReader
+from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import UsageError
 from pytest_evocode.gateway import Exchange
@@ -286,7 +286,9 @@ def test_a_step_has_what_the_server_says_of_single_tokens() -> None:
         response=json.dumps({"prompt_token_ids": [1, 2, 3], "choices": [choice | {"logprobs": logprobs}]}),
     )
     recorder = Recorder(AgentInfo(name="a", version="0"), "session")
-    ExchangeReader(recorder).take(exchange)
+    reader = ExchangeReader(recorder)
+    reader.take(exchange)
+    reader.settle()
     (step,) = recorder.trajectory().steps
     assert step.metrics is not None
     assert (step.metrics.prompt_tokens, step.metrics.prompt_token_ids) == (3, (1, 2, 3))

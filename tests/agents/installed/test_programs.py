@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions, ClaudeCodeReader
+from pytest_evocode.agents.harness import CUT_OFF
+from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions
+from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import EnvironmentFault, UsageError
+from pytest_evocode.gateway import Exchange
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
@@ -20,6 +23,7 @@ from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 from tests import atif
 from tests.agents.installed.conftest import KEY, PASS, Attempt, FakeClaude, MakeTask
+from tests.model_scripts import CutOff, Delay, Run, Say, Step
 from tests.model_server import ModelServer
 
 pytestmark = [pytest.mark.turns(2), pytest.mark.usefixtures("model")]
@@ -65,15 +69,16 @@ def test_rounds_go_on_in_one_session_and_each_has_the_harness_of_the_agent(
     }
     look = "run: cd ~/.claude; cp -r CLAUDE.md skills /logs/artifacts; stat -c %U CLAUDE.md >/logs/artifacts/owner"
     area = "run: echo $AREA >/logs/artifacts/area"
-    task = make_task("say: one\n", f"run: true\n{look}\n{area}\n", f"{LOOK}\n")
+    task = make_task("say: one\n", f"run: true\n{look}\n{area}\nsay: done\n", f"{LOOK}\n")
     records = attempt(fake(env={"AREA": "far ${REGION_OF_TEST}"}, **harness), task)
     assert endings(records) == [("passed", "")] * 3
     first, second, third = calls = calls_of_program(directory, "round-3")
 
-    assert "--resume" not in first["arguments"]
+    assert first["arguments"][-2] == "--session-id"
+    assert first["arguments"][-1] == second["arguments"][-1]
     assert second["arguments"][-2:] == third["arguments"][-2:]
     assert second["arguments"][-2] == "--resume"
-    assert [each["said"] for each in (first, second)] == [["say: one"], ["run: true", look, area]]
+    assert [each["said"] for each in (first, second)] == [["say: one"], ["run: true", look, area, "say: done"]]
 
     for call in calls:
         at = call["arguments"].index("--append-system-prompt")
@@ -87,7 +92,7 @@ def test_rounds_go_on_in_one_session_and_each_has_the_harness_of_the_agent(
     assert (found / "skills/greeting/SKILL.md").read_text() == "---\ndescription: How to greet.\n---\n"
     assert (found / "owner").read_text() == "root\n"
     assert (found / "area").read_text() == "far north\n"
-    actions = [step["extra"]["evocode"]["actions"][0] for step in steps(directory, "round-2")[1:]]
+    actions = [step["extra"]["evocode"]["actions"][0] for step in steps(directory, "round-2")[1:-1]]
     assert not any("changes" in action for action in actions)
 
 
@@ -156,19 +161,19 @@ def test_what_a_killed_program_is_known_to_have_used_in_vain_is_counted_at_least
 def test_an_attempt_whose_container_goes_away_has_what_was_used_until_then(
     make_task: MakeTask, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ended(reader: ClaudeCodeReader, line: bytes) -> None:
-        read(reader, line)
+    def ended(reader: ExchangeReader, exchange: Exchange) -> None:
+        take(reader, exchange)
         if reader.replies == 2:
             raise EnvironmentFault("the container is gone")
 
-    read = ClaudeCodeReader.read
-    monkeypatch.setattr(ClaudeCodeReader, "read", ended)
+    take = ExchangeReader.take
+    monkeypatch.setattr(ExchangeReader, "take", ended)
     task = make_task("run: true\nrun: sleep ${SLOW:-0}\nsay: Done.\n")
     (record,) = attempt(fake(env={"SLOW": "600"}), task)
     assert (record.outcome, record.cause) == ("error", "the container is gone")
     assert record.usage is not None
     assert (record.usage.tokens, record.usage.at_least) == (200, True)
-    monkeypatch.setattr(ClaudeCodeReader, "read", read)
+    monkeypatch.setattr(ExchangeReader, "take", take)
     (record,) = attempt(fake(), task, resume=True)
     assert record.usage is not None
     assert (record.outcome, record.usage.tokens, record.usage.at_least) == ("passed", 300, None)
@@ -324,3 +329,43 @@ def test_a_limit_of_cost_needs_a_price() -> None:
     with pytest.raises(UsageError, match="what a-model-of-my-own of claude-code costs is not known"):
         unknown.check({"ANTHROPIC_API_KEY": KEY}, Budget(cost=1))
     fake("claude-sonnet-4-5", base_url="http://localhost").check({"ANTHROPIC_API_KEY": KEY}, Budget(cost=1))
+
+
+def test_a_program_whose_models_reply_was_cut_off_is_started_again_in_its_session(
+    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
+) -> None:
+    script: list[Step] = [
+        [Say("First I will"), CutOff()],
+        Say("Done."),
+        Run("cat ~/.claude/projects/* >/logs/artifacts/log.jsonl"),
+    ]
+    with ModelServer(script, key=KEY) as server:
+        records = attempt(fake(base_url=server.url), make_task("say: one\n", "look\n"))
+    assert endings(records) == [("passed", "")] * 2
+    assert records[0].stopped == ""
+    told = [(step["source"], step["message"]) for step in steps(directory, "round-1")]
+    assert told == [("user", "say: one\n"), ("agent", "First I will"), ("system", CUT_OFF), ("agent", "Done.")]
+    first, again, _ = calls_of_program(directory, "round-2")
+    assert again["arguments"][-2:] == ["--resume", first["arguments"][-1]]
+    assert again["said"] == [CUT_OFF]
+
+
+def test_a_program_is_told_three_times_at_most_that_a_reply_was_cut_off(
+    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
+) -> None:
+    with ModelServer([[Say("First I will"), CutOff()]] * 5, key=KEY) as server:
+        [record] = attempt(fake(base_url=server.url), make_task("say: one\n"))
+        assert server.left == 1
+    assert record.outcome == "passed"
+    assert [step["message"] for step in steps(directory, "round-1")].count(CUT_OFF) == 3
+
+
+def test_the_time_of_a_turn_is_one_for_all_starts_of_the_program(
+    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
+) -> None:
+    script: list[Step] = [[Delay(5), Say("First I will"), CutOff()], Run("sleep 600")]
+    with ModelServer(script, key=KEY) as server:
+        began = time.monotonic()
+        [record] = attempt(fake(base_url=server.url), make_task("say: one\n", timeout=7))
+    assert record.timed_out == "agent"
+    assert time.monotonic() - began < 5 + 7

@@ -168,7 +168,8 @@ def test_three_rounds_without_a_network_are_one_session_of_the_real_program(
     assert third[-1]["message"] == "Done for the third time."
     asked = [step["metrics"]["prompt_tokens"] for each in (first, second, third) for step in each[1:]]
     assert asked == [1000] * 7
-    assert second[2]["observation"]["results"][0]["content"].strip() == "0"
+    # As the model sees it, Codex' and Claude Code's remarks included.
+    assert "0" in second[2]["observation"]["results"][0]["content"].splitlines()
     assert not any(KEY.encode() in path.read_bytes() for path in directory.path.rglob("*") if path.is_file())
 
 

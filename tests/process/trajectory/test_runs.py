@@ -34,6 +34,8 @@ def test_a_program_whose_output_another_takes_has_passed_if_it_printed_something
         "<returncode>0</returncode>\n<output>\n2 passed in 0.1s\n</output>",
         "Exit code: 0\nWall time: 2.1 seconds\nOutput:\n2 passed in 0.1s",
         "2 passed in 0.1s\n[The command completed with exit code 0.]",
+        "Chunk ID: 1\nWall time: 2.1 seconds\nProcess exited with code 0\nOutput:\n2 passed in 0.1s",
+        "2 passed in 0.1s\n\n<system-reminder>\n<total_tokens>15000 tokens left</total_tokens>\n</system-reminder>",
     ],
 )
 def test_what_a_cli_prints_around_an_output_is_none_of_it(output: str) -> None:
