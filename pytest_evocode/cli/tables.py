@@ -153,8 +153,8 @@ def pareto_command(selection: AttemptSelection, as_json: bool) -> None:
 
     On it is who is beaten by no other agent, one that is at least as good in the score and in what it takes and better
     in one of them. Cost, tokens and time are those of one attempt at each task; an agent of which one of them is not
-    known for every round is left out there. Agents that were run on other tasks or rounds, or in another mode, have
-    fronts of their own.
+    known for every round is left out there, and so are oracle and nop. Agents that were run on other tasks or rounds,
+    or in another mode, have fronts of their own.
 
     DIR is a results directory; the default is evocode-results.
     """
@@ -163,7 +163,7 @@ def pareto_command(selection: AttemptSelection, as_json: bool) -> None:
 
     table = selection.read()
     groups = [
-        {row.name: efficiency(row.grid, single=row.mode == "single-round") for row in group}
+        {row.name: efficiency(row.grid, single=row.mode == "single-round", control=row.is_control) for row in group}
         for group in _comparable(table.rows)
     ]
     if as_json:

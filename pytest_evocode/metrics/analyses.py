@@ -235,9 +235,9 @@ def _of_row(table: ScoreTable, row: ScoreRow) -> Analyses:
 
 
 def pool(found: Iterable[Analyses]) -> list[Pooled]:
-    """Return what all agents are together, at the newest contents of tasks, of each mode in which there are several."""
+    """Return what all agents but controls are together, at the newest contents of tasks, of modes that have several."""
     modes: dict[tuple[Mode, str | None], list[Analyses]] = defaultdict(list)
-    for each in (each for each in found if each.row.version == 0):
+    for each in (each for each in found if each.row.version == 0 and not each.row.is_control):
         modes[each.row.mode, each.row.from_round].append(each)
     return [
         Pooled(

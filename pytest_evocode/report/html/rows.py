@@ -51,9 +51,11 @@ def rows_of(
 def ranked(table: ScoreTable) -> list[list[ScoreRow]]:
     """Return the rows of a table by ranking, numbered as on the leaderboard, and in each the best first.
 
-    Rows of single rounds that the leaderboard shows as columns of other rows are rankings of their own, the last.
+    Rows of single rounds that the leaderboard shows as columns of other rows are rankings of their own, and at last so
+    is each control.
     """
-    return [*rankings(best_first(table)), *rankings(best_first(table, columns=True))]
+    rows = best_first(table), best_first(table, columns=True)
+    return [*rankings(rows[0]), *rankings(rows[1]), *([row] for each in rows for row in each if row.is_control)]
 
 
 def _row(
@@ -99,7 +101,7 @@ def _harness(agent: AgentIdentity) -> str:
     """Return what drives an agent's model or tool, ``none`` where it has neither, and "" where records do not say."""
     parts = dict(agent.parts)
     said = " ".join(filter(None, (parts.get("harness"), parts.get("version"))))
-    return said or ("none" if parts.get("spec", agent.name) in ("oracle", "nop") else "")
+    return said or ("none" if agent.is_control else "")
 
 
 def score_values(scores: Scores) -> dict[str, Any]:
@@ -191,7 +193,7 @@ def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
 
 
 def _by_score(row: ScoreRow) -> dict[str, Efficiency]:
-    found = efficiency(row.grid)
+    found = efficiency(row.grid, control=row.is_control)
     cases = case_score(row.grid)
     return {"dataset_score": found} | ({} if cases is None else {"case_score": replace(found, score=cases)})
 

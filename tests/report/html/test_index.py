@@ -208,7 +208,9 @@ def test_rankings_are_those_of_the_leaderboard(tmp_path: Path) -> None:
     rows = index(tmp_path)["rows"]
     board = leaderboard(loaded(tmp_path)[0], with_intervals=True)
     ranked = {entry["agent"]: entry["ranking"] for entry in board.entries}
-    assert {row["name"]: row["ranking"] for row in rows} == {**ranked, "gpt (single-round)": 3}
+    # The control, which the board ranks with nobody, is alone behind the others.
+    assert ranked.pop("nop") is None
+    assert {row["name"]: row["ranking"] for row in rows} == {**ranked, "gpt (single-round)": 3, "nop": 4}
     assert [row["name"] for row in rows][: len(ranked)] == list(ranked)
     assert set(board.notes) <= set(index(tmp_path)["notes"])
 
