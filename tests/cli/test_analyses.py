@@ -1,4 +1,4 @@
-"""``evocode analyses``: pass@k, Reliability, survival, solvable rounds, token ratios, and the older columns."""
+"""``evocode analyses``: pass@k, Reliability, rates by round, survival, solvable rounds, tokens, the older columns."""
 
 from __future__ import annotations
 
@@ -56,12 +56,22 @@ def test_all_tables_are_printed(evocode: Evocode, results: Path) -> None:
         "o1 n/a n/a 0/1",
         "no interval below 5 tasks",
         "",
-        "survival, by round: share of the tasks with so many rounds that pass it, and how many tasks these are",
+        "pass rate, by round: share of the tasks with so many rounds that pass it, and how many tasks these are",
         "agent 1 2",
         "gpt 75.0 (2) 0.0 (1)",
         "gpt (single-round) 100.0 (1) 100.0 (1)",
         "o1 0.0 (1) 0.0 (1)",
         "all agents 50.0 (3) 0.0 (2)",
+        "",
+        "survival (Kaplan-Meier), by round: share of the attempts that fail in no round so far, of how many at risk",
+        "agent 1 2",
+        "gpt 75.0 (2) 0.0 (0.5)",
+        "95 % 1.0..98.2 n/a",
+        "o1 0.0 (1)",
+        "95 % n/a",
+        "all agents 50.0 (3) 0.0 (0.5)",
+        "95 % 2.9..87.3 n/a",
+        "attempts at one task count as one; what ended for no fault of the agent counts up to there",
         "",
         "solvable: of what fails in a chain, the share that passes in single-round mode, and how much fails",
         "rounds: each (agent, task, round) that no attempt passed, reached or not",
@@ -132,14 +142,17 @@ def test_json_has_the_same_numbers_in_full(evocode: Evocode, results: Path) -> N
     assert gpt["passes"] == {"round": {"a": [one, none], "b": [whole]}, "task": {"a": [none], "b": [whole]}}
     assert list(alone["pass_at_k"]) == ["round"]
     assert (gpt["reliability"], gpt["reliability_tasks"], o1["reliability"]) == (0.0, 1, None)
-    assert gpt["survival"]["1"] == {"percent": 75.0, "passed": 1.5, "of": 2}
+    first = {"percent": 75.0, "at_risk": 2.0, "failed": 0.5, "censored": 0.0}
+    assert {name: gpt["kaplan_meier"]["1"][name] for name in first} == first
+    assert (gpt["kaplan_meier"]["2"]["percent"], alone["kaplan_meier"]) == (0.0, None)
+    assert gpt["pass_rates"]["1"] == {"percent": 75.0, "passed": 1.5, "of": 2}
     assert gpt["solvable"]["record"]["overall"] == {"percent": 100.0, "passed": 2, "of": 2}
     assert (alone["solvable"], o1["solvable"]) == (None, None)
     assert gpt["token_ratios"]["generated"]["by_round"]["1"]["ratio"] == 3.0
     assert gpt["token_ratios"]["total"]["overall"] == 1.2
     assert (gpt["avg_turns"], gpt["output_tokens"]) == (pytest.approx(100 / 3), pytest.approx(1000 / 3))
     (pooled,) = found["pooled"]
-    assert (pooled["name"], pooled["survival"]["1"]["of"]) == ("all agents", 3)
+    assert (pooled["name"], pooled["pass_rates"]["1"]["of"]) == ("all agents", 3)
 
 
 def test_without_single_rounds_nobody_knows_what_is_solvable(evocode: Evocode, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, get_args
 
-from pytest_evocode.metrics.analyses import first_failures, survival
+from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
 from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
@@ -151,7 +151,7 @@ def _survival(row: ScoreRow) -> list[dict[str, Any]]:
     first = Counter(failure.index for failure in first_failures(row.grid))
     return [
         {"round": index, "passed": share.passed, "of": share.of, "first_failures": first[index]}
-        for index, share in survival(row.grid).items()
+        for index, share in pass_rates(row.grid).items()
     ]
 
 
