@@ -29,6 +29,7 @@ NAMES = (
     "snapshots",
     "judging",
     "correlation",
+    "planning",
     "report",
     "pacing",
     "jobs",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 from benchmarks.tables import Table
-from pytest_evocode.metrics.analyses import first_failures, solvable, survival
+from pytest_evocode.metrics.analyses import first_failures, pass_rates, solvable
 from pytest_evocode.metrics.breakdown import breakdown
 from pytest_evocode.metrics.comparison import compare
 from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
@@ -36,7 +36,7 @@ def measure(runs: int) -> Table:
         "breakdown by task": (lambda: [breakdown(of_agent, "task") for of_agent in agents.values()], None),
         "breakdown by round": (lambda: [breakdown(of_agent, "round") for of_agent in agents.values()], None),
         "spending by task": (lambda: spending_by(records, "task"), None),
-        "survival, first failures": (lambda: (survival(records), first_failures(records)), None),
+        "pass rates, first failures": (lambda: (pass_rates(records), first_failures(records)), None),
         "solvable, token ratios": (lambda: (solvable(records, records), token_ratios(records)), None),
         "failure kinds": (lambda: failure_kinds(records), None),
         "worst requirements": (lambda: worst_requirements(records), None),

@@ -29,6 +29,7 @@ from pytest_evocode.metrics.comparison import (
     BEST_OF_ATTEMPTS,
     Comparison,
     ComparisonPlan,
+    Range,
     compare,
     plan,
     regressed,
@@ -47,6 +48,7 @@ from pytest_evocode.report.comparison import (
     comparison_lines,
     plan_lines,
     planned_sizes,
+    range_json,
     wanted,
 )
 from pytest_evocode.report.notes import identity_json
@@ -416,7 +418,7 @@ def _pair_json(pair: _Pair, adjusted: Mapping[Compared, float | None], rule: Reg
         "flips_p_value": headline.flips_p_value,
         "flips_by_task_p_value": headline.flips_by_task_p_value,
         "alpha": pair.plan and pair.plan.alpha,
-        "detectable": pair.plan and pair.plan.detectable,
+        **range_json("detectable", pair.plan.detectable if pair.plan else Range(None, None)),
         "wanted": pair.plan and wanted(pair.plan, SMALL_DIFFERENCE),
         "only_first": headline.only_first,
         "only_second": headline.only_second,
@@ -517,13 +519,14 @@ def _plan_json(
         "alpha": made.alpha,
         "power": made.power,
         "variance": {
-            "between_tasks": made.variance.between,
-            "within_tasks": made.variance.within,
-            "measured": made.measured,
+            "between_tasks": made.variance and max(0.0, made.variance.between),
+            "within_tasks": made.variance and made.variance.within,
+            "measured": made.variance is not None,
         },
-        "detectable": made.detectable,
+        "why_not": made.why_not or None,
+        **range_json("detectable", Range(None, None) if made.why_not else made.detectable),
         "table": [
-            {"tasks": number, "attempts": each, "detectable": made.difference(number, each)}
+            {"tasks": number, "attempts": each, **range_json("detectable", made.difference(number, each))}
             for number in tasks
             for each in attempts
         ],

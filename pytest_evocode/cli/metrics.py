@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -103,9 +103,18 @@ def _of_row(table: ScoreTable, row: ScoreRow, gamma: float) -> AgentMetrics:
         row.grid,
         reference=_grid_of(table, row, "oracle"),
         untouched=_grid_of(table, row, "nop"),
+        others=_of_others(table, row),
         single=row.mode == "single-round",
         gamma=gamma,
     )
+
+
+def _of_others(table: ScoreTable, like: ScoreRow) -> Iterator[TaskRounds]:
+    """Yield all other attempts at the same contents of tasks."""
+    for row in table.rows:
+        if row is not like:
+            differing = differing_contents(row, like)
+            yield from (task for task in row.grid.tasks if task.task not in differing)
 
 
 def _grid_of(table: ScoreTable, like: ScoreRow, agent: str) -> Grid:

@@ -21,7 +21,7 @@ from pytest_evocode.process.scores.released_scorer import read_released, summari
 from pytest_evocode.process.scores.rigor_score import AttemptProcess, read_weights
 from pytest_evocode.process.scores.summary import ProcessSummary, as_json, by_task, summarise_agent
 from pytest_evocode.report.notes import identity_notes
-from pytest_evocode.report.process import agent_lines, explain_lines, process_lines
+from pytest_evocode.report.process import agent_lines, explain_lines, missing_task_notes, process_lines
 from pytest_evocode.results.loading import Results, load_results
 
 
@@ -99,6 +99,8 @@ def _released(directory: Path) -> dict[str, ProcessSummary]:
     results, left_out = read_released(directory)
     for reason in left_out:
         echo(f"left out: {reason}", err=True)
+    for note in missing_task_notes(results):
+        echo(f"note: {note}", err=True)
     return summarise_released(results)
 
 

@@ -82,7 +82,7 @@ def leaderboard_command(selection: AttemptSelection, form: str, as_json: bool, w
 @selection_options
 @json_option
 def analyses_command(selection: AttemptSelection, as_json: bool) -> None:
-    """Print pass@k and pass^k, survival by round, solvable rounds and token ratios.
+    """Print pass@k and pass^k, pass rates and survival by round, solvable rounds and token ratios.
 
     DIR is a results directory; the default is evocode-results. Several attempts at each task come from
     --evocode-attempts, and rounds that are solvable need runs with --evocode-mode=single-round too.
@@ -107,9 +107,9 @@ def failures_command(selection: AttemptSelection, agent: str | None, top: int, a
 
     DIR is a results directory; the default is evocode-results.
     """
-    from pytest_evocode.metrics.analyses import first_failures, survival
+    from pytest_evocode.metrics.analyses import first_failures, pass_rates
     from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
-    from pytest_evocode.report.failures import first_failure_lines, kind_lines, requirement_lines, survival_lines
+    from pytest_evocode.report.failures import first_failure_lines, kind_lines, pass_rate_lines, requirement_lines
     from pytest_evocode.report.notes import identity_json
 
     table = selection.read(cases=True)
@@ -118,7 +118,7 @@ def failures_command(selection: AttemptSelection, agent: str | None, top: int, a
     # Single rounds are independent of each other, so that none of them fails first.
     chains = [row for row in rows if row.mode != "single-round"]
     first = {row.name: first_failures(row.grid) for row in chains}
-    shares = {row.name: survival(row.grid) for row in chains}
+    shares = {row.name: pass_rates(row.grid) for row in chains}
     # Requirements of older contents may be others of the same name.
     newest = [row for row in rows if row.version == 0] or rows
     worst = worst_requirements(*(row.records for row in newest))
@@ -127,7 +127,7 @@ def failures_command(selection: AttemptSelection, agent: str | None, top: int, a
             {
                 "agents": {row.name: identity_json(row) for row in rows},
                 "kinds": {name: asdict(found) for name, found in kinds.items()},
-                "survival": {
+                "pass_rates": {
                     name: {index: share.percent for index, share in found.items()} for name, found in shares.items()
                 },
                 "first_failures": {
@@ -140,7 +140,7 @@ def failures_command(selection: AttemptSelection, agent: str | None, top: int, a
         return
     parts = [kind_lines(kinds)]
     if chains:
-        parts += [survival_lines(shares, first), first_failure_lines(first, top)]
+        parts += [pass_rate_lines(shares, first), first_failure_lines(first, top)]
     parts.append(requirement_lines(worst, top))
     echo("\n\n".join("\n".join(lines) for lines in parts))
 
@@ -153,8 +153,8 @@ def pareto_command(selection: AttemptSelection, as_json: bool) -> None:
 
     On it is who is beaten by no other agent, one that is at least as good in the score and in what it takes and better
     in one of them. Cost, tokens and time are those of one attempt at each task; an agent of which one of them is not
-    known for every round is left out there. Agents that were run on other tasks or rounds, or in another mode, have
-    fronts of their own.
+    known for every round is left out there, and so are oracle and nop. Agents that were run on other tasks or rounds,
+    or in another mode, have fronts of their own.
 
     DIR is a results directory; the default is evocode-results.
     """
@@ -163,7 +163,7 @@ def pareto_command(selection: AttemptSelection, as_json: bool) -> None:
 
     table = selection.read()
     groups = [
-        {row.name: efficiency(row.grid, single=row.mode == "single-round") for row in group}
+        {row.name: efficiency(row.grid, single=row.mode == "single-round", control=row.is_control) for row in group}
         for group in _comparable(table.rows)
     ]
     if as_json:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from pytest_evocode.metrics.faults import is_fault
 from pytest_evocode.metrics.grid import Rounds, TaskRounds, as_grid
 from pytest_evocode.metrics.intervals import Interval
 from pytest_evocode.metrics.over_attempts import PassAtK, Unit, pass_at_k, pass_at_k_intervals
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, token_ratios
+from pytest_evocode.metrics.statistics.survival import Step, added
 from pytest_evocode.metrics.task_values import passed
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.records import Mode, TaskFacts
@@ -34,7 +36,7 @@ class Share:
         return 100 * self.passed / self.of if self.of else None
 
 
-def survival(rounds: Rounds) -> dict[int, Share]:
+def pass_rates(rounds: Rounds) -> dict[int, Share]:
     """Return, by round index i, the share of the (agent, task) with N_t >= i that passed round i.
 
     It is the mean over attempts. The records may be of several agents.
@@ -43,7 +45,7 @@ def survival(rounds: Rounds) -> dict[int, Share]:
     >>> def record(task, index, of):
     ...     return RoundRecord(task=task, agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=of,
     ...         outcome="passed")
-    >>> survival([record("t", 1, of=2), record("u", 1, of=1)])
+    >>> pass_rates([record("t", 1, of=2), record("u", 1, of=1)])
     {1: Share(passed=2.0, of=2), 2: Share(passed=0.0, of=1)}
     """
     shares: dict[int, list[float]] = defaultdict(list)
@@ -51,6 +53,36 @@ def survival(rounds: Rounds) -> dict[int, Share]:
         for index in task.indices:
             shares[index].append(task.share(index))
     return {index: Share(sum(found), len(found)) for index, found in sorted(shares.items())}
+
+
+def followed(rounds: Rounds) -> dict[int, Step]:
+    """Return, by round index, how many attempts got there without a failure, and how many failed there first.
+
+    That is what :func:`~pytest_evocode.metrics.statistics.survival.kaplan_meier` takes. The attempts at one task count
+    as one together. An attempt is lost from sight before the first round that has no verdict for a reason that is not
+    the agent's: an infrastructure error, a session that ended, a round that was not selected.
+
+    >>> from pytest_evocode.results.records import RoundRecord
+    >>> outcomes = [(1, 1, "passed"), (1, 2, "failed"), (1, 3, "passed"), (2, 1, "passed"), (2, 2, "not reached")]
+    >>> followed(RoundRecord(task="t", agent="a", attempt=attempt, round=f"r{i}", index=i, declared_rounds=3,
+    ...     outcome=outcome) for attempt, i, outcome in outcomes)  # doctest: +NORMALIZE_WHITESPACE
+    {1: Step(at_risk=1.0, failed=0.0, censored=0.0), 2: Step(at_risk=0.5, failed=0.5, censored=0.5)}
+    """
+    tasks = as_grid(rounds).decided().tasks
+    return added(dict(_followed(task, number)) for task in tasks for number in task.attempts)
+
+
+def _followed(task: TaskRounds, number: int) -> Iterator[tuple[int, Step]]:
+    attempt, own, weight = task.attempts[number], task.own(number), 1 / len(task.attempts)
+    for place, index in enumerate(own):
+        record = attempt.get(index)
+        is_next = index == own[0] + place
+        if record is None or record.outcome == "not reached" or is_fault(record) or not is_next:
+            yield index, Step(censored=weight)
+            return
+        yield index, Step(weight, failed=0.0 if record.passed else weight)
+        if not record.passed:
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +139,7 @@ class Solvable:
 
 
 def total_shares(tables: Iterable[Mapping[K, Share]]) -> dict[K, Share]:
-    """Return the shares of all tables together by key, such as the survival of all agents.
+    """Return the shares of all tables together by key, such as the pass rates of all agents.
 
     >>> total_shares([{1: Share(1, of=2)}, {1: Share(0, of=1), 2: Share(1, of=1)}])
     {1: Share(passed=1, of=3), 2: Share(passed=1, of=1)}
@@ -188,10 +220,14 @@ class Pooled:
     """What is counted over rounds, and so can be of one agent or of several together."""
 
     name: str
-    survival: Mapping[int, Share]
+    pass_rates: Mapping[int, Share]
     """By round index."""
+    followed: Mapping[int, Step]
+    """By round index, of the attempts that did not fail before it."""
     solvable: Mapping[Failed, Solvable] | None
     """By what is counted; None without single rounds, or of them."""
+    survives: bool
+    """Whether an attempt has a first failure, which single rounds, that are independent of each other, have not."""
     token_ratios: Mapping[Tokens, Mapping[int, TokenRatio]]
     """By which tokens are compared, then by round index."""
 
@@ -227,23 +263,27 @@ def _of_row(table: ScoreTable, row: ScoreRow) -> Analyses:
         reliability_interval=table.intervals(row)["reliability"],
         pooled=Pooled(
             row.name,
-            survival(row.grid),
+            pass_rates(row.grid),
+            followed(row.grid),
             None if single is None else {of: solvable(row.grid, single.grid, table.facts, unit=of) for of in counted},
+            row.mode != "single-round",
             _ratios([row]),
         ),
     )
 
 
 def pool(found: Iterable[Analyses]) -> list[Pooled]:
-    """Return what all agents are together, at the newest contents of tasks, of each mode in which there are several."""
+    """Return what all agents but controls are together, at the newest contents of tasks, of modes that have several."""
     modes: dict[tuple[Mode, str | None], list[Analyses]] = defaultdict(list)
-    for each in (each for each in found if each.row.version == 0):
+    for each in (each for each in found if each.row.version == 0 and not each.row.is_control):
         modes[each.row.mode, each.row.from_round].append(each)
     return [
         Pooled(
             scored_name(ALL, *mode),
-            total_shares(each.pooled.survival for each in of_mode),
+            total_shares(each.pooled.pass_rates for each in of_mode),
+            added(each.pooled.followed for each in of_mode),
             _together([each.pooled.solvable for each in of_mode if each.pooled.solvable is not None]),
+            mode[0] != "single-round",
             _ratios([each.row for each in of_mode]),
         )
         for mode, of_mode in modes.items()

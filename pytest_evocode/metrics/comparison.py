@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import sqrt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean, variance
+from typing import NamedTuple
 
 from pytest_evocode.metrics.grid import Rounds, TaskRounds, as_grid, narrowed
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval, interval_of_differences, mean
 from pytest_evocode.metrics.over_attempts import attempt_shares
 from pytest_evocode.metrics.statistics.significance import SignFlips, holm, mcnemar, sign_flips
 from pytest_evocode.metrics.statistics.variance import (
+    MOST_ATTEMPTS,
+    MOST_PAIRS,
+    MeanSquare,
     PairedVariance,
-    attempts_needed,
     detectable_difference,
-    pairs_needed,
+    fewest,
     variance_components,
 )
-from pytest_evocode.metrics.task_values import MEANS, Metric, passed_share
+from pytest_evocode.metrics.task_values import MEANS, Metric
 
 BEST_OF_ATTEMPTS: tuple[Metric, ...] = ("mt_at_k", "final_round_completion", "perfect_tasks")
 """What takes the best of a task's attempts, and so grows with their number."""
@@ -242,6 +245,16 @@ def _flips(first: TaskRounds, second: TaskRounds) -> list[Flip]:
     return flips
 
 
+class Range(NamedTuple):
+    """A number by the variances as observed, and the larger one by upper bounds of them, which keeps the power.
+
+    None is a number that is not known, or that is too large.
+    """
+
+    observed: float | None
+    bound: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class ComparisonPlan:
     """What differences of the Dataset Score can be seen, and what a wanted one takes; differences are 0 to 100."""
@@ -250,38 +263,61 @@ class ComparisonPlan:
     """How many tasks the variance was observed at."""
     attempts: tuple[int, int]
     """How many attempts there were at each of them and side: the fewest and the most."""
-    variance: PairedVariance
-    """Of the difference of two agents at a task."""
-    measured: bool
-    """Whether several attempts of each agent show how attempts vary. Otherwise they were taken to vary as if each round
-    of a task passed independently of the others.
-    """
-    sd: float
-    """The standard deviation of the differences with the attempts that there were."""
+    seen: PairedVariance
+    """Of the difference of two agents at a task, with the attempts that there were."""
+    variance: PairedVariance | None
+    """The same with any number of attempts; None where one attempt does not show how attempts vary."""
     alpha: float
     power: float
 
     @property
-    def detectable(self) -> float | None:
+    def why_not(self) -> str:
+        """Why nothing can be planned; empty where it can."""
+        if self.variance is not None and self.variance.is_cut:
+            return (
+                "attempts vary so much that how far tasks differ cannot be told from nothing: "
+                "make more attempts, or add tasks"
+            )
+        if not self.seen.sd(1):
+            return "nothing varies here, so it is not known what differences could be seen"
+        if self.variance is None:
+            return "one attempt does not tell how attempts vary: make two or more of either side"
+        return ""
+
+    @property
+    def detectable(self) -> Range:
         """The smallest difference that these tasks and attempts show; None for too few tasks, or without variance."""
-        return detectable_difference(self.sd, self.tasks, alpha=self.alpha, power=self.power) if self.sd else None
+        return self._difference(self.seen, self.tasks, 1)
 
-    def difference(self, tasks: int, attempts: int) -> float | None:
+    def difference(self, tasks: int, attempts: int) -> Range:
         """Return the smallest difference that so many tasks and attempts of either agent would show."""
-        sd = self.variance.sd(attempts)
-        return detectable_difference(sd, tasks, alpha=self.alpha, power=self.power) if self.sd else None
+        if self.variance is None or self.why_not:
+            return Range(None, None)
+        return self._difference(self.variance, tasks, attempts)
 
-    def attempts_for(self, difference: float) -> int | None:
-        """Return how many attempts at these tasks a difference takes; None if no number suffices, or nothing varies."""
-        if not self.sd:
-            return None
-        return attempts_needed(difference, self.variance, self.tasks, alpha=self.alpha, power=self.power)
+    def _difference(self, variance: PairedVariance, tasks: int, attempts: int) -> Range:
+        effect = self._effect(tasks)
+        if effect is None or not self.seen.sd(1):
+            return Range(None, None)
+        return Range(effect * variance.sd(attempts), effect * variance.upper_sd(attempts))
 
-    def tasks_for(self, difference: float, attempts: int) -> int | None:
-        """Return how many tasks a difference takes; None for more than a thousand, or if nothing varies."""
-        if not self.sd:
-            return None
-        return pairs_needed(difference, self.variance.sd(attempts), alpha=self.alpha, power=self.power)
+    def _effect(self, tasks: int) -> float | None:
+        return detectable_difference(1, tasks, alpha=self.alpha, power=self.power)
+
+    def attempts_for(self, difference: float) -> Range:
+        """Return how many attempts at these tasks a difference takes; None if no number suffices, or none is known."""
+        return self._needed(MOST_ATTEMPTS, lambda number: self.difference(self.tasks, number), difference)
+
+    def tasks_for(self, difference: float, attempts: int) -> Range:
+        """Return how many tasks a difference takes; None for more than a thousand, or if that is not known."""
+        return self._needed(MOST_PAIRS, lambda number: self.difference(number, attempts), difference)
+
+    def _needed(self, most: int, seen: Callable[[int], Range], difference: float) -> Range:
+        def is_seen(number: int, place: int) -> bool:
+            found = seen(number)[place]
+            return found is not None and found <= difference
+
+        return Range(*(fewest(most, partial(is_seen, place=place)) for place in (0, 1)))
 
 
 def plan(
@@ -312,52 +348,44 @@ def plan(
     )
     if len(pairs) < FEWEST_TASKS:
         return None
-    sides = [_Side(tasks) for tasks in zip(*pairs, strict=True)]
-    within = sum(side.within for side in sides)
-    by_chance = sum(side.by_chance for side in sides)
-    if second is None:
-        within, by_chance = 2 * within, 2 * by_chance
-        total = 2 * variance(sides[0].means)
-        # Of what is not chance, so much is common to both agents and falls out of their difference.
-        between = (1 - correlation) * max(0.0, total - by_chance)
+    values = [
+        [list(attempt_shares(task.decided() or task).values()) for task in side] for side in zip(*pairs, strict=True)
+    ]
+    return plan_from(values, alpha=alpha, power=power, correlation=correlation)
+
+
+def plan_from(
+    sides: Sequence[Sequence[Sequence[float]]], *, alpha: float = 0.05, power: float = 0.8, correlation: float = 0.5
+) -> ComparisonPlan:
+    """Return the same from the scores of one or two sides: of each task, in one order, those of its attempts."""
+    means = [[fmean(values) for values in side] for side in sides]
+    counts = [len(values) for side in sides for values in side]
+    components = [variance_components(side) for side in sides]
+    # Of the mean over the attempts at a task, chance is this part of the variance of one attempt.
+    chance = [fmean(1 / len(values) for values in side) for side in sides]
+    freedom = len(means[0]) - 1
+    within = [
+        MeanSquare(each.within, each.values - each.groups, fixed=-part, by_attempt=1)
+        for each, part in zip(components, chance, strict=True)
+        if each is not None
+    ]
+    seen: tuple[MeanSquare, ...]
+    if len(sides) == 2:
+        total = MeanSquare(variance([high - low for low, high in zip(*means, strict=True)]), freedom, fixed=1)
+        seen = (total,)
+        squares = (total, *within)
     else:
-        total = variance([high - low for low, high in zip(sides[0].means, sides[1].means, strict=True)])
-        between = max(0.0, total - by_chance)
-    measured = all(side.measured for side in sides)
-    if not measured and by_chance > total:
-        # What is guessed of a part cannot be more than the whole.
-        within, by_chance = within * total / by_chance, total
-    counts = [len(values) for side in sides for values in side.values]
+        # Of what is not chance, so much is common to both agents and falls out of their difference.
+        own = 2 * (1 - correlation)
+        # What is common to both is not known where chance is not.
+        total = MeanSquare(variance(means[0]), freedom, fixed=own if within else 2)
+        seen = (total, *(replace(each, fixed=2 * correlation * chance[0], by_attempt=0) for each in within))
+        squares = (total, *(replace(each, fixed=-own * chance[0], by_attempt=2) for each in within))
     return ComparisonPlan(
-        tasks=len(pairs),
+        tasks=len(means[0]),
         attempts=(min(counts), max(counts)),
-        variance=PairedVariance(between, within),
-        measured=measured,
-        sd=sqrt(between + by_chance),
+        seen=PairedVariance(seen),
+        variance=PairedVariance(squares) if len(within) == len(sides) else None,
         alpha=alpha,
         power=power,
     )
-
-
-class _Side:
-    """How one agent's attempts vary, in points of the Dataset Score."""
-
-    def __init__(self, tasks: Sequence[TaskRounds]) -> None:
-        tasks = [task.decided() or task for task in tasks]
-        self.values = [list(attempt_shares(task).values()) for task in tasks]
-        self.means = [100 * (passed_share(task) or 0.0) for task in tasks]
-        components = variance_components(self.values)
-        self.measured = components is not None
-        self.within = components.within if components else fmean(map(_variance_of_independent_rounds, tasks))
-        """The variance of one attempt at one task."""
-        self.by_chance = self.within * fmean(1 / len(values) for values in self.values)
-        """The same of the mean over the attempts that there are."""
-
-
-def _variance_of_independent_rounds(task: TaskRounds) -> float:
-    """Return how much the share of passed rounds would vary if each round passed independently of the others.
-
-    That is p (1 - p) / N, without bias from the rounds of one attempt; of a task with one round it cannot be known.
-    """
-    share, rounds = passed_share(task) or 0.0, len(task.indices)
-    return 100 * 100 * share * (1 - share) / (rounds - 1) if rounds > 1 else 0.0

@@ -41,6 +41,8 @@ class Efficiency:
     """Wall-clock time of the agent's turns, without the suites'."""
     passed_rounds: float
     """How many rounds are passed in one pass, on the mean over attempts."""
+    control: bool = False
+    """Whether it is of a control, ``oracle`` or ``nop``, which is on no front and dominates nobody."""
 
     @property
     def score_per_usd(self) -> float | None:
@@ -55,7 +57,7 @@ class Efficiency:
         return self.cost_usd.value / self.passed_rounds
 
 
-def efficiency(grid: Grid, *, single: bool = False) -> Efficiency:
+def efficiency(grid: Grid, *, single: bool = False, control: bool = False) -> Efficiency:
     """Return what a score took.
 
     A sum that lacks rounds would make an agent look cheaper than it is, so it is no value here. A round that was not
@@ -64,6 +66,7 @@ def efficiency(grid: Grid, *, single: bool = False) -> Efficiency:
     Args:
         grid: The rounds of one agent in one mode, with at least one task.
         single: Whether they are single rounds, so that SR is the score and not the Dataset Score.
+        control: Whether the agent is a control.
     """
     return Efficiency(
         score=sr(grid) if single else dataset_score(grid),
@@ -71,6 +74,7 @@ def efficiency(grid: Grid, *, single: bool = False) -> Efficiency:
         tokens=_taken(grid.tasks, lambda record: record.usage.tokens if record.usage else None),
         seconds=_taken(grid.tasks, lambda record: record.agent_seconds),
         passed_rounds=sum(sum(map(task.share, task.indices)) for task in grid.decided().tasks),
+        control=control,
     )
 
 
@@ -97,7 +101,7 @@ class Front:
     dominated: dict[str, tuple[str, ...]]
     """Each other row, with the rows on the front that dominate it."""
     left_out: dict[str, str]
-    """The rows of which an amount is not known, and why; they neither dominate nor are dominated."""
+    """The controls, and the rows of which an amount is not known, and why; they neither dominate nor are dominated."""
 
 
 def front(rows: Mapping[str, Efficiency], amounts: Iterable[str] = AMOUNTS) -> Front:
@@ -122,7 +126,9 @@ def front(rows: Mapping[str, Efficiency], amounts: Iterable[str] = AMOUNTS) -> F
         taken: dict[str, Taken] = {amount: getattr(row, AMOUNTS[amount]) for amount in amounts}
         values = [each.value for each in taken.values()]
         known = [value for value in values if value is not None]
-        if len(known) < len(values):
+        if row.control:
+            left_out[name] = "a control"
+        elif len(known) < len(values):
             left_out[name] = _why(taken)
         elif row.score is None:
             left_out[name] = "score: no reward decides any round"

@@ -121,6 +121,11 @@ class ScoreRow:
         return tuple(sorted({task for task, _ in self.missing if task not in self.declared}))
 
     @property
+    def is_control(self) -> bool:
+        """Whether the agent is there to tell what others' scores mean, and is ranked with none."""
+        return self.subject.agent.is_control
+
+    @property
     def deterministic(self) -> bool:
         """Whether the agent does the same in every attempt."""
         return bool(self.attempts) and all(each.record.deterministic for each in self.attempts)

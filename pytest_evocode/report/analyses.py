@@ -1,4 +1,4 @@
-"""What ``evocode analyses`` prints: pass@k, Reliability, survival, solvable rounds, token ratios, the older columns."""
+"""What ``evocode analyses`` prints: pass@k, Reliability, rates by round, survival, solvable rounds, token ratios."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
 from pytest_evocode.metrics.over_attempts import Unit, counts
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, overall_token_ratio
+from pytest_evocode.metrics.statistics.survival import Survival, kaplan_meier
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.score_columns import COLUMNS, OLDER_LEADERBOARD, format_interval, score_values
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number
@@ -40,8 +41,11 @@ def analyses_lines(found: Sequence[Analyses]) -> Iterator[str]:
         yield ""
         yield from _reliability_lines(chains)
         yield ""
-    yield "survival, by round: share of the tasks with so many rounds that pass it, and how many tasks these are"
-    yield from _by_round([_Row(each.name, "", _shares(each.survival)) for each in pooled])
+    yield "pass rate, by round: share of the tasks with so many rounds that pass it, and how many tasks these are"
+    yield from _by_round([_Row(each.name, "", _shares(each.pass_rates)) for each in pooled])
+    if chains:
+        yield ""
+        yield from _survival_lines(pooled)
     yield ""
     yield from _solvable_lines(pooled)
     for kind, title in _TOKENS.items():
@@ -76,6 +80,39 @@ def _reliability_lines(found: Sequence[Analyses]) -> Iterator[str]:
     yield from aligned(rows)
     if any(each.scores.reliability is not None and each.reliability_interval is None for each in found):
         yield f"  {NO_INTERVAL}"
+
+
+def _survival_lines(pooled: Sequence[Pooled]) -> Iterator[str]:
+    yield "survival (Kaplan-Meier), by round: share of the attempts that fail in no round so far, of how many at risk"
+    rows = []
+    for each in pooled:
+        if each.survives:
+            found = kaplan_meier(each.followed)
+            cells = {
+                index: f"{format_number(100 * one.share)} ({each.followed[index].at_risk:.4g})"
+                for index, one in found.items()
+            }
+            ends = {index: format_interval(_interval(one)) for index, one in found.items()}
+            rows += [_Row(each.name, "", cells), _Row("  95 %", "", ends)]
+    yield from _by_round(rows)
+    yield "  attempts at one task count as one; what ended for no fault of the agent counts up to there"
+
+
+def _interval(found: Survival) -> Interval | None:
+    return None if found.low is None or found.high is None else Interval(100 * found.low, 100 * found.high, "log-log")
+
+
+def _survival_json(pooled: Pooled) -> dict[str, dict[str, Any]] | None:
+    if not pooled.survives:
+        return None
+    return {
+        str(index): {
+            "percent": 100 * one.share,
+            "interval": _ends(_interval(one)),
+            **asdict(pooled.followed[index]),
+        }
+        for index, one in kaplan_meier(pooled.followed).items()
+    }
 
 
 def _solvable_lines(pooled: Sequence[Pooled]) -> Iterator[str]:
@@ -183,7 +220,8 @@ _OF_SCORES = ("tasks", "fewest_attempts", "attempts", "reliability", "reliabilit
 def _pooled_json(pooled: Pooled) -> dict[str, Any]:
     return {
         "name": pooled.name,
-        "survival": _shares_json(pooled.survival),
+        "pass_rates": _shares_json(pooled.pass_rates),
+        "kaplan_meier": _survival_json(pooled),
         "solvable": None
         if pooled.solvable is None
         else {

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
+from math import inf, sqrt
 from typing import Any, Literal
 
-from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip
+from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip, Range
 from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, front
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
-from pytest_evocode.metrics.statistics.variance import MOST_PAIRS
+from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, format_interval
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_money, format_number, join_first
@@ -24,12 +25,17 @@ def planned_sizes(plan: ComparisonPlan) -> tuple[Sequence[int], Sequence[int]]:
     return sorted({plan.tasks, *SHOWN_TASKS}), sorted({plan.attempts[0], *SHOWN_ATTEMPTS})
 
 
+def range_json(name: str, found: Range) -> dict[str, float | None]:
+    """Return the number that keeps the power under its name, and beside it the one by the variances as observed."""
+    return {name: found.bound, f"{name}_as_observed": found.observed}
+
+
 def wanted(plan: ComparisonPlan, difference: float) -> dict[str, float | None]:
     """Return what a difference takes, as JSON has it: attempts at these tasks, or tasks with as many attempts."""
     return {
         "difference": difference,
-        "attempts": plan.attempts_for(difference),
-        "tasks": plan.tasks_for(difference, plan.attempts[0]),
+        **range_json("attempts", plan.attempts_for(difference)),
+        **range_json("tasks", plan.tasks_for(difference, plan.attempts[0])),
     }
 
 
@@ -41,51 +47,63 @@ def plan_lines(plan: ComparisonPlan, difference: float, *, single_rounds: bool =
         difference: The wanted difference, in points.
         single_rounds: Whether it was observed in mode single-round, where the Dataset Score is the SR by task.
     """
-    between, within = plan.variance.sd(float("inf")), plan.variance.within**0.5
     yield f"observed at {_sizes(plan)}, in points of the {'SR by task' if single_rounds else 'Dataset Score'}:"
-    yield f"  the difference varies by {between:.1f} (SD) between tasks, and by {within:.1f} from attempt to attempt"
-    if not plan.measured:
-        yield "  with one attempt that is not measured: taken as if a task's rounds passed independently of each other"
+    if plan.variance is None:
+        yield f"  the difference varies by {plan.seen.sd(1):.1f} (SD) from task to task"
+    else:
+        sds = plan.variance.sd(inf), sqrt(plan.variance.within)
+        yield "  the difference varies by {:.1f} (SD) between tasks, and by {:.1f} from attempt to attempt".format(*sds)
     yield ""
-    if not plan.sd:
-        yield "nothing varies here, so it is not known what differences could be seen"
+    if plan.why_not:
+        yield f"no number is given: {plan.why_not}"
         return
     yield f"smallest difference that is seen in {100 * plan.power:.0f} of 100 comparisons, at p <= {plan.alpha:.3g}:"
     tasks, attempts = planned_sizes(plan)
     rows = [("tasks", *(counted(number, "attempt") for number in attempts))]
     rows += [(str(number), *(_points(plan.difference(number, each)) for each in attempts)) for number in tasks]
     yield from aligned(rows, left=())
+    bounds = f"{100 * CONFIDENCE:.0f} % upper bounds of how much varies"
+    yield f"the first number of two is by what was observed, the second by {bounds}, and keeps the power"
     yield ""
     yield from sentences(plan, difference)
 
 
 def sentences(plan: ComparisonPlan, difference: float) -> Iterator[str]:
     """Yield which differences are seen with the tasks and attempts that there are, and what a wanted one takes."""
-    if not plan.sd:
+    if not plan.seen.sd(1):
         yield "the differences do not vary from task to task, so it is not known how large one must be to be seen"
         return
     seen = plan.detectable
-    if seen is None:
+    if seen.observed is None:
         yield f"with {_sizes(plan)} no difference is seen: no p-value can be as small as {plan.alpha:.3g}"
-    elif seen > 100:
+    elif seen.observed > 100:
         yield f"with {_sizes(plan)} no difference is seen: it would have to be over 100 points"
     else:
         yield (
-            f"with {_sizes(plan)} you see differences over {seen:.1f} points "
+            f"with {_sizes(plan)} you see differences over {_points(seen)} points "
             f"({100 * plan.power:.0f} % power, p <= {plan.alpha:.3g})"
         )
-    if seen is None or seen > difference:
+    if plan.why_not:
+        yield f"what {difference:g} points take is not known: {plan.why_not}"
+    elif seen.bound is None or seen.bound > difference:
         yield _needed(plan, difference)
 
 
 def _needed(plan: ComparisonPlan, difference: float) -> str:
-    takes, fewest = wanted(plan, difference), plan.attempts[0]
-    attempts, tasks = takes["attempts"], takes["tasks"]
-    more = f"more than {MOST_PAIRS} tasks" if tasks is None else f"{tasks} tasks"
-    more += f" with {counted(fewest, 'attempt')}"
-    if attempts is None:
-        return f"for {difference:g} points take {more}; at these {plan.tasks} no number of attempts is enough"
-    return f"for {difference:g} points take k = {attempts} attempts at these {plan.tasks} tasks, or {more}"
+    attempts, tasks = plan.attempts_for(difference), plan.tasks_for(difference, plan.attempts[0])
+    more = f"{_from_to(tasks, MOST_PAIRS)} tasks with {counted(plan.attempts[0], 'attempt')}"
+    if attempts.bound is None:
+        enough = "enough" if attempts.observed is None else f"sure to be enough, and {attempts.observed:.0f} the least"
+        return f"for {difference:g} points take {more}; at these {plan.tasks} no number of attempts is {enough}"
+    return f"for {difference:g} points take k = {_from_to(attempts)} attempts at these {plan.tasks} tasks, or {more}"
+
+
+def _from_to(found: Range, most: int = 0) -> str:
+    if found.observed is None:
+        return f"more than {most}"
+    if found.bound is None:
+        return f"{found.observed:.0f} to more than {most}"
+    return f"{found.observed:.0f}" if found.observed == found.bound else f"{found.observed:.0f} to {found.bound:.0f}"
 
 
 def _sizes(plan: ComparisonPlan) -> str:
@@ -94,10 +112,12 @@ def _sizes(plan: ComparisonPlan) -> str:
     return f"{counted(plan.tasks, 'task')} and {attempts}"
 
 
-def _points(difference: float | None) -> str:
-    if difference is None:
+def _points(found: Range) -> str:
+    if found.observed is None or found.bound is None:
         return NOT_MEASURED
-    return "over 100" if difference > 100 else f"{difference:.1f}"
+    if found.observed > 100:
+        return "over 100"
+    return f"{found.observed:.1f} to {'over 100' if found.bound > 100 else f'{found.bound:.1f}'}"
 
 
 Compared = Metric | Literal["without_faults"]

@@ -159,7 +159,7 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     yield from aligned(rows)
 
 
-def survival_lines(
+def pass_rate_lines(
     shares: Mapping[str, Mapping[int, Share]], first: Mapping[str, Sequence[FirstFailure]]
 ) -> Iterator[str]:
     """Yield, for each agent and round, the share of tasks that pass it and how many attempts fail there first."""

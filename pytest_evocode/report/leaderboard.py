@@ -36,9 +36,12 @@ _Groups = Mapping[str, Sequence[str]]
 
 
 def rankings(rows: Sequence[ScoreRow]) -> list[list[ScoreRow]]:
-    """Return the rows by ranking: those over the most tasks and rounds first, and in each the rows in their order."""
+    """Return the rows by ranking: those over the most tasks and rounds first, and in each the rows in their order.
+
+    Controls are in none.
+    """
     found: list[list[ScoreRow]] = []
-    for row in rows:
+    for row in (row for row in rows if not row.is_control):
         fitting = (ranking for ranking in found if all(_is_one_ranking(row, each) for each in ranking))
         if (ranking := next(fitting, None)) is None:
             found.append([row])
@@ -158,7 +161,9 @@ class Leaderboard:
     """The rows with numbers in full precision, and what is to be known before one compares them."""
 
     entries: list[dict[str, Any]]
-    """By ranking, in each the best first; what was not measured is None. All have the same fields."""
+    """By ranking, in each the best first, and at last the controls, whose ``ranking`` is None; what was not measured is
+    None. All have the same fields.
+    """
     notes: tuple[str, ...]
 
 
@@ -188,9 +193,13 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
     scores = {row.name: table.scores(row) for row in table.rows if row.name in on_board}
     faults = {row.name: table.faults(row) for row in rows}
     groups = rankings(rows)
+    controls = [row for row in rows if row.is_control]
     entries = []
-    for number, ranking in enumerate(groups, 1):
-        depend_on_k = depending_on_k(LEADERBOARD) if _differ_in_k(scores[row.name] for row in ranking) else []
+    for number, ranking in (*enumerate(groups, 1), *([(None, controls)] if controls else [])):
+        ranked = number is not None
+        depend_on_k = (
+            depending_on_k(LEADERBOARD) if ranked and _differ_in_k(scores[row.name] for row in ranking) else []
+        )
         for row in ranking:
             intervals = table.intervals(row) if with_intervals else None
             values = score_values(
@@ -203,10 +212,10 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
                 "not_comparable": depend_on_k,
             }
             entries.append({"agent": row.name, **values, **about})
-    singles = [table.grids(row)[1] for row in rows if row.mode != "single-round"]
-    ranked = [row for ranking in groups for row in ranking]
-    notes = _notes(entries, ranked, faults, singles)
-    undecided = undecided_lines(scores, {row.name: row.grid for row in ranked})
+    of_rankings = [row for ranking in groups for row in ranking]
+    singles = [table.grids(row)[1] for row in of_rankings if row.mode != "single-round"]
+    notes = _notes(entries, of_rankings, faults, singles)
+    undecided = undecided_lines(scores, {row.name: row.grid for row in (*of_rankings, *controls)})
     return Leaderboard(entries, (*notes, *case_lines(scores), *undecided))
 
 
@@ -243,15 +252,24 @@ def as_markdown(board: Leaderboard) -> str:
         if (column := COLUMNS[field]).if_measured:
             if_measured.update(column.beside, [] if field in _ALWAYS else [column.title])
     head = measured_titles(rows, if_measured)
-    if max(entry["ranking"] for entry in board.entries) == 1:
+    ranked = [row for row, entry in zip(rows, board.entries, strict=True) if entry["ranking"] is not None]
+    controls = rows[len(ranked) :]
+    if all(entry["ranking"] in (1, None) for entry in board.entries):
         head.remove("Ranking")
-    lines = [head, [":--", *("--:" for _ in head[1:])], *([row[title] for title in head] for row in rows)]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    table = _table(head, ranked) if ranked else ""
+    if controls:
+        table += "\nControls, which are not ranked:\n\n" if ranked else "Controls, which are not ranked:\n\n"
+        table += _table([title for title in head if title != "Ranking"], controls)
     if any(entry["partial"] for entry in board.entries):
         table += f"\n{PARTIAL} partial: where not all rounds of an attempt were selected, those that were count\n"
     if any(entry["trusting"] for entry in board.entries):
         table += f"\n\\{MARK} with rounds, passed or not, whose verdict trusts {TRUSTS}\n"
     return table + "".join(f"\n{plain(note)}\n" for note in board.notes)
+
+
+def _table(head: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    lines = [head, [":--", *("--:" for _ in head[1:])], *([row[title] for title in head] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def _name(entry: Mapping[str, Any]) -> str:
@@ -269,7 +287,7 @@ def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
         cells["Faults"] = str(entry["faults"])
     return {
         **{title: cell.replace(MARK, f"\\{MARK}") for title, cell in cells.items()},
-        "Ranking": str(entry["ranking"]),
+        "Ranking": str(entry["ranking"] or ""),
     }
 
 

@@ -117,7 +117,9 @@ def _notes(each: AgentMetrics, names: Sequence[str]) -> Iterator[str]:
     of_cases = any(name in _CELLS and name in FROM_RECORDS for name in names)
     if of_cases and each.without_reference:
         where = join_first(each.without_reference)
-        yield f"without results of oracle, its own rounds alone tell what a round requires: {where}"
+        yield f"without results of oracle, a round requires what any attempt has a case for: {where}"
+    if of_cases and each.untold:
+        yield f"n/a, because no attempt tells all cases that the round requires: {join_first(each.untold)}"
     if "swe-ci" in names and each.without_base:
         where = join_first(each.without_base)
         yield f"without results of nop, EvoScore takes it that nothing passes at the start: {where}"
@@ -146,7 +148,7 @@ def _agent_json(each: AgentMetrics, names: Sequence[str], by_round: bool) -> dic
         }
     if "slopcodebench" in names:
         found["slopcodebench"] = None if each.decay is None else asdict(each.decay)
-    for field in ("without_reference", "without_base", "nameless"):
+    for field in ("without_reference", "untold", "without_base", "nameless"):
         found[field] = list(getattr(each, field))
     if by_round:
         found["by_round"] = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from pytest_evocode.process.evidence import Measure
 from pytest_evocode.process.pillars.extended import EXTENDED
+from pytest_evocode.process.scores.released_scorer import ReleasedResult, work_of
 from pytest_evocode.process.scores.rigor_score import (
     OF_CATEGORY,
     PILLARS,
@@ -28,7 +30,7 @@ from pytest_evocode.process.scores.summary import (
     within_agent,
     within_tasks,
 )
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
 
 
 def _number(value: float | None) -> str:
@@ -248,3 +250,26 @@ def _explain_measure(name: str, measure: Measure) -> Iterator[str]:
         place = f"step {evidence.step}: " if evidence.step is not None else ""
         quote = f": {evidence.quote}" if evidence.quote else ""
         yield f"        {place}{evidence.what}{quote}"
+
+
+def missing_task_notes(results: Sequence[ReleasedResult]) -> Iterator[str]:
+    """Yield what the numbers of harnesses lack: tasks that others have results of, and work that TAD is counted in."""
+    tasks: dict[str, set[str]] = defaultdict(set)
+    without_work: dict[str, list[str]] = defaultdict(list)
+    for result in results:
+        tasks[result.harness].add(result.task)
+        if not result.has_work:
+            without_work[result.harness].append(result.task)
+    every = set().union(*tasks.values())
+    for harness, own in sorted(tasks.items()):
+        if lacks := sorted(every - own):
+            yield (
+                f"{harness}: {len(own)} of {counted(len(every), 'task')}, without {join_first(lacks)}; "
+                "means over other tasks cannot be compared"
+            )
+    for harness, lacking in sorted(without_work.items()):
+        of = sum(result.harness == harness for result in results)
+        yield (
+            f"{harness}: TAD is the neutral 0.5 in {len(lacking)} of {counted(of, 'result')}, because the agent's work "
+            f"is not there, as tasks/CATEGORY/TASK/{work_of(harness)} beside the results: {join_first(sorted(lacking))}"
+        )

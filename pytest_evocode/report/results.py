@@ -125,7 +125,8 @@ def results_lines(table: ScoreTable, *, with_intervals: bool) -> Iterator[str]:
     faults = {row.name: table.faults(row) for row in table.rows}
     yield from aligned(score_rows(scores, spent, found, faults=faults))
     yield from interval_lines(found)
-    yield from attempts_lines(scores)
+    controls = {row.name for row in table.rows if row.is_control}
+    yield from attempts_lines({name: row for name, row in scores.items() if name not in controls})
     grids = {row.name: row.grid for row in table.rows}
     records = [record for row in table.rows for record in row.records]
     yield from notes_below(scores, grids, records, faults, name_marked=False)

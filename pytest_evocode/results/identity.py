@@ -25,6 +25,8 @@ NOT_SAID = "not said"
 _NOT_WHO = frozenset({
     "base_url", "ca", "host", "key_env", "max_connections", "port", "prices", "retries", "retry_seconds", "url",
 })  # fmt: skip
+CONTROLS = ("oracle", "nop")
+"""The specs of agents that no score is an achievement of: the reference solution, and who does nothing."""
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"]+", re.IGNORECASE)
 _TEMPORARY = re.compile(r"(?<![\w.])(?:/private)?/(?:tmp|var/tmp|var/folders)/[^\s'\":]*")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
@@ -49,6 +51,11 @@ class AgentIdentity:
     def hash(self) -> str:
         """The first digits of a SHA-256 over name and parts, in hex."""
         return short_hash([self.name, self.parts], HASH_LENGTH)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is there to tell what others' scores mean, and is ranked with none."""
+        return dict(self.parts).get("spec", self.name) in CONTROLS
 
 
 def short_hash(values: Any, length: int = SHORT_HASH) -> str:

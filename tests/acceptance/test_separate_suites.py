@@ -70,7 +70,7 @@ def tells_what_a_round_broke(session: Session) -> None:
         "  round-1/test_line_1.py::test_line_1 [[]round-1 line-1*]",
         "      cat log.txt",
         "      expected: line-1",
-        "      actual: status 0",
+        "      actual: line-2",
     )
 
 

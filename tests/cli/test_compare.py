@@ -251,8 +251,8 @@ def test_from_five_tasks_on_there_are_intervals_and_p_values(evocode: Evocode, t
     ]
     start = ran.lines.index("") + 8
     assert ran.lines[start : start + 3] == [
-        "with 6 tasks and 1 attempt you see differences over 57.1 points (80 % power, p <= 0.05)",
-        "for 5 points take 395 tasks with 1 attempt; at these 6 no number of attempts is enough",
+        "with 6 tasks and 1 attempt you see differences over 63.4 to over 100 points (80 % power, p <= 0.05)",
+        "what 5 points take is not known: one attempt does not tell how attempts vary: make two or more of either side",
         "flipped rounds: 7 lost, 1 won; McNemar, as if the rounds of a task were independent, p = 0.070; "
         "by task, p = 0.250",
     ]
@@ -260,8 +260,9 @@ def test_from_five_tasks_on_there_are_intervals_and_p_values(evocode: Evocode, t
     assert (found["metrics"]["dataset_score"]["p_value"], found["no_interval"]) == (0.25, None)
     assert found["metrics"]["dataset_score"]["interval_method"] == "Student's t"
     assert (found["flips_p_value"], found["flips_by_task_p_value"]) == (18 / 256, 0.25)
-    assert found["detectable"] == pytest.approx(57.1, abs=0.05)
-    assert found["wanted"] == {"difference": 5, "attempts": None, "tasks": 395}
+    assert found["detectable_as_observed"] == pytest.approx(63.4, abs=0.05)
+    assert found["detectable"] == pytest.approx(63.4 * (5 / 1.61) ** 0.5, abs=0.1)
+    assert {*found["wanted"].values()} == {5, None}
 
 
 def test_several_agents_are_compared_with_the_first_and_their_p_values_adjusted(

@@ -71,7 +71,7 @@ def test_json_has_all_of_it(evocode: Evocode) -> None:
     assert found["kinds"]["gpt"]["rounds"]["infrastructure"] == 1
     assert found["kinds"]["gpt"]["cases"] == {"new miss": 0, "regression": 3, "carried": 0, "stale": 0}
     assert found["kinds"]["gpt"]["not_reached"] == 1
-    assert found["survival"] == {"gpt": {"1": 100.0, "2": 0.0, "3": 0.0}}
+    assert found["pass_rates"] == {"gpt": {"1": 100.0, "2": 0.0, "3": 0.0}}
     assert [(each["task"], each["index"], each["position"]) for each in found["first_failures"]["gpt"]] == [
         ("a", 2, pytest.approx(2 / 3)),
         ("b", 2, pytest.approx(2 / 3)),
@@ -100,7 +100,7 @@ def test_single_rounds_have_no_first_failure(evocode: Evocode, tmp_path: Path) -
 def test_a_round_that_was_not_selected_is_no_failure(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "c", "third", "pp", of=4, cases=["p", "pp"])
     found = evocode("failures", "--agent", "third", "--json").json
-    assert (found["first_failures"], found["survival"]) == ({"third": []}, {"third": {"1": 100.0, "2": 100.0}})
+    assert (found["first_failures"], found["pass_rates"]) == ({"third": []}, {"third": {"1": 100.0, "2": 100.0}})
 
 
 def test_agents_of_one_name_and_older_contents_are_apart_in_what_requirements_failed(

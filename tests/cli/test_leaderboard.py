@@ -301,3 +301,30 @@ def test_rounds_that_only_other_attempts_decide_are_said_to_count_as_not_passed(
     why = "counted as not passed, because the same was decided in another attempt"
     assert any(line.startswith(f"2 rounds are undecided for old, and left out, but for 1 {why}; ") for line in lines)
     assert any(line.startswith("1 round is undecided for new, and left out; ") for line in lines)
+
+
+def test_controls_stand_apart_and_have_no_place_and_no_say_in_k(evocode: Evocode, tmp_path: Path) -> None:
+    results = tmp_path / "evocode-results"
+    before = evocode("leaderboard", "--no-intervals").lines
+    for task, rounds in (("a", 3), ("b", 2)):
+        for number in (1, 2):
+            write_attempt(results, task, "oracle", "p" * rounds, number=number)
+        # In a mode that no other row has, and under another name.
+        write_attempt(results, task, "idle", "f" * rounds, mode="fail-stop", made_by={"spec": "nop"})
+    lines = evocode("leaderboard", "--no-intervals").lines
+    assert lines[: len(before)] == before
+    assert lines[len(before) : len(before) + 2] == ["", "Controls, which are not ranked:"]
+    assert [line.split(" | ")[0] for line in lines[-2:]] == ["| oracle", "| idle (fail-stop)"]
+    ran = evocode("leaderboard", "--json")
+    found = {entry["agent"]: (entry["ranking"], entry["not_comparable"]) for entry in ran.json}
+    assert found == {"x|new": (1, []), "old": (1, []), "oracle": (None, []), "idle (fail-stop)": (None, [])}
+    assert "not one ranking" not in ran.err
+    assert "depend" not in evocode("results").out
+    rows = csv.DictReader(io.StringIO(evocode("leaderboard", "--format=csv").out))
+    assert [row["ranking"] for row in rows] == ["1", "1", "", ""]
+
+
+def test_controls_alone_are_shown_all_the_same(evocode: Evocode, tmp_path: Path) -> None:
+    write_attempt(tmp_path / "alone", "a", "oracle", "pp")
+    lines = evocode("leaderboard", "alone", "--no-intervals").lines
+    assert (lines[0], len([line for line in lines if line.startswith("|")])) == ("Controls, which are not ranked:", 3)

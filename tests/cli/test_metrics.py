@@ -82,12 +82,39 @@ def test_json_has_the_same_in_full(evocode: Evocode) -> None:
 def test_without_oracle_and_nop_the_numbers_say_what_they_rest_on(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "alone", "a", "gpt", "pf", cases=["p", "fp"])
     err = evocode("metrics", "alone").err
-    assert "note: gpt: without results of oracle, its own rounds alone tell what a round requires: a" in err
+    assert "note: gpt: without results of oracle, a round requires what any attempt has a case for: a" in err
     assert "note: gpt: without results of nop, EvoScore takes it that nothing passes at the start: a" in err
     assert "oracle" not in evocode("metrics", "alone", "--metric", "cost").err
     write_attempt(tmp_path / "alone", "a", "other", "pf", cases=["p", "fp"])
     lines = evocode("metrics", "alone").err.splitlines()
     assert [line.split(": ")[1] for line in lines] == ["gpt, other"] * 3, "once for all agents that it holds for"
+
+
+def test_what_a_round_requires_any_attempt_at_the_same_contents_tells(evocode: Evocode, tmp_path: Path) -> None:
+    results = tmp_path / "crashes"
+    # The suite broke off in the second round of crashed, after one of the cases of the first.
+    write_attempt(results, "a", "crashed", "pf", cases=["pp", "p"], task_hash="1" * 64)
+    names = ("swe-ci", "evoclaw", "swe-evo", "regressions")
+    alone = evocode("metrics", "crashes", "--json", "--by", "round").json["crashed"]
+    assert alone["untold"] == ["a round 2"]
+    assert alone["by_round"]["2"]["evoclaw"] is None
+    assert alone["by_round"]["2"]["swe-evo"] == {"fix_rate": None}
+    assert alone["by_round"]["2"]["swe-ci"]["evo_score"] is None
+    assert alone["swe-ci"]["zero_regression"]["percent"] == 0
+    why = "note: crashed: n/a, because no attempt tells all cases that the round requires: a round 2"
+    assert why in evocode("metrics", "crashes").err
+    write_attempt(results, "a", "other", "pf", cases=["pp", "fpfp"], task_hash="1" * 64)
+    found = evocode("metrics", "crashes", "--json", "--by", "round", *(f"--metric={name}" for name in names)).json
+    second = found["crashed"]["by_round"]["2"]
+    assert found["crashed"]["untold"] == []
+    assert second["evoclaw"] == {"recall": 0, "precision": 50, "f1": 0}
+    assert second["swe-evo"] == {"fix_rate": 0}
+    assert second["swe-ci"]["evo_score"] == 25
+    assert second["regressions"]["lost"] == 1
+    # Of other contents nothing is taken.
+    write_attempt(tmp_path / "changed", "a", "crashed", "pf", cases=["pp", "p"], task_hash="1" * 64)
+    write_attempt(tmp_path / "changed", "a", "other", "pf", cases=["pp", "fpfp"], task_hash="2" * 64)
+    assert evocode("metrics", "changed", "--json").json["crashed"]["untold"] == ["a round 2"]
 
 
 def test_oracle_and_nop_count_where_they_ran_at_the_same_contents_of_a_task(evocode: Evocode, tmp_path: Path) -> None:

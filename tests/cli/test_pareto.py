@@ -41,3 +41,15 @@ def test_agents_that_ran_on_other_tasks_are_not_compared(evocode: Evocode, tmp_p
     write_attempt(tmp_path / "evocode-results", "a", "one", "p")
     write_attempt(tmp_path / "evocode-results", "b", "two", "f")
     assert [group["fronts"]["time"]["front"] for group in evocode("pareto", "--json").json] == [["one"], ["two"]]
+
+
+def test_controls_are_on_no_front(evocode: Evocode, tmp_path: Path) -> None:
+    results = tmp_path / "evocode-results"
+    write_attempt(results, "a", "good", "pf")
+    write_attempt(results, "a", "oracle", "pp")
+    lines = evocode("pareto").lines
+    assert "score against time: good" in lines
+    assert "oracle: left out, a control" in lines
+    (group,) = evocode("pareto", "--json").json
+    assert group["fronts"]["time"] == {"front": ["good"], "dominated": {}, "left_out": {"oracle": "a control"}}
+    assert group["agents"]["oracle"]["score"] == 100

@@ -45,43 +45,53 @@ def test_the_table_tells_what_so_many_tasks_and_attempts_show(evocode: Evocode, 
         "",
         "smallest difference that is seen in 80 of 100 comparisons, at p <= 0.05:",
         "tasks 1 attempt 2 attempts 4 attempts 8 attempts 16 attempts",
-        "6 67.0 57.1 51.5 48.4 46.8",
-        "10 41.5 35.4 31.9 30.0 29.0",
-        "20 27.4 23.4 21.0 19.8 19.1",
-        "50 16.8 14.3 12.9 12.1 11.7",
-        "100 11.7 10.0 9.0 8.5 8.2",
-        "200 8.3 7.0 6.3 6.0 5.8",
+        "6 74.3 to over 100 63.4 to over 100 57.1 to over 100 53.7 to over 100 52.0 to over 100",
+        "10 41.5 to 66.6 35.4 to 62.4 31.9 to 60.5 30.0 to 59.5 29.0 to 59.0",
+        "20 27.4 to 43.9 23.4 to 41.2 21.0 to 39.9 19.8 to 39.3 19.1 to 38.9",
+        "50 16.8 to 26.9 14.3 to 25.2 12.9 to 24.4 12.1 to 24.0 11.7 to 23.8",
+        "100 11.7 to 18.8 10.0 to 17.6 9.0 to 17.1 8.5 to 16.8 8.2 to 16.7",
+        "200 8.3 to 13.2 7.0 to 12.4 6.3 to 12.0 6.0 to 11.8 5.8 to 11.7",
+        "the first number of two is by what was observed, the second by 90 % upper bounds of how much varies, "
+        "and keeps the power",
         "",
-        "with 6 tasks and 2 attempts you see differences over 57.1 points (80 % power, p <= 0.05)",
-        "for 20 points take 27 tasks with 2 attempts; at these 6 no number of attempts is enough",
+        "with 6 tasks and 2 attempts you see differences over 63.4 to over 100 points (80 % power, p <= 0.05)",
+        "for 20 points take 27 to 79 tasks with 2 attempts; at these 6 no number of attempts is enough",
     ]
 
 
 def test_where_attempts_alone_are_enough_their_number_is_told(evocode: Evocode, tmp_path: Path) -> None:
     for task, old, new in (
-        ("a", "pppp ffff pppp", "pppf ffff pfff"),
-        ("b", "ffff pppf pfff", "ppff pppp ffff"),
+        ("a", "pppp ppff pppp", "pppf ffff pfff"),
+        ("b", "ffff pppf pfff", "ppff pppp pppf"),
         ("c", "pppp ffff ppff", "pppp ppff ffff"),
         ("d", "ffff pppp pfff", "ffff pppf pppf"),
-        ("e", "ppff pppp ffff", "pppp ffff ppff"),
-        ("f", "pppp pfff ffff", "ffff pppp pfff"),
+        ("e", "ppff pppp pppf", "pfff ffff ppff"),
+        ("f", "pppp pfff ffff", "pppp pppp pfff"),
+        ("g", "pppp pfff pfff", "pppp pppf pfff"),
     ):
         for agent, attempts in (("old", old), ("new", new)):
             for number, letters in enumerate(attempts.split(), 1):
                 write_attempt(tmp_path / "evocode-results", task, agent, letters, number=number)
-    ran = evocode("plan", "old", "new", "--difference", "20")
-    assert ran.lines[-1] == "for 20 points take k = 32 attempts at these 6 tasks, or 34 tasks with 3 attempts"
+    ran = evocode("plan", "old", "new", "--difference", "72")
+    assert ran.lines[-1] == "for 72 points take k = 2 to 7 attempts at these 7 tasks, or 6 to 8 tasks with 3 attempts"
 
 
 def test_one_attempt_does_not_show_how_attempts_vary(evocode: Evocode, tmp_path: Path) -> None:
     write(tmp_path / "evocode-results", attempts=1)
     ran = evocode("plan", "old", "new")
-    assert (
-        "with one attempt that is not measured: taken as if a task's rounds passed independently of each other"
-        in ran.lines
-    )
+    assert ran.lines == [
+        "A: old",
+        "B: new",
+        "observed at 6 tasks and 1 attempt, in points of the Dataset Score:",
+        "the difference varies by 29.2 (SD) from task to task",
+        "",
+        "no number is given: one attempt does not tell how attempts vary: make two or more of either side",
+    ]
     (found,) = evocode("plan", "old", "new", "--json").json
-    assert found["variance"]["measured"] is False
+    assert found["variance"] == {"between_tasks": None, "within_tasks": None, "measured": False}
+    assert found["why_not"] == ran.lines[-1].removeprefix("no number is given: ")
+    assert (found["detectable"], {each["detectable"] for each in found["table"]}) == (None, {None})
+    assert {*found["wanted"].values()} == {5.0, None}
 
 
 def test_of_one_agent_another_is_expected_to_vary_as_much(evocode: Evocode, tmp_path: Path) -> None:
@@ -103,6 +113,9 @@ def test_json_has_what_is_printed(evocode: Evocode, tmp_path: Path) -> None:
     cells = {(each["tasks"], each["attempts"]): each["detectable"] for each in found["table"]}
     assert cells[6, 2] == pytest.approx(found["detectable"])
     assert cells[100, 16] < cells[100, 1] < cells[10, 1]
+    assert found["detectable_as_observed"] < found["detectable"]
+    assert found["wanted"]["tasks_as_observed"] < found["wanted"]["tasks"]
+    assert found["why_not"] is None
 
 
 def test_two_directories_are_planned_for_agent_by_agent(evocode: Evocode, tmp_path: Path) -> None:
@@ -120,7 +133,8 @@ def test_what_nothing_can_be_planned_from_is_told(evocode: Evocode, tmp_path: Pa
     assert "there is nothing to plan from" in ran.err
     write(tmp_path / "evocode-results", attempts=1)
     assert (
-        "nothing varies here, so it is not known what differences could be seen" in evocode("plan", "old", "old").lines
+        "no number is given: nothing varies here, so it is not known what differences could be seen"
+        in evocode("plan", "old", "old").lines
     )
     assert evocode("plan", "nobody").status == 2
 

@@ -26,8 +26,8 @@ def results(tmp_path: Path) -> Path:
     results = tmp_path / "evocode-results"
     write_attempt(results, "ledger", "gpt", "pf", cases=["p", "pf"], facts=LEDGER, tool_calls=3)
     write_attempt(results, "mesh", "gpt", "pp", cases=["p", "pp"], tool_calls=5)
-    write_attempt(results, "ledger", "nop", "ff", cases=["f", "ff"], facts=LEDGER)
-    write_attempt(results, "mesh", "nop", "f-", cases=["f"], of=2)
+    write_attempt(results, "ledger", "o1", "ff", cases=["f", "ff"], facts=LEDGER)
+    write_attempt(results, "mesh", "o1", "f-", cases=["f"], of=2)
     return results
 
 
@@ -37,7 +37,7 @@ def test_each_agent_has_its_scores(evocode: Evocode, results: Path) -> None:
     assert ran.lines == [
         "agent Dataset Score Case Score Avg Rounds Perfect Tasks MT@k Comp k time",
         "gpt 75.0 87.5 4.0 1/2 75.0 50.0 1 6.0 s",
-        "nop 0.0 0.0 n/a 0/2 0.0 0.0 1 4.5 s",
+        "o1 0.0 0.0 n/a 0/2 0.0 0.0 1 4.5 s",
     ]
 
 
@@ -48,7 +48,7 @@ def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, resul
     assert ran.lines[1:] == [
         "cheat 100.0* 100.0* n/a 2/2* 100.0* 100.0* 1 6.0 s",
         "gpt 75.0 87.5 4.0 1/2 75.0 50.0 1 6.0 s",
-        "nop 0.0 0.0 n/a 0/2 0.0 0.0 1 4.5 s",
+        "o1 0.0 0.0 n/a 0/2 0.0 0.0 1 4.5 s",
         "* the verdict of 1 round trusts the agent's system: paths that the task does not declare, or all of it (in "
         "place); round.json lists them, and --evocode-strict carries none",
     ]
@@ -147,7 +147,7 @@ def test_other_modes_have_rows_that_say_so(evocode: Evocode, results: Path) -> N
     write_attempt(results, "ledger", "gpt", "p", first=2, from_round="round-2", facts=LEDGER, run=NEW)
     lines = evocode("results").lines
     names = [row["name"] for row in evocode("results", "--json").json["rows"]]
-    assert names == ["gpt", "gpt (from round-2)", "gpt (single-round)", "nop"]
+    assert names == ["gpt", "gpt (from round-2)", "gpt (single-round)", "o1"]
     assert [line.split(") ")[0] for line in lines[2:4]] == ["gpt (from round-2", "gpt (single-round"]
     # Gap needs both modes on the same tasks.
     assert "Gap" not in lines[0]
@@ -267,7 +267,7 @@ def test_k_is_a_range_where_tasks_have_different_numbers_of_attempts(evocode: Ev
     assert evocode("results").lines[1].endswith(" 1-2 9.0 s")
     assert note in evocode("results").lines
     assert evocode("results", "--json").json["rows"][0]["scores"]["fewest_attempts"] == 1
-    for name, agent in (("ledger", "gpt"), ("ledger", "nop"), ("mesh", "nop")):
+    for name, agent in (("ledger", "gpt"), ("ledger", "o1"), ("mesh", "o1")):
         write_attempt(results, name, agent, "pp", cases=["p", "pp"], number=2)
     lines = evocode("results").lines
     assert note not in lines

@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.metrics.analyses import FirstFailure, Share, Solvable, first_failures, solvable, survival
+from pytest_evocode.metrics.analyses import (
+    FirstFailure,
+    Share,
+    Solvable,
+    first_failures,
+    followed,
+    pass_rates,
+    solvable,
+)
 from pytest_evocode.metrics.breakdown import Dimension, breakdown
 from pytest_evocode.metrics.failures import worst_requirements
 from pytest_evocode.metrics.grid import Grid
+from pytest_evocode.metrics.statistics.survival import Step
 from pytest_evocode.results.records import Case, RoundRecord, TaskFacts, Verdict, task_facts
 from pytest_evocode.tasks import load_task
 
@@ -28,10 +37,10 @@ FACTS = {
 }
 
 
-# Survival.
+# How far they get.
 
 
-def test_survival_is_over_agents_and_tasks_that_are_long_enough(record: MakeRecord) -> None:
+def test_pass_rates_are_over_agents_and_tasks_that_are_long_enough(record: MakeRecord) -> None:
     records = [
         record("long", 1, of=2, agent="a"),
         record("long", 2, of=2, agent="a"),
@@ -39,14 +48,34 @@ def test_survival_is_over_agents_and_tasks_that_are_long_enough(record: MakeReco
         record("long", 2, "failed", of=2, agent="b"),
         record("short", 1, "error", of=1, agent="a"),
     ]
-    assert survival(records) == {1: Share(2.0, 3), 2: Share(1.0, 2)}
-    assert survival(records)[2].percent == 50.0
+    assert pass_rates(records) == {1: Share(2.0, 3), 2: Share(1.0, 2)}
+    assert pass_rates(records)[2].percent == 50.0
     assert Share(0, 0).percent is None
 
 
-def test_survival_takes_the_mean_of_attempts(record: MakeRecord) -> None:
+def test_attempts_are_followed_up_to_a_failure_or_to_what_the_agent_is_not_to_blame_for(record: MakeRecord) -> None:
+    records = [
+        *(record("t", 1, of=4), record("t", 2, of=4), record("t", 3, "failed", of=4), record("t", 4, of=4)),
+        *(record("u", 1, of=3), record("u", 2, "error", fault="infrastructure", of=3), record("u", 3, of=3)),
+        *(record("v", 1, of=3), record("v", 2, "error", fault="agent", of=3), record("v", 3, "not reached", of=3)),
+        *(record("w", 1, of=2), record("w", 1, "failed", of=2, attempt=2), record("w", 2, of=2, attempt=2)),
+        record("x", 1, of=1),
+    ]
+    assert followed(records) == {
+        1: Step(5, failed=0.5),
+        2: Step(2, failed=1, censored=1.5),
+        3: Step(1, failed=1),
+    }
+    # Of a part of the rounds nothing is known behind the gap, and from a later round on they are followed from there.
+    grid = Grid.of(records[:4], partial={("t", 1): {1, 3, 4}})
+    assert followed(grid) == {1: Step(1), 3: Step(censored=1)}
+    assert followed(Grid.of(records[:4], begin={"t": 2})) == {2: Step(1), 3: Step(1, failed=1)}
+    assert followed(Grid.of([], selected={"t": 2})) == {1: Step(censored=1)}
+
+
+def test_pass_rates_take_the_mean_of_attempts(record: MakeRecord) -> None:
     records = [record("t", 1, outcome, attempt=i) for i, outcome in enumerate(["passed", "failed", "passed", "passed"])]
-    assert survival(records) == {1: Share(0.75, 1)}
+    assert pass_rates(records) == {1: Share(0.75, 1)}
 
 
 def test_an_attempt_first_fails_where_it_is_first_not_passed_whatever_came_later(record: MakeRecord) -> None:

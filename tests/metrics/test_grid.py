@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_evocode.metrics.analyses import first_failures, survival
+from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.scores import (
     dataset_score,
@@ -127,5 +127,5 @@ def test_attempts_of_which_other_rounds_were_selected_count_each_over_its_own(re
     grid = Grid.of(records, partial={("t", 2): {1}})
     assert (dataset_score(grid), perfect_tasks(grid)) == (75.0, 1)
     assert reliability(grid) == 0.0  # Only the first round has two attempts.
-    assert {index: share.percent for index, share in survival(grid).items()} == {1: 50.0, 2: 100.0, 3: 100.0}
+    assert {index: share.percent for index, share in pass_rates(grid).items()} == {1: 50.0, 2: 100.0, 3: 100.0}
     assert [(found.attempt, found.index, found.declared) for found in first_failures(grid)] == [(2, 1, 3)]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_evocode.metrics.analyses import Share, first_failures, solvable, survival
+from pytest_evocode.metrics.analyses import Share, first_failures, pass_rates, solvable
 from pytest_evocode.metrics.faults import faults
 from pytest_evocode.metrics.grid import Grid, Rounds
 from pytest_evocode.metrics.scores import (
@@ -117,8 +117,8 @@ def test_token_ratios(kind: Tokens, factor: int, matrix: Matrix) -> None:
 
 
 @given(matrices())
-def test_survival(matrix: Matrix) -> None:
-    found = survival(matrix.grid)
+def test_pass_rates(matrix: Matrix) -> None:
+    found = pass_rates(matrix.grid)
     for index in range(1, 1 + max(matrix.declared.values())):
         long_enough = [task for task, declared in matrix.declared.items() if declared >= index]
         passed = Fraction(0)

@@ -17,7 +17,7 @@ def empty_row(agent: str, mode: Mode = "chain", version: int = 0, attempts: int 
 def test_agents_are_together_by_mode_and_only_at_the_newest_contents_of_tasks() -> None:
     rows = (empty_row("a"), empty_row("a", version=1), empty_row("b"), empty_row("b", "fail-stop"))
     (together,) = pool(analyse(ScoreTable(rows, {}, superseded=0)))
-    assert (together.name, together.survival) == ("all agents", {1: Share(0, 2), 2: Share(0, 2)})
+    assert (together.name, together.pass_rates) == ("all agents", {1: Share(0, 2), 2: Share(0, 2)})
 
 
 def test_attempts_that_left_nothing_have_numbers_and_break_no_table() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_evocode.cli import main
 from pytest_evocode.results.records import RECORD_VERSION
 from tests.click_runner import separating_runner
-from tests.metrics import random_trees, reference
+from tests.metrics import random_trees, reference, reference_cases
 
 DIMENSIONS = ("task", "round", "activity", "change", "category")
 
@@ -35,6 +35,10 @@ def same(found: Any, expected: Any) -> None:
     if isinstance(expected, dict):
         for key, value in expected.items():
             same(found[key], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
     elif isinstance(expected, float):
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-9)
     else:
@@ -74,3 +78,25 @@ def test_all_numbers_are_those_of_the_reference(seed: int, all_runs: bool) -> No
             row = best_first[entry["agent"]]
             assert entry["partial"] == row["partial"]
             same(entry, {name: row["scores"][name] for name in entry.keys() & row["scores"].keys()})
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32))
+def test_what_is_told_case_by_case_is_that_of_the_reference(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory).resolve()
+        reference_cases.CaseTrees(root, Random(seed))
+        agents = reference_cases.read(root)
+        failures, analyses, metrics = (evocode(command, root) for command in ("failures", "analyses", "metrics"))
+        rows = {row["name"]: row for row in analyses["rows"]}
+        assert rows.keys() == metrics.keys() == failures["kinds"].keys() == agents.keys()
+        for agent, tasks in agents.items():
+            attempts = [rounds for of_task in tasks.values() for rounds in of_task.values()]
+            kinds = failures["kinds"][agent]
+            assert kinds["cases"] == reference_cases.case_kinds(attempts)
+            assert kinds["rounds"] == reference_cases.round_kinds(tasks)
+            same(failures["pass_rates"][agent], reference_cases.pass_rates(tasks))
+            survival = reference_cases.survival(tasks)
+            assert rows[agent]["kaplan_meier"].keys() == survival.keys()
+            same(rows[agent]["kaplan_meier"], survival)
+            same(metrics[agent], reference_cases.neighbours(agent, agents))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.metrics.analyses import survival
+from pytest_evocode.metrics.analyses import pass_rates
 from pytest_evocode.metrics.breakdown import breakdown
 from pytest_evocode.metrics.failures import failure_kinds
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
@@ -194,7 +194,7 @@ def test_a_task_that_was_never_begun_counts_with_all_its_rounds(tmp_path: Path) 
     assert score.sr == pytest.approx(100 * 2 / 12)
     assert (score.sr_macro, score.rounds) == (50.0, 12)
     assert (row.uncounted, found.facts["t2"].activity) == ((), "Migration")
-    assert [share.of for share in survival(row.grid).values()] == [2, 2, 1, 1, 1, 1, 1, 1, 1, 1]
+    assert [share.of for share in pass_rates(row.grid).values()] == [2, 2, 1, 1, 1, 1, 1, 1, 1, 1]
     assert failure_kinds(row.grid).not_reached == 10
     groups = breakdown(row.grid, "activity", found.facts)
     assert {name: (group.rounds, group.dataset_score) for name, group in groups.items()} == {

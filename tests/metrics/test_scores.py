@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_evocode.metrics.analyses import first_failures, survival
+from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.grid import Grid, suite_facts
 from pytest_evocode.metrics.intervals import intervals
 from pytest_evocode.metrics.over_attempts import over_attempts
@@ -203,7 +203,7 @@ def test_a_task_that_no_reward_decides_has_no_score_but_means_by_key(record: Mak
     assert (row.perfect_tasks, row.decided_tasks, row.tasks) == (None, 0, 1)
     assert mean_rewards(records) == {"style": 50.0, "tests": 50.0}
     assert intervals(records, records)["dataset_score"] is None
-    assert (survival(records), first_failures(records), over_attempts(Grid.of(records))) == ({}, [], {})
+    assert (pass_rates(records), first_failures(records), over_attempts(Grid.of(records))) == ({}, [], {})
     both = [*records, *(each.model_copy(update={"task": "u", "outcome": "passed"}) for each in records)]
     assert scores(both).dataset_score == 100.0
 

@@ -294,6 +294,23 @@ def test_a_failure_describes_itself(workspace):
 
 def test_a_failing_text(workspace):
     assert "nothing of that" in workspace.run([*ledger, "echo"], input="given\n").stdout
+
+
+def test_a_failing_output(workspace):
+    assert workspace.run([*ledger, "echo"], input="given\n").stdout == "wanted\n"
+
+
+def test_failing_lines(workspace):
+    assert workspace.run([*ledger, "echo"], input="given\n").stdout.splitlines() == ["wanted"]
+
+
+def test_a_failing_end(workspace):
+    assert workspace.run("echo why >&2; exit 3").exit_code == 0
+
+
+def test_a_program_that_is_killed(workspace):
+    done = workspace.run("echo begun; sleep 60", timeout=0.5)
+    assert (done.exit_code, done.stdout) == (0, "begun\n")
 """
 
 
@@ -332,7 +349,13 @@ def test_all_calls_in_docker(cases: Mapping[str, Case]) -> None:
 
 def assert_all_calls(cases: Mapping[str, Case]) -> None:
     broken = {name: case.reason for name, case in cases.items() if case.status != "passed"}
-    assert broken.keys() == {"test_a_failure_describes_itself", "test_a_failing_text"}, broken
+    failing = {"output", "text", "end"}
+    assert broken.keys() == {
+        "test_a_failure_describes_itself",
+        "test_failing_lines",
+        "test_a_program_that_is_killed",
+        *(f"test_a_failing_{name}" for name in failing),
+    }, broken
 
     case = cases["test_a_failure_describes_itself"]
     assert case.status == "failed"
@@ -345,4 +368,18 @@ def assert_all_calls(cases: Mapping[str, Case]) -> None:
 
     # Text that is not in an output is what was expected.
     case = cases["test_a_failing_text"]
-    assert (case.status, case.expected) == ("failed", "nothing of that")
+    assert (case.status, case.expected, case.actual) == ("failed", "nothing of that", "given\n")
+    # What is compared without how the program ended is shown without it, and with it on both sides or on none.
+    sides = {
+        "test_a_failing_output": ("wanted\n", "given\n"),
+        "test_failing_lines": ("['wanted']", "['given']"),
+        "test_a_failing_end": ("status 0", "status 3\nwhy\n"),
+    }
+    assert {name: (cases[name].expected, cases[name].actual) for name in sides} == sides
+    case = cases["test_a_program_that_is_killed"]
+    assert case.expected == "status 0\nbegun\n"
+    assert case.actual.startswith("killed at its timeout after ")
+    assert [line for line in case.reason.splitlines() if "status 0" in line or "killed" in line][-2:] == [
+        "  - status 0",
+        "  + killed at its timeout",
+    ]

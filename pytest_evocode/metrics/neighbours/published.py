@@ -33,8 +33,9 @@ class Milestones:
     ========================================  ==========================================================================
 
     Lost in the mapping: there, which tests belong to a milestone is known from running the reference before and after
-    it; here, it is known where the results of ``oracle`` are among those that are read, and otherwise from the agent's
-    own rounds. Milestones there form a graph, of which agents may take another way; rounds here are a chain.
+    it; here, it is known where the results of ``oracle`` are among those that are read, and otherwise from all attempts
+    at the same contents of the task. Milestones there form a graph, of which agents may take another way; rounds here
+    are a chain.
     """
 
     recall: float
@@ -62,17 +63,19 @@ def milestone(target: int, fixed: int, broken: int) -> Milestones:
     return Milestones(100 * recall, 100 * precision, 100 * f1)
 
 
-def milestone_of_round(round_: RoundCases) -> Milestones:
-    """Return the values of a round; 0 where none of its cases ran."""
+def milestone_of_round(round_: RoundCases) -> Milestones | None:
+    """Return the values of a round; 0 where none of its cases ran, None where it is not known what it requires."""
     if not round_.ran:
         return Milestones(0.0, 0.0, 0.0)
+    if not round_.told:
+        return None
     return milestone(len(round_.new), len(round_.new & round_.passed), len(round_.broken))
 
 
 def milestones(tasks: Sequence[TaskCases]) -> Milestones | None:
     """Return the means over the rounds of each task, then over tasks; None without any task."""
     recall, precision, f1 = (
-        mean_over_tasks(tasks, lambda each, name=name: getattr(milestone_of_round(each), name))  # type: ignore[misc]
+        mean_over_tasks(tasks, lambda each, name=name: getattr(milestone_of_round(each), name, None))  # type: ignore[misc]
         for name in ("recall", "precision", "f1")
     )
     return None if recall is None or precision is None or f1 is None else Milestones(recall, precision, f1)
@@ -99,14 +102,17 @@ def normalized_change(passed: int, base: int, target: int) -> float:
     return (passed - base) / (target - base if passed > base else base)
 
 
-def evo_score_of(changes: Sequence[float], gamma: float = 1.0) -> float:
+def evo_score_of(changes: Sequence[float | None], gamma: float = 1.0) -> float | None:
     """Return the EvoScore of one task, -1 to 1, from the normalized changes of its iterations in order.
 
-    >>> evo_score_of([0.5, 1.0]), evo_score_of([0.5, 1.0], gamma=2)
-    (0.75, 0.8333333333333334)
+    One of which the change is None is left out; None without any other.
+
+    >>> evo_score_of([0.5, 1.0]), evo_score_of([0.5, 1.0], gamma=2), evo_score_of([0.5, None])
+    (0.75, 0.8333333333333334, 0.5)
     """
-    weights = [gamma**place for place in range(1, len(changes) + 1)]
-    return sum(weight * change for weight, change in zip(weights, changes, strict=True)) / sum(weights)
+    known = [(gamma**place, change) for place, change in enumerate(changes, 1) if change is not None]
+    total = sum(weight for weight, _ in known)
+    return sum(weight * change for weight, change in known) / total if known else None
 
 
 Base = dict[tuple[str, int], Ids]
@@ -124,10 +130,12 @@ def base_of(untouched: Grid | None) -> Base:
     return found
 
 
-def change_of_round(task: str, round_: RoundCases, base: Base) -> float:
-    """Return the normalized change of a round, -100 to 100."""
+def change_of_round(task: str, round_: RoundCases, base: Base) -> float | None:
+    """Return the normalized change of a round, -100 to 100; None where it is not known what it requires."""
     if not round_.judged or not round_.required:
         return 0.0
+    if round_.ran and not round_.told:
+        return None
     before = base.get((task, round_.index), frozenset()) & round_.required
     return 100 * normalized_change(len(round_.passed), len(before), len(round_.required))
 
@@ -185,26 +193,26 @@ def zero_regression(tasks: Iterable[TaskCases]) -> ZeroRegression | None:
     return ZeroRegression(without, of, 100 * sum(shares) / len(shares)) if shares else None
 
 
-def fix_rate_of(target: int, fixed: int, regressions: int) -> float:
-    """Return the Fix Rate of one instance, 0 to 100.
+def fix_rate_of(target: int, fixed: int, regressions: int) -> float | None:
+    """Return the Fix Rate of one instance, 0 to 100; None where there is nothing to fix.
 
     Args:
         target: How many fail-to-pass tests there are.
         fixed: How many of them pass.
         regressions: How many pass-to-pass tests fail.
 
-    >>> fix_rate_of(4, 3, 0), fix_rate_of(4, 4, 1)
-    (75.0, 0.0)
+    >>> fix_rate_of(4, 3, 0), fix_rate_of(4, 4, 1), fix_rate_of(0, 0, 0)
+    (75.0, 0.0, None)
     """
-    if regressions:
-        return 0.0
-    return 100 * fixed / target if target else 100.0
+    if not target:
+        return None
+    return 0.0 if regressions else 100 * fixed / target
 
 
-def fix_rate_of_round(round_: RoundCases) -> float:
-    """Return the Fix Rate of a round; 0 where none of its cases ran."""
-    if not round_.ran:
-        return 0.0
+def fix_rate_of_round(round_: RoundCases) -> float | None:
+    """Return the Fix Rate of a round; 0 where none of its cases ran, None where it is not known what it requires."""
+    if not round_.told:
+        return None if round_.ran else 0.0
     return fix_rate_of(len(round_.new), len(round_.new & round_.passed), len(round_.lost))
 
 
@@ -227,8 +235,7 @@ def fix_rate(tasks: Sequence[TaskCases]) -> float | None:
 
     Lost in the mapping: an instance there begins with the code of the reference, so that each of its tests is one of
     the two; here a case that the attempt failed in an earlier round and still fails is neither, and is not held against
-    this round again. A round that asks for nothing new, which SWE-EVO does not have, counts 100 where nothing was
-    broken.
+    this round again. A round that asks for nothing new, which SWE-EVO does not have, is left out.
     """
     return mean_over_tasks(tasks, fix_rate_of_round)
 

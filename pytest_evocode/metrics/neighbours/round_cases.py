@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from pytest_evocode.metrics.failures import failing_cases
 from pytest_evocode.metrics.grid import Attempt, Grid, TaskRounds
@@ -40,6 +41,10 @@ class RoundCases:
     """
     judged: bool = False
     """Whether a suite gave a verdict; False for a round that was not reached, or ended in an error."""
+    told: bool = True
+    """Whether any attempt tells all that the round requires. Otherwise it may require more than is known, as where the
+    only suite that ran broke off.
+    """
 
     @property
     def required(self) -> Ids:
@@ -60,24 +65,39 @@ class TaskCases:
     attempts: tuple[tuple[RoundCases, ...], ...]
 
 
-def task_cases(grid: Grid, reference: Grid | None = None, *, single: bool = False) -> tuple[list[TaskCases], list[str]]:
+class _Required(NamedTuple):
+    """What a round is the first to require, what else it does, and whether that is all."""
+
+    new: Ids
+    old: Ids
+    told: bool
+
+
+def task_cases(
+    grid: Grid, reference: Grid | None = None, *, others: Iterable[TaskRounds] = (), single: bool = False
+) -> tuple[list[TaskCases], list[str]]:
     """Return what one agent's rounds required and passed, and the tasks whose records do not name their cases.
 
     Args:
         grid: The rounds of one agent, with cases.
         reference: The rounds of the reference solutions, the agent ``oracle``, where there are any: a round then
-            requires what passes there. Without it, a round requires what any attempt of the agent has a case for, or
-            else what the round before it does; so a crash can hide cases only where no other attempt shows them.
+            requires what passes there. Without it, a round requires what any attempt has a case for; where none tells
+            all of them, also what the round before it does.
+        others: The attempts of other agents and modes at the same contents of tasks.
         single: Whether the rounds are single ones, each of which begins with what the reference solutions lead to, so
             that all that an earlier round required is held.
     """
     of_reference = {each.task: each for each in reference.tasks} if reference is not None else {}
+    of_others: dict[str, list[Attempt]] = defaultdict(list)
+    for other in (*of_reference.values(), *others):
+        of_others[other.task] += other.attempts.values()
     found, nameless = [], []
     for task in grid.tasks:
-        if _is_nameless(task, of_reference.get(task.task)):
+        every = [*task.attempts.values(), *of_others[task.task]]
+        if _is_nameless(task, [record for attempt in every for record in attempt.values()]):
             nameless.append(task.task)
             continue
-        required = _required(task, of_reference.get(task.task))
+        required = _required(task, of_reference.get(task.task), every)
         kinds: dict[tuple[int, int], dict[str, FailureKind]] = defaultdict(dict)
         for record, case, kind in failing_cases(task.records()):
             kinds[record.attempt, record.index][case.id] = kind
@@ -93,35 +113,50 @@ def cases_of(record: RoundRecord | None) -> tuple[Case, ...]:
     return record.verdict.cases
 
 
-def _is_nameless(task: TaskRounds, reference: TaskRounds | None) -> bool:
+def _is_nameless(task: TaskRounds, every: Iterable[RoundRecord]) -> bool:
     """Return whether cases cannot be followed: suites gave totals or rewards alone, or cases without ids."""
     records = [record for record in task.records() if record.verdict is not None]
     cases = [cases_of(record) for record in records]
-    of_reference = any(map(cases_of, reference.records())) if reference is not None else False
     return (
         any(sum(record.case_counts) > 0 and not record.verdict.cases for record in records if record.verdict)
         or any(not case.id for each in cases for case in each)
-        or bool(records and not any(cases) and not of_reference)
+        or bool(records and not any(cases) and not any(map(cases_of, every)))
     )
 
 
-def _required(task: TaskRounds, reference: TaskRounds | None) -> dict[int, tuple[Ids, Ids]]:
-    """Return, by round index, what a round is the first to require, and what else it requires."""
-    found: dict[int, tuple[Ids, Ids]] = {}
+def _required(task: TaskRounds, reference: TaskRounds | None, every: Sequence[Attempt]) -> dict[int, _Required]:
+    """Return by round index what each round requires; ``every`` is all attempts at the task, by anybody."""
+    found: dict[int, _Required] = {}
     seen: set[str] = set()
     last: Ids = _NONE
     for index in task.chain:
-        cases = _reference_cases(reference, index) or {
-            case.id: case for attempt in task.attempts.values() for case in cases_of(attempt.get(index))
-        }
-        names = {attempt[index].round for attempt in task.attempts.values() if index in attempt} - {""}
+        records = [attempt[index] for attempt in every if index in attempt]
+        cases, told = _reference_cases(reference, index), True
+        if not cases:
+            cases = {case.id: case for record in records for case in cases_of(record)}
+            verdicts = [record.verdict for record in records if record.verdict is not None]
+            pinned = max((each.pinned[1] for each in verdicts if each.pinned), default=0)
+            told = len(cases) >= pinned and any(map(_tells_all, records))
+        names = {record.round for record in records} - {""}
         new = frozenset(
             id_ for id_, case in cases.items() if (case.origin in names if case.origin and names else id_ not in seen)
         )
-        old = frozenset(cases) - new if cases else last
-        found[index], last = (new, old), new | old
+        # Of what is not told, all that was required before may be.
+        old = (frozenset(cases) if told else last | frozenset(cases)) - new
+        found[index], last = _Required(new, old, told), new | old
         seen |= last
     return found
+
+
+def _tells_all(record: RoundRecord) -> bool:
+    """Return whether a suite reported all of its cases, as far as its record shows.
+
+    One that was stopped did not, nor did one that failed although none of its cases did: it broke off.
+    """
+    cases = cases_of(record)
+    if not cases or (record.verdict is not None and record.verdict.timed_out):
+        return False
+    return record.passed or any(case.failing for case in cases)
 
 
 def _reference_cases(reference: TaskRounds | None, index: int) -> dict[str, Case]:
@@ -130,7 +165,7 @@ def _reference_cases(reference: TaskRounds | None, index: int) -> dict[str, Case
 
 
 def _rounds(
-    task: TaskRounds, number: int, required: Mapping[int, tuple[Ids, Ids]], kinds: _Kinds, single: bool
+    task: TaskRounds, number: int, required: Mapping[int, _Required], kinds: _Kinds, single: bool
 ) -> tuple[RoundCases, ...]:
     """Return the rounds of one attempt that count, in order; a round that was not selected is left out."""
     own, attempt = set(task.own(number)), task.attempts[number]
@@ -138,7 +173,7 @@ def _rounds(
     gone: Ids = _NONE
     found = []
     for index in (each for each in task.indices if each in own):
-        held = required[index][1] if single else held
+        held = required[index].old if single else held
         # What was lost because it did not run fails later for the first time, and is not lost again.
         regressed = _regressed(kinds.get((number, index), {}), held) - (_NONE if single else gone)
         each = _round(attempt, index, required[index], held, regressed)
@@ -156,11 +191,11 @@ def _regressed(kinds: Mapping[str, FailureKind], held: Ids) -> Ids:
     return frozenset(id_ for id_, kind in kinds.items() if kind == "regression" or (kind != "stale" and id_ in held))
 
 
-def _round(attempt: Attempt, index: int, required: tuple[Ids, Ids], held: Ids, regressed: Ids) -> RoundCases:
+def _round(attempt: Attempt, index: int, required: _Required, held: Ids, regressed: Ids) -> RoundCases:
     record = attempt.get(index)
-    new, old = required
+    new, old, told = required
     if record is None or record.verdict is None or record.outcome not in ("passed", "failed"):
-        return RoundCases(index, new, old, held=held & old)
+        return RoundCases(index, new, old, held=held & old, told=told)
     cases = record.verdict.cases
     if record.passed and not cases:  # By the suite's word all that is required holds.
         return RoundCases(index, new, old, passed=new | old, held=held & old, ran=True, judged=True)
@@ -175,6 +210,7 @@ def _round(attempt: Attempt, index: int, required: tuple[Ids, Ids], held: Ids, r
         lost=(regressed | missing) & old,
         ran=any(case.status != "skipped" for case in cases),
         judged=True,
+        told=told,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_evocode.metrics.efficiency import Efficiency, efficiency
-from pytest_evocode.metrics.grid import Grid
+from pytest_evocode.metrics.grid import Grid, TaskRounds
 from pytest_evocode.metrics.neighbours.published import (
     Base,
     CodeDecay,
@@ -146,7 +146,9 @@ class AgentMetrics:
     nameless: tuple[str, ...]
     """Tasks whose records do not tell cases apart, and that count only in the score and its cost."""
     without_reference: tuple[str, ...]
-    """Tasks of which only the agent's own rounds tell what a round requires."""
+    """Tasks of which no reference solution tells what a round requires, but the attempts that there are."""
+    untold: tuple[str, ...]
+    """Task and index of the rounds of which no attempt tells all cases, and that count in few of these metrics."""
     without_base: tuple[str, ...]
     """Tasks of which it is not known what passes before an agent has done anything; it is taken for nothing."""
     decay: CodeDecay | None = None
@@ -165,6 +167,7 @@ def agent_metrics(
     *,
     reference: Grid | None = None,
     untouched: Grid | None = None,
+    others: Iterable[TaskRounds] = (),
     single: bool = False,
     gamma: float = 1.0,
 ) -> AgentMetrics:
@@ -174,10 +177,11 @@ def agent_metrics(
         grid: The rounds of the agent in one mode, with cases.
         reference: The rounds of the agent ``oracle``, where there are any.
         untouched: The rounds of the agent ``nop``, where there are any.
+        others: The attempts of other agents and modes at the same contents of tasks.
         single: Whether the rounds are single ones.
         gamma: The weight of each round in EvoScore over the one before it.
     """
-    tasks, nameless = task_cases(grid, reference, single=single)
+    tasks, nameless = task_cases(grid, reference, others=others, single=single)
     base = base_of(untouched)
     names = {task.task for task in tasks}
     whole = NeighbourMetrics(
@@ -194,8 +198,15 @@ def agent_metrics(
         efficiency(grid, single=single),
         tuple(nameless),
         tuple(sorted(names - {task.task for task in (reference.tasks if reference is not None else ())})),
+        tuple(dict.fromkeys(_untold(tasks))),
         tuple(sorted(names - {task for task, _ in base})),
     )
+
+
+def _untold(tasks: Iterable[TaskCases]) -> Iterator[str]:
+    for task in tasks:
+        rounds = sorted({each.index for attempt in task.attempts for each in attempt if each.ran and not each.told})
+        yield from (f"{task.task} round {index}" for index in rounds)
 
 
 def _by_round(tasks: list[TaskCases], base: Base, single: bool) -> Iterator[tuple[int, NeighbourMetrics]]:

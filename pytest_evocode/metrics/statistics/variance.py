@@ -2,16 +2,16 @@
 
 Power is that of the two-sided paired t-test, which can be computed, at the largest p-value up to alpha that the
 permutation test of so many pairs can come to. From 7 pairs on the two find normal differences equally often, within
-2 points in 100; at 6 pairs the permutation test finds 73 of 100 where the t-test finds 80.
+2 points in 100; at 6 pairs, which must all differ in the same direction, power is that of the permutation test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, erf, exp, fsum, inf, lgamma, log, sqrt
-from statistics import fmean, stdev
+from math import erf, exp, fsum, lgamma, log, sqrt
+from statistics import NormalDist, fmean, stdev
 
 from pytest_evocode.metrics.statistics.intervals import t_quantile
 from pytest_evocode.metrics.statistics.significance import smallest_p_value
@@ -128,21 +128,80 @@ def rerun_error(groups: Sequence[Sequence[float]], weights: Sequence[float] | No
 
 
 MOST_PAIRS = 1_000
+MOST_ATTEMPTS = 1_000
 _POINTS = 200
+
+
+CONFIDENCE = 0.9
+"""How often an upper bound of a variance is to be at least the true one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSquare:
+    """An estimate of a variance, and how often that is in the variance of the difference of two sides."""
+
+    value: float
+    freedom: int
+    """Its degrees of freedom."""
+    fixed: float
+    """How often whatever the number of attempts."""
+    by_attempt: float = 0.0
+    """How often divided by the number of attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedVariance:
-    """The variance of the difference of two sides at a task, in two parts (Miller 2024, section 5)."""
+    """The variance of the difference of two sides at a task, in two parts (Miller 2024, section 5), and its bound."""
 
-    between: float
-    """Between tasks, of the expected difference; more attempts do not change it."""
-    within: float
-    """Of one attempt of either side, at one task; k attempts divide it by k."""
+    squares: tuple[MeanSquare, ...]
+    """Independent of each other."""
+
+    @property
+    def between(self) -> float:
+        """Between tasks, of the expected difference; more attempts do not change it, and it may come out below 0."""
+        return fsum(each.fixed * each.value for each in self.squares)
+
+    @property
+    def within(self) -> float:
+        """Of one attempt of either side, at one task; k attempts divide it by k."""
+        return fsum(each.by_attempt * each.value for each in self.squares)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the variance between tasks was measured, and came out as nothing beside the one of attempts."""
+        return any(each.fixed for each in self.squares) and self.within > 0 and self.between <= 1e-9 * self.within
 
     def sd(self, attempts: float) -> float:
         """Return the standard deviation of the differences with so many attempts of either side at each task."""
-        return sqrt(self.between + self.within / attempts)
+        return sqrt(max(0.0, self.between + self.within / attempts))
+
+    def upper_sd(self, attempts: float) -> float:
+        """Return an upper bound of the same, which falls as attempts are added.
+
+        To the variance comes the root of the sum of what its parts may be off by, each by the bound of its chi-squared
+        distribution (F. Graybill and C.-M. Wang 1980, Confidence intervals on nonnegative linear combinations of
+        variances; N. Ting et al. 1990 where a part is taken off).
+
+        >>> variance = PairedVariance((MeanSquare(100, freedom=6, fixed=1),))
+        >>> round(variance.upper_sd(attempts=1) / variance.sd(attempts=1), 2)
+        1.65
+        """
+        off = 0.0
+        for each in self.squares:
+            weight = each.fixed + each.by_attempt / attempts
+            edge = chi_squared_quantile(1 - CONFIDENCE if weight > 0 else CONFIDENCE, each.freedom)
+            off += (weight * each.value * (each.freedom / edge - 1)) ** 2
+        return sqrt(max(0.0, self.between + self.within / attempts + sqrt(off)))
+
+
+def chi_squared_quantile(share: float, freedom: int) -> float:
+    """Return what a chi-squared variable stays below with a probability of ``share``, by Wilson and Hilferty (1931).
+
+    >>> round(chi_squared_quantile(0.1, 6), 2), round(chi_squared_quantile(0.9, 6), 2)
+    (2.21, 10.65)
+    """
+    part = 2 / (9 * freedom)
+    return freedom * max(1e-9, 1 - part + NormalDist().inv_cdf(share) * sqrt(part)) ** 3
 
 
 def power(effect: float, pairs: int, alpha: float = 0.05) -> float:
@@ -191,41 +250,21 @@ def detectable_difference(sd: float, pairs: int, *, alpha: float = 0.05, power: 
     return None if smallest > alpha else sd * _detectable_effect(pairs, alpha // smallest * smallest, power)
 
 
-def pairs_needed(difference: float, sd: float, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Return how many pairs a difference takes; None for more than :data:`MOST_PAIRS`.
+def fewest(most: int, is_enough: Callable[[int], bool]) -> int | None:
+    """Return the smallest number that is enough, where larger ones are too; None for more than ``most``.
 
-    >>> pairs_needed(5, 24.4)
-    189
+    >>> fewest(1000, lambda tasks: tasks * tasks >= 50), fewest(7, lambda tasks: tasks * tasks >= 50)
+    (8, None)
     """
-
-    def is_seen(pairs: int) -> bool:
-        found = detectable_difference(sd, pairs, alpha=alpha, power=power)
-        return found is not None and found <= difference
-
-    low, high = 1, 2
-    while not is_seen(high):
-        if high >= MOST_PAIRS:
+    low, high = 0, 1
+    while not is_enough(high):
+        if high >= most:
             return None
-        low, high = high, min(MOST_PAIRS, 2 * high)
+        low, high = high, min(most, 2 * high)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_seen(middle) else (middle, high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
-
-
-def attempts_needed(
-    difference: float, variance: PairedVariance, pairs: int, *, alpha: float = 0.05, power: float = 0.8
-) -> int | None:
-    """Return how many attempts of either side at each of so many tasks a difference takes; None where none suffice.
-
-    >>> attempts_needed(10, PairedVariance(between=16, within=400), 7)
-    10
-    """
-    factor = detectable_difference(1, pairs, alpha=alpha, power=power)
-    left = -inf if factor is None else (difference / factor) ** 2 - variance.between
-    if left < 0 or (left == 0 and variance.within):
-        return None
-    return max(1, ceil(variance.within / left - 1e-9)) if variance.within else 1
 
 
 def _below(value: float) -> float:
@@ -236,6 +275,9 @@ def _below(value: float) -> float:
 @lru_cache(maxsize=1000)
 def _detectable_effect(pairs: int, alpha: float, wanted: float) -> float:
     """Return the difference, in standard deviations, that is found with the wanted probability."""
+    if alpha < 2 * smallest_p_value(min(pairs, 60)):
+        # The permutation test finds only what differs in the same direction in each pair.
+        return float(NormalDist().inv_cdf(wanted ** (1 / pairs)))
     low, high = 0.0, 1.0
     while power(high, pairs, alpha) < wanted:
         low, high = high, 2 * high

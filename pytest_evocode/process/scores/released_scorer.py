@@ -37,6 +37,8 @@ class ReleasedResult:
     harness: str
     task: str
     values: Mapping[str, float]
+    has_work: bool = True
+    """Whether the directory with the harness's work is there, which alone tells the density of assertions."""
 
 
 def read_released(directory: Path) -> tuple[list[ReleasedResult], list[str]]:
@@ -92,8 +94,9 @@ def _score(path: Path, data: Any) -> ReleasedResult:
     harness = harness_of(path.name)
     events = _events(data)
     task = str(data.get("task_id", ""))
-    values = released_pillars(events, _assertion_density(_repository(path, task, harness)))
-    return ReleasedResult(path, harness, task, values)
+    repository = _repository(path, task, harness)
+    values = released_pillars(events, _assertion_density(repository))
+    return ReleasedResult(path, harness, task, values, repository is not None)
 
 
 def _events(data: Any) -> Counter[str]:
@@ -135,9 +138,14 @@ def released_pillars(events: Mapping[str, int], assertion_density: float = 0.5) 
     }
 
 
+def work_of(harness: str) -> str:
+    """Return the name of the directory with the work of a harness at a task."""
+    return HARNESSES.get(harness, f"repo_{BASELINE}")
+
+
 def _repository(path: Path, task: str, harness: str) -> Path | None:
     """Return the directory with the harness's work: ``tasks/<category>/<task>/repo_<harness>`` beside the results."""
-    name = HARNESSES.get(harness, f"repo_{BASELINE}")
+    name = work_of(harness)
     tasks = path.resolve().parent.parent / "tasks"
     places = sorted(tasks.glob(f"*/{task}/{name}")) if task and "/" not in task else []
     return next((place for place in places if place.is_dir()), None)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, get_args
 
-from pytest_evocode.metrics.analyses import first_failures, survival
+from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
 from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
@@ -51,9 +51,11 @@ def rows_of(
 def ranked(table: ScoreTable) -> list[list[ScoreRow]]:
     """Return the rows of a table by ranking, numbered as on the leaderboard, and in each the best first.
 
-    Rows of single rounds that the leaderboard shows as columns of other rows are rankings of their own, the last.
+    Rows of single rounds that the leaderboard shows as columns of other rows are rankings of their own, and at last so
+    is each control.
     """
-    return [*rankings(best_first(table)), *rankings(best_first(table, columns=True))]
+    rows = best_first(table), best_first(table, columns=True)
+    return [*rankings(rows[0]), *rankings(rows[1]), *([row] for each in rows for row in each if row.is_control)]
 
 
 def _row(
@@ -99,7 +101,7 @@ def _harness(agent: AgentIdentity) -> str:
     """Return what drives an agent's model or tool, ``none`` where it has neither, and "" where records do not say."""
     parts = dict(agent.parts)
     said = " ".join(filter(None, (parts.get("harness"), parts.get("version"))))
-    return said or ("none" if parts.get("spec", agent.name) in ("oracle", "nop") else "")
+    return said or ("none" if agent.is_control else "")
 
 
 def score_values(scores: Scores) -> dict[str, Any]:
@@ -149,7 +151,7 @@ def _survival(row: ScoreRow) -> list[dict[str, Any]]:
     first = Counter(failure.index for failure in first_failures(row.grid))
     return [
         {"round": index, "passed": share.passed, "of": share.of, "first_failures": first[index]}
-        for index, share in survival(row.grid).items()
+        for index, share in pass_rates(row.grid).items()
     ]
 
 
@@ -191,7 +193,7 @@ def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
 
 
 def _by_score(row: ScoreRow) -> dict[str, Efficiency]:
-    found = efficiency(row.grid)
+    found = efficiency(row.grid, control=row.is_control)
     cases = case_score(row.grid)
     return {"dataset_score": found} | ({} if cases is None else {"case_score": replace(found, score=cases)})
 

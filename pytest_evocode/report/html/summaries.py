@@ -46,7 +46,7 @@ def csv_files(
     names = {row["id"]: row["name"] for row in index["rows"]}
     yield "csv/rounds.csv", _csv(redaction.values(list(round_rows(table.rows))), ROUND_COLUMNS)
     yield "csv/tasks.csv", _csv(_tasks(index), ("agent", "task", *REPORT_TASKS))
-    yield "csv/survival.csv", _csv(_survival(index), _SURVIVAL)
+    yield "csv/pass_rates.csv", _csv(_survival(index), _SURVIVAL)
     yield "csv/pareto.csv", _csv(_pareto(index, names), _PARETO)
     yield "csv/comparisons.csv", _csv(_differences(comparisons, names), _DIFFERENCES)
 

@@ -362,7 +362,8 @@ class WorkspaceFixtures:
             record=self._record,
         )
         self._calls: list[tuple[str, str, str]] = []
-        self._expected: str | None = None
+        self._sides: tuple[str, str] | None = None
+        """What was expected in the last comparison that failed, and what was there, in one form."""
 
     def _record(self, command: str, given: str, outcome: str) -> None:
         self._calls.append((command, shortened(given), shortened(outcome)))
@@ -398,7 +399,7 @@ class WorkspaceFixtures:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Forget the calls of the case before."""
         self._calls.clear()
-        self._expected = None
+        self._sides = None
 
     def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> list[str] | None:
         """Note what a test expected of a program, and explain two answers that are not equal by their lines.
@@ -409,7 +410,8 @@ class WorkspaceFixtures:
             return None
         swapped = op != "==" or (_comes_from_workspace(right) and not _comes_from_workspace(left))
         actual, expected = (right, left) if swapped else (left, right)
-        self._expected = shortened(_readable(expected))
+        one, other = _in_one_form(expected, actual, self._calls[-1][2])
+        self._sides = shortened(one), shortened(other)
         if op == "==" and isinstance(actual, tuple) and isinstance(expected, tuple) and _comes_from_workspace(actual):
             return _explained(actual, expected)
         return None
@@ -432,7 +434,8 @@ class WorkspaceFixtures:
         """Describe the case by its last call, where the test has not done so itself."""
         if self._calls:
             command, given, outcome = self._calls[-1]
-            described = {"scenario": command, "input": given, "actual": outcome, "expected": self._expected}
+            expected, actual = self._sides or ("", outcome)
+            described = {"scenario": command, "input": given, "actual": actual, "expected": expected}
             # In front, because of several properties of one name the last counts.
             item.user_properties[:0] = [(name, value) for name, value in described.items() if value]
 
@@ -450,8 +453,31 @@ def _explained(actual: tuple[object, ...], expected: tuple[object, ...]) -> list
     return ["actual == expected", *(lines or [f"{actual!r} != {expected!r}"])]
 
 
+def _in_one_form(expected: object, actual: object, outcome: str) -> tuple[str, str]:
+    """Return what was expected and what was there, both with how the program ended or both without it.
+
+    With it, all that the program printed is shown, its errors too.
+    """
+    if isinstance(expected, tuple) and _has_ending(expected):
+        return _readable(expected), outcome
+    ending = outcome.partition("\n")[0]
+    ended = ending == _ending(actual) or (actual is None and ending.startswith(_ending(None)))
+    if ended and (expected is None or isinstance(expected, int)):
+        return _ending(expected), outcome
+    return _readable(expected), _readable(actual)
+
+
 def _readable(value: object) -> str:
-    """Return an expected value as it would be printed, a pair of exit code and output as a call is shown."""
-    if isinstance(value, tuple) and value and isinstance(value[0], int):
-        return "\n".join([f"status {value[0]}", *map(str, value[1:])])
-    return value if isinstance(value, str) else repr(value)
+    """Return a value as it would be printed, an exit code with an output as a call is shown."""
+    if isinstance(value, tuple) and _has_ending(value):
+        return "\n".join([_ending(value[0]), *map(str, value[1:])])
+    return str(value) if isinstance(value, str) else repr(value)
+
+
+def _has_ending(value: tuple[object, ...]) -> bool:
+    """Return whether a tuple begins as an answer does: with an exit code, None for a program that was killed."""
+    return len(value) > 1 and (value[0] is None or isinstance(value[0], int))
+
+
+def _ending(exit_code: object) -> str:
+    return "killed at its timeout" if exit_code is None else f"status {exit_code}"

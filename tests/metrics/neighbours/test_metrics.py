@@ -10,7 +10,9 @@ from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.neighbours import published, summary
 from pytest_evocode.metrics.neighbours.round_cases import TaskCases, task_cases
 from pytest_evocode.metrics.neighbours.summary import agent_metrics
-from tests.metrics.neighbours.test_round_cases import Suites, rounds
+from pytest_evocode.results.records import Case, Verdict
+from tests.metrics.conftest import make_record
+from tests.metrics.neighbours.test_round_cases import Suites, rounds, words
 
 
 def of(suites: Suites, **values: Any) -> Grid:
@@ -26,7 +28,7 @@ CHAIN = {1: "pa pb", 2: "pa fb pc fd", 3: "pb fc fd pe"}
 
 
 def test_evoclaw_takes_new_cases_for_its_target_and_all_older_failures_for_broken() -> None:
-    found = [published.milestone_of_round(each) for each in cases(CHAIN)[0].attempts[0]]
+    found = [each for each in map(published.milestone_of_round, cases(CHAIN)[0].attempts[0]) if each is not None]
     assert [each.recall for each in found] == [100, 50, 100]
     assert [each.precision for each in found] == [100, pytest.approx(100 * 2 / 3), 50]  # 3/3, 2/(2+1), 2/(2+2)
     assert [each.f1 for each in found] == [100, pytest.approx(400 / 7), pytest.approx(200 / 3)]
@@ -45,7 +47,7 @@ def test_evoclaw_smooths_the_precision_by_one() -> None:
     assert published.milestone(target=2, fixed=0, broken=3).precision == 25
 
 
-def fix_rates(suites: Suites) -> list[float]:
+def fix_rates(suites: Suites) -> list[float | None]:
     return [published.fix_rate_of_round(each) for each in cases(suites)[0].attempts[0]]
 
 
@@ -56,8 +58,27 @@ def test_fix_rate_is_nothing_where_anything_was_lost() -> None:
     assert published.fix_rate(cases({1: "pa fb", 2: "pa fb pc fd"})) == pytest.approx(100 / 3)
 
 
-def test_a_round_that_asks_for_nothing_new_is_fixed_where_nothing_broke() -> None:
-    assert fix_rates({1: "pa", 2: "pa", 3: "fa"}) == [100, 100, 0]
+def test_a_round_that_asks_for_nothing_new_has_no_fix_rate() -> None:
+    assert fix_rates({1: "pa", 2: "pa", 3: "fa"}) == [100, None, None]
+    assert published.fix_rate(cases({1: "pa", 2: "pa", 3: "fa"})) == 100
+
+
+def test_where_no_attempt_tells_what_a_round_requires_nothing_is_measured() -> None:
+    # A suite that failed although none of its cases did broke off; so did one that has fewer than are pinned.
+    verdict = Verdict(reward=0, rewards={}, cases=(Case(id="a", status="passed"),))
+    few = Verdict(reward=0, rewards={}, cases=(Case(id="a", status="failed"),), pinned=(0, 3))
+    stopped = Verdict(reward=0, rewards={}, cases=(Case(id="a", status="failed"),), timed_out=True)
+    for each in (verdict, few, stopped):
+        broken = make_record(index=2, of=2, outcome="failed", verdict=each)
+        attempt = task_cases(Grid.of([*rounds({1: "pa pb"}, of=2), broken]))[0][0].attempts[0]
+        assert (attempt[1].told, words(attempt[1].required)) == (False, ["a b"])
+        assert published.milestone_of_round(attempt[1]) is None
+        assert published.fix_rate_of_round(attempt[1]) is None
+        assert published.change_of_round("t", attempt[1], {}) is None
+        others = Grid.of(rounds({1: "pa pb", 2: "pa fb fc"}, of=2, agent="b")).tasks
+        told = task_cases(Grid.of([*rounds({1: "pa pb"}, of=2), broken]), others=others)[0][0].attempts[0][1]
+        assert (told.told, words(told.new, told.old)) == (True, ["c", "a b"])
+        assert "b" in told.lost
 
 
 def test_evo_score_is_relative_to_what_passes_untouched() -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from pytest_evocode.metrics.statistics.significance import sign_flips
 from pytest_evocode.metrics.statistics.variance import (
-    MOST_PAIRS,
+    MeanSquare,
     PairedVariance,
-    attempts_needed,
+    chi_squared_quantile,
     detectable_difference,
-    pairs_needed,
+    fewest,
     power,
 )
 
@@ -42,7 +42,7 @@ def test_where_no_p_value_is_small_enough_no_difference_is_detectable() -> None:
     assert detectable_difference(10, 5000) is not None
 
 
-@pytest.mark.parametrize("pairs", [7, 12])
+@pytest.mark.parametrize("pairs", [6, 7, 12])
 def test_the_permutation_test_finds_the_detectable_difference_as_often_as_wanted(pairs: int) -> None:
     random = Random(pairs)
     shift = detectable_difference(1, pairs)
@@ -51,28 +51,41 @@ def test_the_permutation_test_finds_the_detectable_difference_as_often_as_wanted
     assert sum(found) / len(found) == pytest.approx(0.8, abs=0.04)
 
 
-def test_so_many_pairs_are_needed_that_the_difference_is_detectable() -> None:
+@pytest.mark.parametrize(("difference", "pairs"), [(15, 34), (6, 199), (1000, 6), (1, None)])
+def test_so_many_pairs_are_needed_that_the_difference_is_detectable(difference: float, pairs: int | None) -> None:
     # statsmodels 0.15: 33.4 pairs for half a standard deviation, 198.2 for a fifth.
-    assert pairs_needed(15, 30) == 34
-    assert pairs_needed(6, 30) == 199
-    assert pairs_needed(1000, 1) == 6
-    assert pairs_needed(1, 30) is None
-    most = detectable_difference(30, MOST_PAIRS)
-    assert most is not None
-    assert pairs_needed(most, 30) == MOST_PAIRS
+    def is_seen(number: int) -> bool:
+        found = detectable_difference(30, number)
+        return found is not None and found <= difference
+
+    assert fewest(1000, is_seen) == pairs
 
 
-def test_so_many_attempts_are_needed_that_the_difference_is_detectable() -> None:
-    variance = PairedVariance(between=16, within=400)
-    attempts = attempts_needed(10, variance, 7)
-    assert attempts is not None
-    least, fewer = detectable_difference(variance.sd(attempts), 7), detectable_difference(variance.sd(attempts - 1), 7)
-    assert least is not None
-    assert fewer is not None
-    assert least <= 10 < fewer
+@pytest.mark.parametrize("most", [1, 2, 7, 1000])
+def test_the_smallest_number_that_is_enough_is_found(most: int) -> None:
+    for wanted in {1, 2, 3, most - 1, most} & {*range(1, most + 1)}:
+        assert fewest(most, lambda number, wanted=wanted: number >= wanted) == wanted  # type: ignore[misc]
+    assert fewest(most, lambda number: number > most) is None
 
 
-def test_no_number_of_attempts_makes_up_for_differences_between_tasks() -> None:
-    assert attempts_needed(5, PairedVariance(between=16, within=400), 7) is None
-    assert attempts_needed(10, PairedVariance(between=16, within=0), 7) == 1
-    assert attempts_needed(90, PairedVariance(between=0, within=400), 5) is None
+@pytest.mark.parametrize(
+    ("share", "freedom", "expected"), [(0.1, 6, 2.204), (0.9, 6, 10.645), (0.1, 25, 16.473), (0.9, 14, 21.064)]
+)
+def test_chi_squared_quantiles_are_close_to_those_of_tables(share: float, freedom: int, expected: float) -> None:
+    assert chi_squared_quantile(share, freedom) == pytest.approx(expected, rel=0.003)
+
+
+@pytest.mark.parametrize("attempts", [1, 3, 16])
+def test_the_bound_of_a_variance_is_over_the_true_one_as_often_as_it_says(attempts: int) -> None:
+    random, between, within, pilot, tasks = Random(attempts), 9.0, 30.0, 3, 12
+    total, freedom = between + 2 * within / pilot, tasks * (pilot - 1)
+
+    def mean_square(value: float, freedom: int) -> float:
+        return value * random.gammavariate(freedom / 2, 2) / freedom
+
+    held = 0
+    for _ in range(2000):
+        squares = [MeanSquare(mean_square(within, freedom), freedom, fixed=-1 / pilot, by_attempt=1) for _ in "AB"]
+        found = PairedVariance((MeanSquare(mean_square(total, tasks - 1), tasks - 1, fixed=1), *squares))
+        held += found.upper_sd(attempts) ** 2 >= between + 2 * within / attempts
+    assert held / 2000 == pytest.approx(0.9, abs=0.03)

@@ -13,6 +13,7 @@ from pytest_evocode.cli import main
 from pytest_evocode.errors import UsageError
 from pytest_evocode.process.scores.released_scorer import read_released, released_pillars, summarise_released
 from pytest_evocode.process.scores.rigor_score import rigor_score
+from pytest_evocode.report.process import missing_task_notes
 
 Write = Callable[..., Path]
 
@@ -92,6 +93,22 @@ def test_the_density_is_that_of_the_repository_where_it_is_there(write: Write) -
     assert results[0].values["tad"] == pytest.approx(3 / 5)
 
 
+def test_tasks_and_work_that_are_missing_are_named(write: Write) -> None:
+    for name, task in (("agentrigor_a.yaml", "task_1"), ("agentrigor_b.yaml", "task_2"), ("react_a.yaml", "task_1")):
+        directory = write(name, task=task)
+    (directory.parent / "tasks" / "planning" / "task_1" / "repo_agentrigor").mkdir(parents=True)
+    lines = [
+        "baseline: 1 of 2 tasks, without task_2; means over other tasks cannot be compared",
+        "baseline: TAD is the neutral 0.5 in 1 of 1 result, because the agent's work is not there, as "
+        "tasks/CATEGORY/TASK/repo_baseline beside the results: task_1",
+        "rigor: TAD is the neutral 0.5 in 1 of 2 results, because the agent's work is not there, as "
+        "tasks/CATEGORY/TASK/repo_agentrigor beside the results: task_2",
+    ]
+    assert list(missing_task_notes(read_released(directory)[0])) == lines
+    ran = CliRunner().invoke(main, ["process", str(directory), "--profile=released"])
+    assert ran.stderr.splitlines() == [f"note: {line}" for line in lines]
+
+
 def test_results_are_the_means_of_a_harness(write: Write) -> None:
     write("agentrigor_a.yaml", {"plan_created": 1})
     directory = write("agentrigor_b.yaml")
@@ -125,12 +142,12 @@ def test_the_command_prints_what_the_released_scorer_gives(write: Write) -> None
     write("agentrigor_a.yaml", {"plan_created": 1})
     directory = write("baseline_a.yaml")
     shown = CliRunner().invoke(main, ["process", str(directory), "--profile=released"])
-    assert shown.output.splitlines() == [
+    assert shown.stdout.splitlines() == [
         "agent       PF    VC    RE    AQ   ATI   TAD    EE       RigorScore  attempts",
         "baseline  0.20  0.00  0.50  0.50  0.40  0.50  0.50  0.37 over 100 %         1",
         "rigor     0.90  0.00  0.50  0.50  0.40  0.50  1.00  0.53 over 100 %         1",
     ]
-    rows = json.loads(CliRunner().invoke(main, ["process", str(directory), "--profile", "released", "--json"]).output)
+    rows = json.loads(CliRunner().invoke(main, ["process", str(directory), "--profile", "released", "--json"]).stdout)
     assert rows[0] == {
         "agent": "baseline",
         **{"pf": 0.2, "vc": 0.0, "re": 0.5, "aq": 0.5, "ati": 0.4, "tad": 0.5, "ee": 0.5},

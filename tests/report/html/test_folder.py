@@ -293,14 +293,14 @@ def test_every_table_is_there_as_csv(report: Path) -> None:
         "comparisons.csv",
         "leaderboard.csv",
         "pareto.csv",
+        "pass_rates.csv",
         "rounds.csv",
-        "survival.csv",
         "tasks.csv",
     ]
     assert len(lines["rounds.csv"]) == 1 + 5
     assert len(lines["tasks.csv"]) == 1 + 3
-    assert lines["survival.csv"][0] == "agent,round,passed,of,first_failures"
-    assert lines["survival.csv"][1].startswith("gpt,1,2")
+    assert lines["pass_rates.csv"][0] == "agent,round,passed,of,first_failures"
+    assert lines["pass_rates.csv"][1].startswith("gpt,1,2")
     assert lines["leaderboard.csv"][1].startswith("gpt,")
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from pytest_evocode.metrics.analyses import survival
+from pytest_evocode.metrics.analyses import pass_rates
 from pytest_evocode.metrics.breakdown import Dimension
 from pytest_evocode.metrics.efficiency import efficiency, front
 from pytest_evocode.metrics.failures import failure_kinds
@@ -163,7 +163,7 @@ def test_failures_and_survival_are_those_of_evocode_failures(tmp_path: Path) -> 
         assert found["failures"] == asdict(kinds)
         assert found["faults"] == kinds.rounds["infrastructure"] + kinds.rounds["agent error"]
         if row.mode != "single-round":
-            shares = survival(row.grid)
+            shares = pass_rates(row.grid)
             assert {each["round"]: (each["passed"], each["of"]) for each in found["survival"]} == {
                 index: (share.passed, share.of) for index, share in shares.items()
             }
@@ -208,7 +208,9 @@ def test_rankings_are_those_of_the_leaderboard(tmp_path: Path) -> None:
     rows = index(tmp_path)["rows"]
     board = leaderboard(loaded(tmp_path)[0], with_intervals=True)
     ranked = {entry["agent"]: entry["ranking"] for entry in board.entries}
-    assert {row["name"]: row["ranking"] for row in rows} == {**ranked, "gpt (single-round)": 3}
+    # The control, which the board ranks with nobody, is alone behind the others.
+    assert ranked.pop("nop") is None
+    assert {row["name"]: row["ranking"] for row in rows} == {**ranked, "gpt (single-round)": 3, "nop": 4}
     assert [row["name"] for row in rows][: len(ranked)] == list(ranked)
     assert set(board.notes) <= set(index(tmp_path)["notes"])
 

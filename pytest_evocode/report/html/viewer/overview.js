@@ -70,7 +70,7 @@ function survivalPart(place) {
     })),
   }));
   return [
-    h("h2", "Survival over rounds"),
+    h("h2", "Pass rate by round"),
     h("p.quiet", "Of the tasks that have so many rounds, the share that passes."),
     overAll(place),
     lineChart({ title: "Share of tasks that pass a round", x: "round", y: "passed, %", lines }),

@@ -1,0 +1,86 @@
+"""Survival: the share of what is followed that gets past each step, where some is lost from sight on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from statistics import NormalDist
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of those that are followed; numbers are fractions where several count as one."""
+
+    at_risk: float = 0.0
+    """How many took the step, having got past all before it."""
+    failed: float = 0.0
+    """How many of them did not get past it."""
+    censored: float = 0.0
+    """How many got as far and were lost from sight before it; they are not at risk there."""
+
+    def __add__(self, other: Step) -> Step:
+        """Return the step of both together."""
+        return Step(self.at_risk + other.at_risk, self.failed + other.failed, self.censored + other.censored)
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """The estimate at one step."""
+
+    share: float
+    """Of all, those that get past this step and all before it, 0 to 1."""
+    low: float | None
+    """The lower end of the 95 % interval; None, like ``high``, where the share is 0 or 1."""
+    high: float | None
+
+
+def kaplan_meier(steps: Mapping[int, Step], confidence: float = 0.95) -> dict[int, Survival]:
+    """Return the Kaplan-Meier estimate by step, up to the last that anything is known of.
+
+    S(i) is the product of 1 - failed / at risk over the steps up to i (E. Kaplan and P. Meier 1958, Nonparametric
+    estimation from incomplete observations). Its interval is that of log(-log S), with Greenwood's variance (1926), so
+    that it stays within 0 and 1 (J. Kalbfleisch and R. Prentice 1980).
+
+    >>> found = kaplan_meier({1: Step(10, failed=2), 2: Step(7, failed=1, censored=1), 3: Step(6)})
+    >>> [round(each.share, 3) for each in found.values()]
+    [0.8, 0.686, 0.686]
+    >>> round(found[1].low, 3), round(found[1].high, 3)
+    (0.409, 0.946)
+    """
+    normal = NormalDist().inv_cdf((1 + confidence) / 2)
+    share, greenwood = 1.0, 0.0
+    found = {}
+    for index, step in sorted(steps.items()):
+        if step.at_risk <= 0:
+            break
+        share *= 1 - step.failed / step.at_risk
+        low = high = None
+        if share > _NOTHING:
+            greenwood += step.failed / (step.at_risk * (step.at_risk - step.failed))
+        else:
+            share = 0.0
+        if 0 < share < 1:
+            reach = exp(normal * sqrt(greenwood) / abs(log(share)))
+            low, high = share**reach, share ** (1 / reach)
+        found[index] = Survival(share, low, high)
+        if not share:
+            break
+    return found
+
+
+_NOTHING = 1e-9
+"""What rounding leaves of a share of 0."""
+
+
+def added(tables: Iterable[Mapping[int, Step]]) -> dict[int, Step]:
+    """Return the steps of all tables together.
+
+    >>> added([{1: Step(2, failed=1)}, {1: Step(1), 2: Step(1)}])
+    {1: Step(at_risk=3.0, failed=1.0, censored=0.0), 2: Step(at_risk=1.0, failed=0.0, censored=0.0)}
+    """
+    found: dict[int, Step] = {}
+    for table in tables:
+        for index, step in table.items():
+            found[index] = found.get(index, Step()) + step
+    return dict(sorted(found.items()))
