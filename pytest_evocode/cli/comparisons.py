@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json
+from pytest_evocode.cli.printing import echo, print_json, prints_view
 from pytest_evocode.cli.shared_options import (
     any_version_option,
     json_option,
@@ -46,11 +46,13 @@ from pytest_evocode.report.comparison import (
     Compared,
     comparison_lines,
     plan_lines,
+    plan_table,
     planned_sizes,
     wanted,
 )
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.views import View
 from pytest_evocode.results.identity import short_contents, subject_labels
 
 
@@ -451,7 +453,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     show_default=True,
     help="Without B: how closely its values at the tasks are expected to go with those of A.",
 )
-@json_option
+@prints_view()
 def plan_command(
     first: str,
     second: str | None,
@@ -463,8 +465,7 @@ def plan_command(
     power: float,
     alpha: float,
     correlation: float,
-    as_json: bool,
-) -> None:
+) -> View:
     """Tell how many attempts or tasks it takes to see a difference between A and B, from how they varied so far.
 
     A and B are named as in evocode compare. Without B, another agent is taken to vary as much as A.
@@ -482,17 +483,18 @@ def plan_command(
         echo(f"note: {both}: below {FEWEST_TASKS} tasks{common} it is not known how tasks vary; run more", err=True)
     if not found:
         raise click.ClickException("there is nothing to plan from")
-    if as_json:
-        print_json([_plan_json(sides, *each, difference) for each in found])
-    else:
-        blocks = [
-            [
-                *_titles(sides, each, correlation),
-                *plan_lines(made, difference, single_rounds=each[0].mode == "single-round"),
-            ]
-            for each, made in found
+    blocks = [
+        [
+            *_titles(sides, each, correlation),
+            *plan_lines(made, difference, single_rounds=each[0].mode == "single-round"),
         ]
-        echo("\n\n".join(map("\n".join, blocks)))
+        for each, made in found
+    ]
+    return View(
+        [plan_table({" and ".join(row.name for row in each): made for each, made in found})],
+        json=lambda: [_plan_json(sides, *each, difference) for each in found],
+        text="\n\n".join(map("\n".join, blocks)).splitlines(),
+    )
 
 
 def _titles(sides: Sequence[Side], rows: Sequence[ScoreRow], correlation: float) -> list[str]:

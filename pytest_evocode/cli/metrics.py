@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json
+from pytest_evocode.cli.printing import echo, prints_view
 from pytest_evocode.cli.shared_options import (
     AttemptSelection,
     chosen_rows,
     given_images,
     image_option,
-    json_option,
     selection_options,
 )
 from pytest_evocode.environments.scratch import scratch_directory
@@ -37,12 +36,11 @@ from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_c
 from pytest_evocode.report.neighbours import (
     FROM_RECORDS,
     METRICS,
-    metric_lines,
-    metrics_json,
+    metrics_view,
     note_lines,
-    round_lines,
 )
 from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.views import View
 from pytest_evocode.tasks import load_task
 
 if TYPE_CHECKING:
@@ -61,17 +59,12 @@ if TYPE_CHECKING:
     help="EvoScore: the weight of a round over the one before it.",
 )  # fmt: skip
 @click.option("--agent", help="Show only this agent.")
-@selection_options
 @image_option
-@json_option
+@selection_options
+@prints_view()
 def metrics_command(
-    selection: AttemptSelection,
-    names: tuple[str, ...],
-    by: str | None,
-    gamma: float,
-    agent: str | None,
-    as_json: bool,
-) -> None:
+    selection: AttemptSelection, names: tuple[str, ...], by: str | None, gamma: float, agent: str | None
+) -> View:
     """Print what other benchmarks would say of the same attempts, an agent in each row.
 
     swe-ci: EvoScore and zero-regression rate. evoclaw: recall, precision and F1 of milestones. swe-evo: Fix Rate.
@@ -90,12 +83,9 @@ def metrics_command(
     found = {row.name: _of_row(table, row, gamma) for row in rows}
     if "slopcodebench" in chosen:
         found = _with_code(found, rows, selection.task_directory)
-    if as_json:
-        print_json(metrics_json(found, chosen, by_round=by == "round"))
-        return
-    echo("\n".join((round_lines if by == "round" else metric_lines)(found, chosen)))
     for note in note_lines(found, chosen):
         echo(f"note: {note}", err=True)
+    return metrics_view(found, chosen, by_round=by == "round")
 
 
 def _of_row(table: ScoreTable, row: ScoreRow, gamma: float) -> AgentMetrics:
