@@ -25,6 +25,7 @@ COMMANDS = {
     "merge": ("directories", "Merge results directories into a new one."),
     "new": ("new_task", "Create a task: small, complete and passing, or empty."),
     "new-round": ("new_task", "Add a round to a task."),
+    "paper": ("paper", "Write all that a paper needs of results."),
     "process": ("process", "Score how disciplined the engineering was."),
     "regrade": ("directories", "Verify finished rounds again with today's tests."),
     "report": ("report", "Write results as pages to look at."),

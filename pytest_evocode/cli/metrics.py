@@ -29,14 +29,14 @@ from pytest_evocode.cli.shared_options import (
 )
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import StateNotRebuilt, UsageError
-from pytest_evocode.metrics.grid import Grid, TaskRounds
 from pytest_evocode.metrics.neighbours.published import CodeDecay, CodeQuality, code_decay, quality_of
-from pytest_evocode.metrics.neighbours.summary import AgentMetrics, agent_metrics
-from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
+from pytest_evocode.metrics.neighbours.summary import AgentMetrics
+from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.report.neighbours import (
     FROM_RECORDS,
     METRICS,
     metrics_view,
+    neighbour_metrics,
     note_lines,
 )
 from pytest_evocode.report.tables import join_first
@@ -80,33 +80,12 @@ def metrics_command(
         raise click.UsageError("the score per USD is one of whole attempts; leave out --by, or add another --metric")
     table = selection.read(cases=True)
     rows = chosen_rows(table.rows, agent)
-    found = {row.name: _of_row(table, row, gamma) for row in rows}
+    found = {row.name: neighbour_metrics(table, row, gamma) for row in rows}
     if "slopcodebench" in chosen:
         found = _with_code(found, rows, selection.task_directory)
     for note in note_lines(found, chosen):
         echo(f"note: {note}", err=True)
     return metrics_view(found, chosen, by_round=by == "round")
-
-
-def _of_row(table: ScoreTable, row: ScoreRow, gamma: float) -> AgentMetrics:
-    return agent_metrics(
-        row.grid,
-        reference=_grid_of(table, row, "oracle"),
-        untouched=_grid_of(table, row, "nop"),
-        single=row.mode == "single-round",
-        gamma=gamma,
-    )
-
-
-def _grid_of(table: ScoreTable, like: ScoreRow, agent: str) -> Grid:
-    """Return the rounds of an agent in the mode of a row, of those tasks whose contents do not differ."""
-    place = (agent, like.mode, like.from_round)
-    found: dict[str, TaskRounds] = {}
-    for row in table.rows:
-        if (row.agent, row.mode, row.from_round) == place:
-            same = row.without_tasks(differing_contents(row, like)).grid.tasks
-            found = {task.task: task for task in same} | found
-    return Grid(tuple(found.values()))
 
 
 def _with_code(found: dict[str, AgentMetrics], rows: Sequence[ScoreRow], tasks: Path | None) -> dict[str, AgentMetrics]:

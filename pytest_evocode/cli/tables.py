@@ -16,8 +16,6 @@ from pytest_evocode.cli import VIEWS
 from pytest_evocode.cli.printing import print_json, prints_view
 from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, selection_options
 from pytest_evocode.metrics.breakdown import Dimension
-from pytest_evocode.metrics.grid import are_of_the_same_rounds
-from pytest_evocode.metrics.score_table import ScoreRow, differing_contents
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.views import View
 
@@ -144,30 +142,9 @@ def pareto_command(selection: AttemptSelection) -> View:
 
     DIR is a results directory; the default is evocode-results.
     """
-    from pytest_evocode.metrics.efficiency import efficiency
     from pytest_evocode.report.comparison import pareto_view
 
-    return pareto_view(
-        [
-            {row.name: efficiency(row.grid, single=row.mode == "single-round") for row in group}
-            for group in _comparable(selection.read().rows)
-        ]
-    )
-
-
-def _comparable(rows: tuple[ScoreRow, ...]) -> list[list[ScoreRow]]:
-    """Return the rows in groups of one mode, and of the same tasks and rounds."""
-    groups: list[list[ScoreRow]] = []
-    for row in rows:
-        for group in groups:
-            first = group[0]
-            same_mode = (first.mode, first.from_round) == (row.mode, row.from_round)
-            if same_mode and not differing_contents(first, row) and are_of_the_same_rounds(first.grid, row.grid):
-                group.append(row)
-                break
-        else:
-            groups.append([row])
-    return groups
+    return pareto_view(selection.read())
 
 
 Form = Literal["csv", "parquet", "json"]

@@ -8,8 +8,10 @@ from itertools import islice, product
 from typing import Any, Literal
 
 from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip
-from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, front
+from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, efficiency, front
+from pytest_evocode.metrics.grid import are_of_the_same_rounds
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.metrics.statistics.variance import MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, format_interval
@@ -277,8 +279,27 @@ def pareto_lines(rows: Mapping[str, Efficiency]) -> Iterator[str]:
         yield from (f"  {name}: left out, {why}" for name, why in found.left_out.items())
 
 
-def pareto_view(groups: Sequence[Mapping[str, Efficiency]]) -> View:
-    """Return the fronts of groups of rows that can be compared."""
+def _comparable(rows: tuple[ScoreRow, ...]) -> list[list[ScoreRow]]:
+    """Return the rows in groups of one mode, and of the same tasks and rounds."""
+    groups: list[list[ScoreRow]] = []
+    for row in rows:
+        for group in groups:
+            first = group[0]
+            same_mode = (first.mode, first.from_round) == (row.mode, row.from_round)
+            if same_mode and not differing_contents(first, row) and are_of_the_same_rounds(first.grid, row.grid):
+                group.append(row)
+                break
+        else:
+            groups.append([row])
+    return groups
+
+
+def pareto_view(table: ScoreTable) -> View:
+    """Return the fronts of those rows that can be compared."""
+    groups = [
+        {row.name: efficiency(row.grid, single=row.mode == "single-round") for row in group}
+        for group in _comparable(table.rows)
+    ]
     rows = [
         {
             "agent": name,

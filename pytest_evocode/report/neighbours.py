@@ -7,8 +7,16 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+from pytest_evocode.metrics.grid import Grid, TaskRounds
 from pytest_evocode.metrics.neighbours.published import CodeQuality, Milestones, ZeroRegression
-from pytest_evocode.metrics.neighbours.summary import AgentMetrics, NeighbourMetrics, Regressions, RoundRegressions
+from pytest_evocode.metrics.neighbours.summary import (
+    AgentMetrics,
+    NeighbourMetrics,
+    Regressions,
+    RoundRegressions,
+    agent_metrics,
+)
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.report.tables import NOT_MEASURED, format_money, join_first
 from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
 
@@ -88,6 +96,28 @@ _TITLES = {
     "slopcodebench": "the code that rounds were left with",
     "cost": "the score for the money, of one attempt at each task",
 }
+
+
+def neighbour_metrics(table: ScoreTable, row: ScoreRow, gamma: float = 1.0) -> AgentMetrics:
+    """Return the metrics of a row; oracle in its table tells what rounds require, and nop what they begin with."""
+    return agent_metrics(
+        row.grid,
+        reference=_grid_of(table, row, "oracle"),
+        untouched=_grid_of(table, row, "nop"),
+        single=row.mode == "single-round",
+        gamma=gamma,
+    )
+
+
+def _grid_of(table: ScoreTable, like: ScoreRow, agent: str) -> Grid:
+    """Return the rounds of an agent in the mode of a row, of those tasks whose contents do not differ."""
+    place = (agent, like.mode, like.from_round)
+    found: dict[str, TaskRounds] = {}
+    for row in table.rows:
+        if (row.agent, row.mode, row.from_round) == place:
+            same = row.without_tasks(differing_contents(row, like)).grid.tasks
+            found = {task.task: task for task in same} | found
+    return Grid(tuple(found.values()))
 
 
 def metrics_view(agents: Mapping[str, AgentMetrics], names: Sequence[str], *, by_round: bool) -> View:

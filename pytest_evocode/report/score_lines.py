@@ -303,4 +303,4 @@ def groups_table(by: str, agent: Column, groups: Mapping[str, Mapping[str, Group
         for name, found in groups.items()
         for key, group in found.items()
     ]
-    return Table("scores-by-group", f"Scores by {by}", columns, rows, by_section=True)
+    return Table(f"scores-by-{by}", f"Scores by {by}", columns, rows, by_section=True)

@@ -6,6 +6,7 @@ and which numbers in full precision programs get of it; so every view has every 
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -14,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from typing import Any, Literal, get_args
 
-from pytest_evocode.report.export import write_csv
+from pytest_evocode.report.export import csv_cell
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import aligned, format_number, markdown_table, plain
 
@@ -207,18 +208,21 @@ def _values(table: Table) -> list[dict[str, Any]]:
 
 
 def _csv(view: View, definitions: bool) -> str:
-    return "\n\n".join(map(csv_text, view.tables))
+    return "\n".join(map(csv_text, view.tables)).removesuffix("\n")
 
 
-def csv_text(table: Table) -> str:
-    """Return a table as CSV with numbers in full precision; what was not measured is empty, and lists have spaces."""
-    text = io.StringIO()
-    rows = (
-        {name: " ".join(each) if isinstance(each, list | tuple) else each for name, each in row.items()}
-        for row in _values(table)
-    )
-    write_csv(rows, table.fields, text)
-    return text.getvalue().rstrip("\n")
+def csv_text(table: Table, *, exact: bool = False) -> str:
+    """Return a table as CSV with numbers in full precision; what was not measured is empty, and lists have spaces.
+
+    With ``exact``, a text that spreadsheets take for a formula is as it is.
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(table.fields)
+    for row in _values(table):
+        cells = [" ".join(each) if isinstance(each, list | tuple) else each for each in row.values()]
+        writer.writerow(cells if exact else map(csv_cell, cells))
+    return file.getvalue()
 
 
 def _markdown(view: View, definitions: bool) -> str:
@@ -230,6 +234,12 @@ def _markdown(view: View, definitions: bool) -> str:
         if definitions and (said := definition_lines(table)):
             parts.append("\n".join(f"- {plain(line)}" for line in said))
     return "\n\n".join([*parts, *map(plain, filter(None, view.notes))])
+
+
+def markdown_text(table: Table) -> str:
+    """Return a table in Markdown, with its title, its notes and what its columns are."""
+    title = "" if table.titled else f"{plain(table.title)}\n\n"
+    return title + _markdown(View([table]), definitions=True)
 
 
 def _markdown_parts(table: Table) -> Iterator[str]:

@@ -42,7 +42,7 @@ def csv_files(
         redaction: Takes out of the table and the leaderboard what a report must not tell.
     """
     if board.entries:
-        yield "csv/leaderboard.csv", _encoded(redaction.values(csv_text(leaderboard_table(board)) + "\n"))
+        yield "csv/leaderboard.csv", _encoded(redaction.values(csv_text(leaderboard_table(board))))
     names = {row["id"]: row["name"] for row in index["rows"]}
     yield "csv/rounds.csv", _csv(redaction.values(list(round_rows(table.rows))), ROUND_COLUMNS)
     yield "csv/tasks.csv", _csv(_tasks(index), ("agent", "task", *REPORT_TASKS))
