@@ -18,20 +18,17 @@ COMMANDS = {
     "clean": ("kept", "Remove what killed sessions left behind."),
     "compare": ("comparisons", "Compare two agents, runs or results directories."),
     "diff": ("workspaces", "Show what changes from round to round."),
-    "enter": ("kept", "Open a shell in a sandbox that a session kept."),
     "export": ("tables", "Write results as CSV, Parquet or JSON."),
     "harden": ("harden", "Show which rounds are passed without work."),
     "import": ("new_task", "Make a task from tasks of other benchmarks."),
     "merge": ("directories", "Merge results directories into a new one."),
-    "new": ("new_task", "Create a task: small, complete and passing, or empty."),
-    "new-round": ("new_task", "Add a round to a task."),
+    "new": ("new_task", "Create a task, or a further round of one."),
     "paper": ("paper", "Write all that a paper needs of results."),
     "process": ("process", "Score how disciplined the engineering was."),
     "regrade": ("directories", "Verify finished rounds again with today's tests."),
     "report": ("report", "Write results as pages to look at."),
     "results": ("tables", "Print scores, failures and other views of results."),
-    "schema": ("tasks", "Print the JSON Schema of task.toml."),
-    "shell": ("workspaces", "Open a shell in the workspace as it is after a round."),
+    "shell": ("workspaces", "Open a shell in a workspace after a round, or that was kept."),
     "show": ("tasks", "Print the rounds and requirements of a task."),
     "watch": ("watch", "Run again what a change of a task affects."),
 }
@@ -44,8 +41,10 @@ VIEWS = {
     "pareto": "tables",
     "plan": "comparisons",
 }
+#: Commands of earlier versions that are options of others, with the module of each; ``--help`` does not list them.
+EARLIER = {"enter": "kept", "new-round": "new_task", "schema": "tasks"}
 #: The module of every command by name, listed or not.
-MODULES = {**{name: module for name, (module, _) in COMMANDS.items()}, **VIEWS}
+MODULES = {**{name: module for name, (module, _) in COMMANDS.items()}, **VIEWS, **EARLIER}
 
 
 class _TaskWarnings:

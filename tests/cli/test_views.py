@@ -113,3 +113,14 @@ def test_scores_have_the_intervals_that_there_are(evocode: Evocode) -> None:
 def test_csv_shows_no_formula_and_whole_numbers(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evil", "a", "=1+1", "pf", cases=["p", "f"])
     assert "'=1+1" in evocode("results", "evil", "--format", "csv").out
+
+
+def test_agents_are_named_with_the_directory_behind_them(evocode: Evocode, tmp_path: Path) -> None:
+    (tmp_path / "evocode-results").rename(tmp_path / "elsewhere")
+    for command in (("compare",), ("plan",), ("results", "--view", "plan")):
+        behind = evocode(*command, "a_b&c (single-round)", "a_b&c (single-round)", "elsewhere")
+        assert behind.status == 0, behind.err
+        before = evocode(*command, "--results", "elsewhere", "a_b&c (single-round)", "a_b&c (single-round)")
+        assert (behind.out, behind.err) == (before.out, before.err)
+    wrong = evocode("plan", "nop", "a_b&c", "nowhere")
+    assert (wrong.status, "nowhere is no directory" in wrong.err) == (2, True)
