@@ -20,13 +20,14 @@ from pytest_evocode.report.views import Column, Row, Table, View, count_column, 
 from pytest_evocode.results.cases import GAP, without_middle
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord
 
-_TITLES: dict[FailureKind | None, str] = {
-    "new miss": "new misses: first required in this round",
-    "regression": "regressions: passed in an earlier round of this attempt",
-    "carried": "carried: required before, never passed",
-    "stale": "stale: what these replace is still there",
-    None: "failed: of no known kind",
+KINDS: dict[FailureKind, str] = {
+    "new miss": "first required in this round",
+    "regression": "passed in an earlier round of this attempt",
+    "carried": "required before, never passed",
+    "stale": "what these replace is still there",
 }
+"""The kinds of failing cases, and what each is, in the words of every output and of the glossary."""
+_SEVERAL: dict[FailureKind | None, str] = {"new miss": "new misses", "regression": "regressions", None: "failed"}
 _SHOWN_CASES = 20
 _SHOWN_PATHS = 5
 _SHORT = (24, 300)
@@ -48,11 +49,12 @@ def describe_failure(record: RoundRecord, output: Path | None, *, whole: bool = 
     verdict = record.verdict
     assert verdict is not None
     failing = [case for case in verdict.cases if case.failing]
-    by_kind = {kind: [case for case in failing if case.failure == kind] for kind in _TITLES}
+    by_kind = {kind: [case for case in failing if case.failure == kind] for kind in (*KINDS, None)}
     lines = [_summary(record, by_kind)]
     lines += record.cause.splitlines()
     for kind, cases in by_kind.items():
-        lines += _group(_TITLES[kind], cases, whole=whole)
+        title = f"{_SEVERAL.get(kind, kind)}: {KINDS[kind] if kind else 'of no known kind'}"
+        lines += _group(title, cases, whole=whole)
     lines += [f"note: {note}" for note in record.notes]
     if verdict.trusts_agent:
         lines.append(f"note: the verdict trusts the agent's system: {join_first(verdict.trusts, _SHOWN_PATHS)}")
@@ -162,7 +164,7 @@ def failures_view(rows: Sequence[ScoreRow], *, top: int) -> View:
         _counts(
             "failing-cases",
             "failing cases, by how they stand to the rounds before",
-            CASES,
+            KINDS,
             {name: _cases(found) for name, found in kinds.items()},
         ),
     ]
@@ -186,22 +188,15 @@ def failures_view(rows: Sequence[ScoreRow], *, top: int) -> View:
     return View(tables, json=values)
 
 
-CASES: dict[str, str] = {
-    "new miss": "First required in this round.",
-    "regression": "Passed in an earlier round of this attempt.",
-    "carried": "Required before, never passed.",
-    "stale": "What these replace is still there.",
-}
-"""The kinds of failing cases, and what each is, in the words of every output."""
 _ROUNDS: dict[str, str] = {
-    "cases": "Cases of the suite failed.",
-    "reward": "The reward is too low, and no case failed.",
-    "build": "No case ran.",
-    "timeout": "The time limit passed.",
-    "agent error": "The agent's program failed.",
-    "infrastructure": "What is not the agent's kept the round from a verdict.",
-    "other": "None of these.",
-    "not reached": "An earlier round ended the attempt.",
+    "cases": "cases of the suite failed",
+    "reward": "the reward is too low, and no case failed",
+    "build": "no case ran",
+    "timeout": "the time limit passed",
+    "agent error": "the agent's program failed",
+    "infrastructure": "what is not the agent's kept the round from a verdict",
+    "other": "none of these",
+    "not reached": "an earlier round ended the attempt",
 }
 
 
@@ -213,17 +208,21 @@ def _cases(found: FailureKinds) -> dict[str, int]:
     return {str(kind): count for kind, count in found.cases.items()}
 
 
-def _counts(name: str, title: str, help: Mapping[str, str], counts: Mapping[str, Mapping[str, int]]) -> Table:
+def _counts(name: str, title: str, help: Mapping[Any, str], counts: Mapping[str, Mapping[str, int]]) -> Table:
     """Return how often each agent had each kind of failure; people do not see kinds that no agent had."""
     kinds = [*next(iter(counts.values()))]
     rows = [{"agent": agent, **found} for agent, found in counts.items()]
     columns = [
         text_column("agent", "agent"),
-        *(count_column(kind, kind, help.get(kind, ""), nothing="0") for kind in kinds),
+        *(count_column(kind, kind, _sentence(help.get(kind, "")), nothing="0") for kind in kinds),
     ]
     if not any(each[kind] for each in counts.values() for kind in kinds):
         return Table(name, title, columns, rows, titled=True, most=0, notes=["none"])
     return Table(name, title, columns, rows, titled=True)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def _survival_table(shares: Mapping[str, Mapping[int, Share]], first: Mapping[str, Sequence[FirstFailure]]) -> Table:
