@@ -328,7 +328,7 @@ def pareto_view(table: ScoreTable) -> View:
             fields=("seconds",),
         ),
         Column(
-            "on the front against",
+            "front",
             lambda row: ", ".join(row["front_of"]) or "none",
             help="No row of its group is as good in the score and in what it takes, and better in one of them.",
             fields=("front_of", "group"),

@@ -48,7 +48,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         number_column("F1", "f1", "EvoClaw: the harmonic mean of both in each round, the mean over rounds."),
     ),
     "swe-evo": (
-        number_column("Fix Rate", "fix_rate", "SWE-EVO: the same, and 0 where a case fails that passed before."),
+        number_column("Fix Rate", "fix_rate", "SWE-EVO: as recall, but 0 where a case fails that passed before."),
     ),
     "regressions": (
         number_column("lost", "lost", "Cases that passed before and fail, over all rounds."),

@@ -273,7 +273,7 @@ def _latex_lines(name: str, table: Table, notes: Sequence[str], definitions: boo
     below = [*table.title.splitlines()[1:], *notes, *(definition_lines(table) if definitions else ())]
     if below:
         yield "\\par\\smallskip\\begin{minipage}{\\linewidth}\\footnotesize"
-        yield "\\\\\n".join(map(latex_escaped, below))
+        yield "\\\\\n".join(map(_latex_cell, below))
         yield "\\end{minipage}"
     yield "\\end{table}"
 
@@ -283,7 +283,7 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def _latex_cell(text: str) -> str:
-    """Return a cell that is no optional argument of the end of the line before it."""
+    """Return a cell, or a line, that is no optional argument of the end of the line before it."""
     escaped = latex_escaped(text)
     return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
 
