@@ -28,6 +28,7 @@ from pytest_evocode.agents.installed.opencode import OpenCodeOptions  # noqa: E4
 from pytest_evocode.agents.shell.agent import ShellOptions  # noqa: E402
 from pytest_evocode.agents.tried import markdown_of_programs  # noqa: E402
 from pytest_evocode.checks.attacks import ATTACKS  # noqa: E402
+from pytest_evocode.cli import VIEWS  # noqa: E402
 from pytest_evocode.cli import main as evocode  # noqa: E402
 from pytest_evocode.llm.model_options import ModelOptions  # noqa: E402
 from pytest_evocode.plugin.options import add_options  # noqa: E402
@@ -144,6 +145,10 @@ def commands() -> Iterator[str]:
         command = evocode.get_command(context, name)
         assert command is not None
         yield from command_help(name, command, context)
+        for view in VIEWS if name == "results" else ():
+            command = evocode.get_command(context, view)
+            assert command is not None
+            yield from command_help(f"results --view {view}", command, context)
 
 
 def command_help(name: str, command: click.Command, parent: click.Context | None) -> Iterator[str]:

@@ -16,31 +16,36 @@ from pytest_evocode.report.printable import printable
 #: The module of each command, and what ``evocode --help`` says of it: known here, so that it loads no command.
 COMMANDS = {
     "agents": ("agents", "List all agents, and the versions that were tried."),
-    "analyses": ("tables", "Show pass@k, survival and what failing costs."),
     "clean": ("kept", "Remove what killed sessions left behind."),
     "compare": ("comparisons", "Compare two agents, runs or results directories."),
     "diff": ("workspaces", "Show what changes from round to round."),
-    "enter": ("kept", "Open a shell in a sandbox that a session kept."),
     "export": ("tables", "Write results as CSV, Parquet or JSON."),
-    "failures": ("tables", "Show what went wrong, and where first."),
     "harden": ("harden", "Show which rounds are passed without work."),
     "import": ("new_task", "Make a task from tasks of other benchmarks."),
-    "leaderboard": ("tables", "Print a leaderboard for publication."),
     "merge": ("directories", "Merge results directories into a new one."),
-    "metrics": ("metrics", "Print the metrics of other benchmarks."),
-    "new": ("new_task", "Create a task: small, complete and passing, or empty."),
-    "new-round": ("new_task", "Add a round to a task."),
-    "pareto": ("tables", "Print who is best for the money, tokens and time."),
-    "plan": ("comparisons", "Tell how many tasks and attempts a comparison takes."),
+    "new": ("new_task", "Create a task, or a further round of one."),
+    "paper": ("paper", "Write all that a paper needs of results."),
     "process": ("process", "Score how disciplined the engineering was."),
     "regrade": ("directories", "Verify finished rounds again with today's tests."),
     "report": ("report", "Write results as pages to look at."),
-    "results": ("tables", "Print the scores of each agent."),
-    "schema": ("tasks", "Print the JSON Schema of task.toml."),
-    "shell": ("workspaces", "Open a shell in the workspace as it is after a round."),
+    "results": ("tables", "Print scores, failures and other views of results."),
+    "shell": ("workspaces", "Open a shell in a workspace after a round, or that was kept."),
     "show": ("tasks", "Print the rounds and requirements of a task."),
     "watch": ("watch", "Run again what a change of a task affects."),
 }
+#: The views of ``evocode results``, with the module of each. They are commands, too, which ``--help`` does not list.
+VIEWS = {
+    "leaderboard": "tables",
+    "failures": "tables",
+    "analyses": "tables",
+    "metrics": "metrics",
+    "pareto": "tables",
+    "plan": "comparisons",
+}
+#: Commands of earlier versions that are options of others, with the module of each; ``--help`` does not list them.
+EARLIER = {"enter": "kept", "new-round": "new_task", "schema": "tasks"}
+#: The module of every command by name, listed or not.
+MODULES = {**{name: module for name, (module, _) in COMMANDS.items()}, **VIEWS, **EARLIER}
 
 
 class _TaskWarnings:
@@ -67,9 +72,9 @@ class _Commands(click.Group):
         return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in MODULES:
             return None
-        module = import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
+        module = import_module(f"{__name__}.{MODULES[cmd_name]}")
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
@@ -77,7 +82,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is called, and name the nearest where there is none."""
-        if args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
+        if args[0] not in MODULES and (near := get_close_matches(args[0], MODULES, n=1)):
             ctx.fail(f"No such command {args[0]!r}; did you mean {near[0]}?")
         return super().resolve_command(ctx, args)
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json
+from pytest_evocode.cli.printing import echo, print_json, prints_view
 from pytest_evocode.cli.shared_options import (
     any_version_option,
     json_option,
@@ -47,12 +47,14 @@ from pytest_evocode.report.comparison import (
     Compared,
     comparison_lines,
     plan_lines,
+    plan_table,
     planned_sizes,
     range_json,
     wanted,
 )
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.views import View
 from pytest_evocode.results.identity import short_contents, subject_labels
 
 
@@ -112,6 +114,20 @@ def read_side(
     if any_version:
         exact, chosen = (tuple(replace(row, contents={}) for row in rows) for rows in (exact, chosen))
     return Side(name, exact or chosen, where)
+
+
+def names_and_place(given: Sequence[str], directory: Path, *, fewest: int) -> tuple[Sequence[str], Path]:
+    """Return the names of sides, and where agents and runs are looked for: a directory behind names of no files.
+
+    Args:
+        given: The arguments.
+        directory: Where they are looked for without one.
+        fewest: How many names there are at least.
+    """
+    *names, last = given
+    if len(names) >= fewest and Path(last).is_dir() and not any(Path(name).exists() for name in names):
+        return names, Path(last)
+    return given, directory
 
 
 def matching_rows(first: Side, second: Side) -> list[tuple[ScoreRow, ScoreRow]]:
@@ -228,7 +244,7 @@ class _Pair:
 
 @click.command("compare")
 @click.argument("first", metavar="A")
-@click.argument("others", metavar="B...", nargs=-1, required=True)
+@click.argument("others", metavar="B... [DIR]", nargs=-1, required=True)
 @named_in_option
 @click.option("--agent", help="Compare only this agent.")
 @tasks_option("Compare only the tasks in DIR; those without a result count as not passed.")
@@ -262,10 +278,11 @@ def compare_command(
     A and B are each a results directory, the name of an agent, or a run, given by its name or its file in runs/.
     Directories and runs are compared agent by agent. If each has only one agent, these are compared whatever their
     names. Of several B, each is compared with A, and p-values are adjusted for their number.
+
+    Agents and runs are looked for in DIR, an argument behind their names; the default is evocode-results.
     """
-    baseline, *further = (
-        read_side(name, directory, agent, task_directory, any_version=any_version) for name in (first, *others)
-    )
+    names, directory = names_and_place((first, *others), directory, fewest=2)
+    baseline, *further = (read_side(name, directory, agent, task_directory, any_version=any_version) for name in names)
     sides = [(baseline, side) for side in further]
     rows = [(each, matching) for each in sides for matching in matching_rows(*each)]
     # Of m comparisons a p-value can be up to 0.05 as adjusted by Holm only if it is up to 0.05 / m for one of them.
@@ -432,6 +449,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.command("plan")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
+@click.argument("place", metavar="[DIR]", required=False)
 @named_in_option
 @click.option("--agent", help="Take only this agent.")
 @tasks_option("Take only the tasks in DIR; those without a result count as not passed.")
@@ -453,10 +471,11 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     show_default=True,
     help="Without B: how closely its values at the tasks are expected to go with those of A.",
 )
-@json_option
+@prints_view()
 def plan_command(
     first: str,
     second: str | None,
+    place: str | None,
     directory: Path,
     agent: str | None,
     task_directory: Path | None,
@@ -465,13 +484,15 @@ def plan_command(
     power: float,
     alpha: float,
     correlation: float,
-    as_json: bool,
-) -> None:
+) -> View:
     """Tell how many attempts or tasks it takes to see a difference between A and B, from how they varied so far.
 
-    A and B are named as in evocode compare. Without B, another agent is taken to vary as much as A.
+    A, B and DIR are named as in evocode compare. Without B, another agent is taken to vary as much as A.
     """
-    names = [name for name in (first, second) if name is not None]
+    given = [name for name in (first, second, place) if name is not None]
+    names, directory = names_and_place(given, directory, fewest=2)
+    if len(names) > 2:
+        raise click.UsageError(f"{place} is no directory, and two agents are compared, not {len(names)}")
     sides = [read_side(name, directory, agent, task_directory, any_version=any_version) for name in names]
     rows = matching_rows(*sides) if len(sides) == 2 else [(row,) for row in sides[0].rows]
     found = []
@@ -484,17 +505,18 @@ def plan_command(
         echo(f"note: {both}: below {FEWEST_TASKS} tasks{common} it is not known how tasks vary; run more", err=True)
     if not found:
         raise click.ClickException("there is nothing to plan from")
-    if as_json:
-        print_json([_plan_json(sides, *each, difference) for each in found])
-    else:
-        blocks = [
-            [
-                *_titles(sides, each, correlation),
-                *plan_lines(made, difference, single_rounds=each[0].mode == "single-round"),
-            ]
-            for each, made in found
+    blocks = [
+        [
+            *_titles(sides, each, correlation),
+            *plan_lines(made, difference, single_rounds=each[0].mode == "single-round"),
         ]
-        echo("\n\n".join(map("\n".join, blocks)))
+        for each, made in found
+    ]
+    return View(
+        [plan_table({" and ".join(row.name for row in each): made for each, made in found})],
+        json=lambda: [_plan_json(sides, *each, difference) for each in found],
+        text="\n\n".join(map("\n".join, blocks)).splitlines(),
+    )
 
 
 def _titles(sides: Sequence[Side], rows: Sequence[ScoreRow], correlation: float) -> list[str]:

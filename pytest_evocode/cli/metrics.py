@@ -13,36 +13,34 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json
+from pytest_evocode.cli.printing import echo, prints_view
 from pytest_evocode.cli.shared_options import (
     AttemptSelection,
     chosen_rows,
     given_images,
     image_option,
-    json_option,
     selection_options,
 )
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import StateNotRebuilt, UsageError
-from pytest_evocode.metrics.grid import Grid, TaskRounds
 from pytest_evocode.metrics.neighbours.published import CodeDecay, CodeQuality, code_decay, quality_of
-from pytest_evocode.metrics.neighbours.summary import AgentMetrics, agent_metrics
-from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
+from pytest_evocode.metrics.neighbours.summary import AgentMetrics
+from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.report.neighbours import (
     FROM_RECORDS,
     METRICS,
-    metric_lines,
-    metrics_json,
+    metrics_view,
+    neighbour_metrics,
     note_lines,
-    round_lines,
 )
 from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.views import View
 from pytest_evocode.tasks import load_task
 
 if TYPE_CHECKING:
@@ -61,17 +59,12 @@ if TYPE_CHECKING:
     help="EvoScore: the weight of a round over the one before it.",
 )  # fmt: skip
 @click.option("--agent", help="Show only this agent.")
-@selection_options
 @image_option
-@json_option
+@selection_options
+@prints_view()
 def metrics_command(
-    selection: AttemptSelection,
-    names: tuple[str, ...],
-    by: str | None,
-    gamma: float,
-    agent: str | None,
-    as_json: bool,
-) -> None:
+    selection: AttemptSelection, names: tuple[str, ...], by: str | None, gamma: float, agent: str | None
+) -> View:
     """Print what other benchmarks would say of the same attempts, an agent in each row.
 
     swe-ci: EvoScore and zero-regression rate. evoclaw: recall, precision and F1 of milestones. swe-evo: Fix Rate.
@@ -87,45 +80,12 @@ def metrics_command(
         raise click.UsageError("the score per USD is one of whole attempts; leave out --by, or add another --metric")
     table = selection.read(cases=True)
     rows = chosen_rows(table.rows, agent)
-    found = {row.name: _of_row(table, row, gamma) for row in rows}
+    found = {row.name: neighbour_metrics(table, row, gamma) for row in rows}
     if "slopcodebench" in chosen:
         found = _with_code(found, rows, selection.task_directory)
-    if as_json:
-        print_json(metrics_json(found, chosen, by_round=by == "round"))
-        return
-    echo("\n".join((round_lines if by == "round" else metric_lines)(found, chosen)))
     for note in note_lines(found, chosen):
         echo(f"note: {note}", err=True)
-
-
-def _of_row(table: ScoreTable, row: ScoreRow, gamma: float) -> AgentMetrics:
-    return agent_metrics(
-        row.grid,
-        reference=_grid_of(table, row, "oracle"),
-        untouched=_grid_of(table, row, "nop"),
-        others=_of_others(table, row),
-        single=row.mode == "single-round",
-        gamma=gamma,
-    )
-
-
-def _of_others(table: ScoreTable, like: ScoreRow) -> Iterator[TaskRounds]:
-    """Yield all other attempts at the same contents of tasks."""
-    for row in table.rows:
-        if row is not like:
-            differing = differing_contents(row, like)
-            yield from (task for task in row.grid.tasks if task.task not in differing)
-
-
-def _grid_of(table: ScoreTable, like: ScoreRow, agent: str) -> Grid:
-    """Return the rounds of an agent in the mode of a row, of those tasks whose contents do not differ."""
-    place = (agent, like.mode, like.from_round)
-    found: dict[str, TaskRounds] = {}
-    for row in table.rows:
-        if (row.agent, row.mode, row.from_round) == place:
-            same = row.without_tasks(differing_contents(row, like)).grid.tasks
-            found = {task.task: task for task in same} | found
-    return Grid(tuple(found.values()))
+    return metrics_view(found, chosen, by_round=by == "round")
 
 
 def _with_code(found: dict[str, AgentMetrics], rows: Sequence[ScoreRow], tasks: Path | None) -> dict[str, AgentMetrics]:

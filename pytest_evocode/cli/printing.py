@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from pytest_evocode.report.printable import printable, printable_json
+from pytest_evocode.report.views import FORMATS, Format, View, printed
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -23,3 +26,29 @@ def print_json(value: Any, out: Path | None = None) -> None:
         click.echo(printable_json(text))
     else:
         out.write_text(f"{text}\n", encoding="utf-8")
+
+
+def prints_view(default: Format = "text") -> Callable[[Callable[..., View]], Callable[..., None]]:
+    """Have a command print the view that its function returns, in the format that its user asks for."""
+
+    def decorate(make: Callable[..., View]) -> Callable[..., None]:
+        @wraps(make)
+        def call(*, form: Format | Literal["md"] | None, quiet: bool, **given: Any) -> None:
+            view = make(**given)
+            wanted: Format = "markdown" if form == "md" else form or default
+            for note in view.caveats if wanted in ("csv", "json") else ():
+                echo(f"note: {note}", err=True)
+            text = printed(view, wanted, definitions=not quiet)
+            click.echo(printable_json(text) if wanted == "json" else printable(text))
+
+        shown = click.option(
+            "--format",
+            "form",
+            type=click.Choice([*FORMATS, "md"]),
+            help=f"Format; the default is {default}. CSV of several tables has an empty line between them.",
+        )
+        as_json = click.option("--json", "form", flag_value="json", help="Same as --format=json.")
+        quiet = click.option("-q", "--quiet", is_flag=True, help="Leave out what each column is.")
+        return shown(as_json(quiet(call)))
+
+    return decorate

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.printing import echo, print_json
-from pytest_evocode.cli.shared_options import any_version_option, given_images, image_option
+from pytest_evocode.cli.shared_options import DEFAULT_RESULTS, any_version_option, given_images, image_option
 from pytest_evocode.errors import RecordFault
 from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.process.attempts import FoundAttempt, TaskFinder, find_attempts, score_attempt
@@ -26,7 +26,7 @@ from pytest_evocode.results.loading import Results, load_results
 
 
 @click.command("process")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="[DIR]", default=DEFAULT_RESULTS, type=click.Path(path_type=Path))
 @click.option(
     "--tasks", multiple=True, metavar="PATH", type=click.Path(path_type=Path),
     help="Tasks, or directories of tasks. By default, those below the current directory.",
@@ -63,10 +63,10 @@ def process_command(
     profile: str | None,
     any_version: bool,
 ) -> None:
-    """Score the engineering discipline of the attempts recorded in the results directory DIR.
+    """Score the engineering discipline of recorded attempts.
 
-    The scores are RigorBench's seven pillars, computed from the trajectories and from what tasks declare about
-    themselves.
+    DIR is a results directory; the default is evocode-results. The scores are RigorBench's seven pillars, computed from
+    the trajectories and from what tasks declare about themselves.
     """
     changed = read_weights(weights)
     if profile == "released":

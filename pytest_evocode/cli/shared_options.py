@@ -90,10 +90,10 @@ named_in_option = click.option(
     "directory",
     type=click.Path(file_okay=False, path_type=Path),
     default=DEFAULT_RESULTS,
-    show_default=True,
+    hidden=True,
     help="Where to look for agents and runs given by name.",
 )
-"""The results directory of commands that are given names, as the parameter ``directory``."""
+"""What earlier versions have in place of the argument DIR of commands that are given names, as ``directory``."""
 
 
 def tasks_option(help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -1,154 +1,138 @@
-"""Commands that print what attempts came to, each as a table of its own: ``results``, ``leaderboard`` and others.
+"""``evocode results`` and its views of what attempts came to, and ``evocode export``.
 
-Each imports what makes its table when it is asked for.
+Each view is a command of its own, too, and imports what makes its tables when it is asked for.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from collections.abc import MutableSequence
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json
-from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, json_option, selection_options
+from pytest_evocode.cli import VIEWS
+from pytest_evocode.cli.printing import print_json, prints_view
+from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, selection_options
 from pytest_evocode.metrics.breakdown import Dimension
-from pytest_evocode.metrics.grid import are_of_the_same_rounds
-from pytest_evocode.metrics.score_table import ScoreRow, differing_contents
 from pytest_evocode.report.printable import printable
+from pytest_evocode.report.views import View
 
 DIMENSIONS = ("task", "round", "activity", "interaction", "change", "category")
 
 
-@click.command("results")
+class _Results(click.Command):
+    """The view of scores, and by ``--view`` the command of any other view, with options of its own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        rest = [*args]
+        view = _taken("--view", rest)
+        if view in VIEWS and parent is not None and isinstance(parent.command, click.Group):
+            command = parent.command.get_command(parent, view)
+            if command is not None:
+                return command.make_context(f"{info_name} --view {view}", rest, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def _taken(option: str, args: MutableSequence[str]) -> str:
+    """Take an option out of arguments, and return its value; empty where it is not given."""
+    for place, argument in enumerate(args):
+        if argument == "--":
+            break
+        if argument == option and place + 1 < len(args):
+            del args[place]
+            return args.pop(place)
+        if argument.startswith(f"{option}="):
+            return args.pop(place).partition("=")[2]
+    return ""
+
+
+@click.command("results", cls=_Results)
+@click.option(
+    "--view",
+    type=click.Choice(["scores", *VIEWS]),
+    default="scores",
+    expose_value=False,
+    show_default=True,
+    help="What to look at. Others have options of their own: evocode results --view NAME --help.",
+)
 @click.option("--by", type=click.Choice(DIMENSIONS), help="Split each agent's scores by this.")
 @click.option("--time", "with_times", is_flag=True, help="Show where the time of rounds went, in place of scores.")
 @click.option("--intervals", "with_intervals", is_flag=True, help="Add 95 % intervals over tasks, from five tasks on.")
 @selection_options
-@json_option
-def results_command(
-    selection: AttemptSelection, by: Dimension | None, with_times: bool, with_intervals: bool, as_json: bool
-) -> None:
-    """Print the scores of each agent in results directories.
+@prints_view()
+def results_command(selection: AttemptSelection, by: Dimension | None, with_times: bool, with_intervals: bool) -> View:
+    """Print what the attempts in results directories came to: the scores of each agent, or another view.
 
     DIR is a results directory of pytest or Harbor, or a directory of tasks with their harbor_jobs. The default is
     evocode-results. Of several attempts with the same number at the same task, the newest counts of which all rounds
     were selected.
     """
-    from pytest_evocode.report.results import breakdown_lines, results_json, results_lines, time_lines
+    from pytest_evocode.report.results import groups_view, scores_view, time_view
 
     table = selection.read()
-    if as_json:
-        print_json(results_json(table, by=by, with_intervals=with_intervals, with_times=with_times))
-    elif with_times:
-        echo("\n".join(time_lines(table, by)))
-    elif by is not None:
-        echo("\n".join(breakdown_lines(table, by)))
-    else:
-        echo("\n".join(results_lines(table, with_intervals=with_intervals)))
+    if with_times:
+        return time_view(table, by, with_intervals=with_intervals)
+    if by is not None:
+        return groups_view(table, by, with_intervals=with_intervals)
+    return scores_view(table, with_intervals=with_intervals)
 
 
 @click.command("leaderboard")
-@click.option("--format", "form", type=click.Choice(["md", "csv", "json"]), default="md", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Same as --format=json.")
 @click.option(
     "--intervals/--no-intervals", "with_intervals", default=True, show_default=True, help="Add 95 % intervals, or not."
 )
 @selection_options
-def leaderboard_command(selection: AttemptSelection, form: str, as_json: bool, with_intervals: bool) -> None:
+@prints_view("markdown")
+def leaderboard_command(selection: AttemptSelection, with_intervals: bool) -> View:
     """Print a leaderboard of the agents in results directories, the best first.
 
     DIR is a results directory; the default is evocode-results. Scores are 0 to 100; what was not measured is null in
     JSON. An agent has a row for each mode that it was run in; but its single rounds are the columns SR and Gap of its
     other rows, if it has any. Rows of different modes, tasks or rounds are not one ranking, and say so.
     """
-    from pytest_evocode.report.leaderboard import as_csv, as_markdown, leaderboard
+    from pytest_evocode.report.leaderboard import leaderboard_view
 
-    board = leaderboard(selection.read(), with_intervals=with_intervals)
-    if form == "md" and not as_json:
-        echo(as_markdown(board), nl=False)
-        return
-    for note in board.notes:
-        echo(f"note: {note}", err=True)
-    if as_json or form == "json":
-        print_json(board.entries)
-    else:
-        echo(as_csv(board), nl=False)
+    return leaderboard_view(selection.read(), with_intervals=with_intervals)
 
 
 @click.command("analyses")
 @selection_options
-@json_option
-def analyses_command(selection: AttemptSelection, as_json: bool) -> None:
+@prints_view()
+def analyses_command(selection: AttemptSelection) -> View:
     """Print pass@k and pass^k, pass rates and survival by round, solvable rounds and token ratios.
 
     DIR is a results directory; the default is evocode-results. Several attempts at each task come from
     --evocode-attempts, and rounds that are solvable need runs with --evocode-mode=single-round too.
     """
     from pytest_evocode.metrics.analyses import analyse
-    from pytest_evocode.report.analyses import analyses_json, analyses_lines
+    from pytest_evocode.report.analyses import analyses_view
 
-    found = analyse(selection.read())
-    if as_json:
-        print_json(analyses_json(found))
-    else:
-        echo("\n".join(analyses_lines(found)))
+    return analyses_view(analyse(selection.read()))
 
 
 @click.command("failures")
 @click.option("--agent", help="Show only this agent.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Entries in each list.")
 @selection_options
-@json_option
-def failures_command(selection: AttemptSelection, agent: str | None, top: int, as_json: bool) -> None:
+@prints_view()
+def failures_command(selection: AttemptSelection, agent: str | None, top: int) -> View:
     """Print the kinds of failures, where attempts fail first, and the requirements failed most often.
 
     DIR is a results directory; the default is evocode-results.
     """
-    from pytest_evocode.metrics.analyses import first_failures, pass_rates
-    from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
-    from pytest_evocode.report.failures import first_failure_lines, kind_lines, pass_rate_lines, requirement_lines
-    from pytest_evocode.report.notes import identity_json
+    from pytest_evocode.report.failures import failures_view
 
-    table = selection.read(cases=True)
-    rows = chosen_rows(table.rows, agent)
-    kinds = {row.name: failure_kinds(row.grid) for row in rows}
-    # Single rounds are independent of each other, so that none of them fails first.
-    chains = [row for row in rows if row.mode != "single-round"]
-    first = {row.name: first_failures(row.grid) for row in chains}
-    shares = {row.name: pass_rates(row.grid) for row in chains}
-    # Requirements of older contents may be others of the same name.
-    newest = [row for row in rows if row.version == 0] or rows
-    worst = worst_requirements(*(row.records for row in newest))
-    if as_json:
-        print_json(
-            {
-                "agents": {row.name: identity_json(row) for row in rows},
-                "kinds": {name: asdict(found) for name, found in kinds.items()},
-                "pass_rates": {
-                    name: {index: share.percent for index, share in found.items()} for name, found in shares.items()
-                },
-                "first_failures": {
-                    name: [{**asdict(each), "position": each.position} for each in found]
-                    for name, found in first.items()
-                },
-                "requirements": [{**asdict(each), "share": each.share} for each in worst],
-            }
-        )
-        return
-    parts = [kind_lines(kinds)]
-    if chains:
-        parts += [pass_rate_lines(shares, first), first_failure_lines(first, top)]
-    parts.append(requirement_lines(worst, top))
-    echo("\n\n".join("\n".join(lines) for lines in parts))
+    return failures_view(chosen_rows(selection.read(cases=True).rows, agent), top=top)
 
 
 @click.command("pareto")
 @selection_options
-@json_option
-def pareto_command(selection: AttemptSelection, as_json: bool) -> None:
+@prints_view()
+def pareto_command(selection: AttemptSelection) -> View:
     """Print the Pareto front of score against cost, tokens and time.
 
     On it is who is beaten by no other agent, one that is at least as good in the score and in what it takes and better
@@ -158,33 +142,9 @@ def pareto_command(selection: AttemptSelection, as_json: bool) -> None:
 
     DIR is a results directory; the default is evocode-results.
     """
-    from pytest_evocode.metrics.efficiency import efficiency
-    from pytest_evocode.report.comparison import pareto_json, pareto_lines
+    from pytest_evocode.report.comparison import pareto_view
 
-    table = selection.read()
-    groups = [
-        {row.name: efficiency(row.grid, single=row.mode == "single-round", control=row.is_control) for row in group}
-        for group in _comparable(table.rows)
-    ]
-    if as_json:
-        print_json([pareto_json(group) for group in groups])
-    else:
-        echo("\n\n\n".join("\n".join(pareto_lines(group)) for group in groups))
-
-
-def _comparable(rows: tuple[ScoreRow, ...]) -> list[list[ScoreRow]]:
-    """Return the rows in groups of one mode, and of the same tasks and rounds."""
-    groups: list[list[ScoreRow]] = []
-    for row in rows:
-        for group in groups:
-            first = group[0]
-            same_mode = (first.mode, first.from_round) == (row.mode, row.from_round)
-            if same_mode and not differing_contents(first, row) and are_of_the_same_rounds(first.grid, row.grid):
-                group.append(row)
-                break
-        else:
-            groups.append([row])
-    return groups
+    return pareto_view(selection.read())
 
 
 Form = Literal["csv", "parquet", "json"]

@@ -1,4 +1,4 @@
-"""Commands that tell of tasks, and run nothing: ``evocode show``, and ``evocode schema`` for editors."""
+"""Commands that tell of tasks, and run nothing: ``evocode show``, also of a schema for editors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,24 @@ from pytest_evocode.tasks.lockfile import read_pins
 from pytest_evocode.tasks.schema import SCHEMA_FILE
 
 
+def _print_schema(context: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        click.echo(SCHEMA_FILE.read_text(encoding="utf-8"), nl=False)
+        context.exit()
+
+
 @click.command("show")
 @click.argument("directory", metavar="TASK", type=click.Path(path_type=Path))
+@click.option(
+    "--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema,
+    help="Print the JSON Schema of task.toml instead.",
+)  # fmt: skip
 def show_command(directory: Path) -> None:
-    """Print the rounds and requirements of the task in the directory TASK."""
+    """Print the rounds and requirements of the task in the directory TASK.
+
+    Editors with Taplo, such as VS Code with Even Better TOML, complete and explain keys by the schema: write it beside
+    task.toml, evocode show --schema > task.schema.json, and begin task.toml with "#:schema ./task.schema.json".
+    """
     try:
         task = load_task(directory)
         pins = read_pins(directory)
@@ -34,9 +48,5 @@ def show_command(directory: Path) -> None:
 
 @click.command("schema")
 def schema_command() -> None:
-    """Print the JSON Schema of task.toml.
-
-    Editors with Taplo, such as VS Code with Even Better TOML, complete and explain keys by it: write it beside
-    task.toml, evocode schema > task.schema.json, and begin task.toml with the line "#:schema ./task.schema.json".
-    """
+    """Print the JSON Schema of task.toml, as evocode show --schema does."""
     click.echo(SCHEMA_FILE.read_text(encoding="utf-8"), nl=False)

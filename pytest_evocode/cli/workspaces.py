@@ -23,7 +23,7 @@ from pytest_evocode.cli.shared_options import (
 from pytest_evocode.environments import Command, Environment, choose_engine
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.errors import EvocodeError, UsageError
-from pytest_evocode.names import attempt_name
+from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import aligned
 from pytest_evocode.results.directory import AttemptDirectory
@@ -161,27 +161,37 @@ def _painted(line: str, head: bool) -> str:
 
 @click.command("shell")
 @click.argument("place", metavar="TASK[::ROUND]")
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option("--agent", metavar="RUN", help="Take what an agent left: its name, a run's, or an attempt's directory.")
 @click.option(
     "--results",
     metavar="DIR",
     type=click.Path(path_type=Path),
     default=DEFAULT_RESULTS,
-    show_default=True,
-    help="Where --agent looks.",
+    hidden=True,
+    help="What earlier versions have in place of the argument DIR.",
 )
 @click.option("--suite", is_flag=True, help="Put the tests of the round's suite into /tests.")
 @environment_option
-def shell_command(place: str, agent: str | None, results: Path, suite: bool, environment: str) -> None:
+def shell_command(
+    place: str, directory: Path | None, agent: str | None, results: Path, suite: bool, environment: str
+) -> None:
     """Open a shell in the workspace as it is after a round of TASK, passed or failed, by default the last.
 
     It is what the reference solutions lead to, or with --agent what an agent left in a run with --evocode-snapshots on
-    this machine. The round "starter" is what the first round begins with. Files only: no process of the round runs.
+    this machine, in the results directory DIR or evocode-results. The round "starter" is what the first round begins
+    with. Files only: no process of the round runs.
 
     What is changed in the shell is thrown away. The exit status is the shell's.
+
+    In place of TASK, a directory that --evocode-keep left is a sandbox to open, in which changes stay.
     """
     if not os.isatty(_STDIN):
         raise click.UsageError("standard input is no terminal, and a shell needs one")
+    if _is_kept(Path(place)):
+        from pytest_evocode.environments.sandbox.engine import enter_kept_sandbox
+
+        sys.exit(enter_kept_sandbox(Path(place), _STDIN))
     path, *names = place.split("::")
     task = load_task(named_task(Path(path)))
     if len(names) == 2:  # A node id, as pytest prints it.
@@ -196,7 +206,7 @@ def shell_command(place: str, agent: str | None, results: Path, suite: bool, env
         )
     when, kept = f"after {round_.name} of the reference solutions" if index else f"as {round_.name} begins", None
     if agent is not None:
-        attempt, kept = _find_attempt(results, task, index, agent)
+        attempt, kept = _find_attempt(directory or results, task, index, agent)
         when = f"after {round_.name} of {attempt}"
         if environment not in ("auto", kept.environment):
             raise UsageError(f"{attempt} was made in {kept.environment}; leave out --env")
@@ -217,6 +227,19 @@ def shell_command(place: str, agent: str | None, results: Path, suite: bool, env
         sys.exit(_interact(workspace.environment, round_))
 
 
+def _is_kept(directory: Path) -> bool:
+    """Return whether a directory is a sandbox that was kept."""
+    if not directory.is_dir() or (directory / TASK_FILE).is_file():
+        return False
+    from pytest_evocode.environments.sandbox.leftovers import read_kept
+
+    try:
+        read_kept(directory)
+    except UsageError:
+        return False
+    return True
+
+
 def _find_attempt(results: Path, task: Task, index: int, which: str) -> tuple[Path, SnapshotFile]:
     """Return the newest attempt of that name, or in that run, which has kept the files of a round, and where they are.
 
@@ -234,7 +257,7 @@ def _find_attempt(results: Path, task: Task, index: int, which: str) -> tuple[Pa
     if not found:
         raise UsageError(
             f"{results}: there is no attempt at {task.name} by an agent or in a run named {which}; "
-            "--results names another results directory"
+            "name another results directory behind the task"
         )
     snapshots = ((path, AttemptDirectory(path).read_snapshot(round_name)) for path in found)
     kept = [(path, snapshot) for path, snapshot in snapshots if snapshot is not None]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_OUTPUT = 2**15  # characters
+_LONGEST_LINE = 100  # characters of a request's first line
 _OF_TRIALS = (
     *("mode", "speculate", "budget", "timeout_multiplier"),
     *("reuse", "waiting_limit", "verifiers", "verify_times", "strict"),
@@ -66,11 +69,14 @@ class AttemptCollector(pytest.Collector):
             pytest.register_fixture(name="evocode_container", func=_container_fixture(self), node=self, scope="session")
             subtests = self._evocode.settings.cases == "subtests"
             shared: dict[str, Any] = {}
+            check: Callable[..., None] = _check_with_subtests if subtests else _check
+            option = self.config.option
+            is_listed = option.collectonly and option.verbose > 0
             for round_ in self.task.rounds:
                 item = RoundItem.from_parent(
                     self,
                     name=round_.name,
-                    callobj=_check_with_subtests if subtests else _check,
+                    callobj=_asking(check, round_) if is_listed else check,
                     index=round_.index,
                     **shared,
                 )
@@ -317,6 +323,17 @@ class RoundItem(pytest.Function):
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """Return where reports say that the round is."""
         return self.path, 0, f"{self.parent.task.name} {self.parent.name} {self.name}"
+
+
+def _asking(check: Callable[..., None], round_: Round) -> FunctionType:
+    """Return the test of a round with the first line of the request, which ``--collect-only -v`` shows with it."""
+    assert isinstance(check, FunctionType)
+    asking = FunctionType(check.__code__, check.__globals__, check.__name__)
+    text = round_.instruction.read_text(encoding="utf-8", errors="replace")
+    asking.__doc__ = printable_line(
+        textwrap.shorten(text.strip().partition("\n")[0], _LONGEST_LINE, placeholder=" ...")
+    )
+    return asking
 
 
 def _check(request: pytest.FixtureRequest, evocode_container: Environment | None) -> None:

@@ -197,6 +197,7 @@ class SessionHooks:
                 session.records,
                 session.run_mode,
                 grid=grid,
+                definitions=grid,
                 fail_under=settings.fail_under,
                 flaky=session.flaky_rounds,
             ):

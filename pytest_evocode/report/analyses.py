@@ -3,99 +3,169 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from dataclasses import asdict, replace
+from typing import Any
 
 from pytest_evocode.metrics.analyses import Analyses, Failed, Pooled, Share, pool
 from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
 from pytest_evocode.metrics.over_attempts import Unit, counts
 from pytest_evocode.metrics.scores import Scores
-from pytest_evocode.metrics.spending import TokenRatio, Tokens, overall_token_ratio
+from pytest_evocode.metrics.spending import Tokens, overall_token_ratio
 from pytest_evocode.metrics.statistics.survival import Survival, kaplan_meier
 from pytest_evocode.report.notes import identity_json
-from pytest_evocode.report.score_columns import COLUMNS, OLDER_LEADERBOARD, format_interval, score_values
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number
+from pytest_evocode.report.score_columns import COLUMNS, OLDER_LEADERBOARD, interval_column, score_columns, score_values
+from pytest_evocode.report.tables import NOT_MEASURED, format_number
+from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
 
 _COUNTED: dict[Failed, str] = {"round": "rounds", "record": "failed records"}
 _TOKENS: dict[Tokens, str] = {"generated": "generated tokens", "total": "prompt and generated tokens"}
 
 
-class _Row(NamedTuple):
-    """A number of each round, and one of all rounds together."""
+_PASS_AT_K = (
+    text_column("agent", "agent"),
+    count_column("k", "k", "How many attempts the numbers are for."),
+    number_column("pass@k", "pass_at_k", "That any of k attempts passes."),
+    interval_column("95 %", "pass_at_k_low", "pass_at_k_high", help="The interval before it, over tasks.", nothing=""),
+    number_column("pass^k", "pass_hat_k", "That all of k attempts pass."),
+    interval_column("95 %", "pass_hat_k_low", "pass_hat_k_high", nothing=""),
+    Column(
+        "tasks", lambda row: f"{row['tasks']}/{row['of']}", help="The tasks with k attempts.", fields=("tasks", "of")
+    ),
+)
 
-    name: str
-    overall: str
-    by_round: Mapping[int, str]
 
-
-def analyses_lines(found: Sequence[Analyses]) -> Iterator[str]:
-    """Yield all tables."""
+def analyses_view(found: Sequence[Analyses]) -> View:
+    """Return all tables."""
     pooled = [*(each.pooled for each in found), *pool(found)]
-    yield "pass@k, that any of k attempts passes, and pass^k, that all do: means over tasks of their rounds"
-    yield from _pass_at_k_lines(found, "round")
-    yield ""
-    chains = [each for each in found if each.row.mode != "single-round"]
+    title = "pass@k, that any of k attempts passes, and pass^k, that all do: means over tasks of their rounds"
+    tables = [_pass_at_k_table("pass-at-k-rounds", title, found, "round")]
+    if chains := [each for each in found if each.row.mode != "single-round"]:
+        title = "the same of whole tasks, which an attempt passes that passes all rounds: means over tasks"
+        tables += [_pass_at_k_table("pass-at-k-tasks", title, chains, "task"), _reliability_table(chains)]
+    tables.append(_pass_rates_table(pooled))
     if chains:
-        yield "the same of whole tasks, which an attempt passes that passes all rounds: means over tasks"
-        yield from _pass_at_k_lines(chains, "task")
-        yield ""
-        yield from _reliability_lines(chains)
-        yield ""
-    yield "pass rate, by round: share of the tasks with so many rounds that pass it, and how many tasks these are"
-    yield from _by_round([_Row(each.name, "", _shares(each.pass_rates)) for each in pooled])
-    if chains:
-        yield ""
-        yield from _survival_lines(pooled)
-    yield ""
-    yield from _solvable_lines(pooled)
-    for kind, title in _TOKENS.items():
-        yield ""
-        yield f"{title} of failing over passing rounds, by round, and how many of both there are"
-        yield from _by_round([_ratio_row(each.name, each.token_ratios[kind]) for each in pooled])
-    yield ""
-    yield from older_lines({each.row.name: each.scores for each in found})
+        tables.append(_survival_table(pooled))
+    tables += _solvable_tables(pooled)
+    tables += [_token_ratios_table(kind, pooled) for kind in _TOKENS]
+    tables.append(older_table({each.row.name: each.scores for each in found}))
+    return View(tables, json=lambda: analyses_json(found))
 
 
-def _pass_at_k_lines(found: Sequence[Analyses], unit: Unit) -> Iterator[str]:
-    rows = [("  agent", "k", "pass@k", "95 %", "pass^k", "95 %", "tasks")]
-    for each in found:
-        for one, (at, hat) in zip(each.pass_at_k.get(unit, ()), each.intervals.get(unit, ()), strict=True):
-            any_of, all_of = format_number(one.pass_at_k), format_number(one.pass_hat_k)
-            cells = (str(one.k), any_of, format_interval(at), all_of, format_interval(hat))
-            rows.append((f"  {each.row.name}", *cells, f"{one.tasks}/{each.scores.tasks}"))
-    yield from aligned(rows)
-    if any(one.tasks < each.scores.tasks for each in found for one in each.pass_at_k.get(unit, ())):
-        yield "  a number is over the tasks with k attempts; compare different k only over the same tasks"
+def _pass_at_k_table(name: str, title: str, found: Sequence[Analyses], unit: Unit) -> Table:
+    rows = [
+        {
+            "agent": each.row.name,
+            **asdict(one),
+            "of": each.scores.tasks,
+            **_low_and_high("pass_at_k", at),
+            **_low_and_high("pass_hat_k", hat),
+        }
+        for each in found
+        for one, (at, hat) in zip(each.pass_at_k.get(unit, ()), each.intervals.get(unit, ()), strict=True)
+    ]
+    notes = []
+    if any(row["tasks"] < row["of"] for row in rows):
+        notes.append("a number is over the tasks with k attempts; compare different k only over the same tasks")
     if any(None in pair for each in found for pair in each.intervals.get(unit, ())):
-        yield f"  {NO_INTERVAL}"
+        notes.append(NO_INTERVAL)
+    return Table(name, title, _PASS_AT_K, rows, titled=True, notes=notes)
 
 
-def _reliability_lines(found: Sequence[Analyses]) -> Iterator[str]:
-    yield "Reliability: of the rounds that any attempt passes, the share that all pass; over tasks with two or more"
-    rows = [("  agent", "Reliability", "95 %", "tasks")]
-    for each in found:
-        tasks = f"{each.scores.reliability_tasks}/{each.scores.tasks}"
-        cells = format_number(each.scores.reliability), format_interval(each.reliability_interval), tasks
-        rows.append((f"  {each.row.name}", *cells))
-    yield from aligned(rows)
-    if any(each.scores.reliability is not None and each.reliability_interval is None for each in found):
-        yield f"  {NO_INTERVAL}"
+def _low_and_high(name: str, found: Interval | None) -> dict[str, float | None]:
+    low, high = (None, None) if found is None else (found.low, found.high)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
-def _survival_lines(pooled: Sequence[Pooled]) -> Iterator[str]:
-    yield "survival (Kaplan-Meier), by round: share of the attempts that fail in no round so far, of how many at risk"
-    rows = []
-    for each in pooled:
-        if each.survives:
-            found = kaplan_meier(each.followed)
-            cells = {
-                index: f"{format_number(100 * one.share)} ({each.followed[index].at_risk:.4g})"
-                for index, one in found.items()
-            }
-            ends = {index: format_interval(_interval(one)) for index, one in found.items()}
-            rows += [_Row(each.name, "", cells), _Row("  95 %", "", ends)]
-    yield from _by_round(rows)
-    yield "  attempts at one task count as one; what ended for no fault of the agent counts up to there"
+def _reliability_table(found: Sequence[Analyses]) -> Table:
+    rows = [
+        {
+            "agent": each.row.name,
+            "reliability": each.scores.reliability,
+            **_low_and_high("reliability", each.reliability_interval),
+            "tasks": each.scores.reliability_tasks,
+            "of": each.scores.tasks,
+        }
+        for each in found
+    ]
+    columns = (
+        text_column("agent", "agent"),
+        number_column("Reliability", "reliability", COLUMNS["reliability"].help),
+        interval_column(
+            "95 %", "reliability_low", "reliability_high", help="Its 95 % interval, over tasks.", nothing=""
+        ),
+        Column(
+            "tasks",
+            lambda row: f"{row['tasks']}/{row['of']}",
+            help="Those with two or more attempts.",
+            fields=("tasks", "of"),
+        ),
+    )
+    unknown = any(row["reliability"] is not None and row["reliability_low"] is None for row in rows)
+    title = "Reliability: of the rounds that any attempt passes, the share that all pass; over tasks with two or more"
+    return Table("reliability", title, columns, rows, titled=True, notes=[NO_INTERVAL] if unknown else ())
+
+
+def _share_columns(across: str, help: str) -> tuple[Column, ...]:
+    """Return the columns of agents, and of a share for each of something that is across."""
+    share = Column(
+        "share",
+        lambda row: f"{format_number(row['percent'])} ({row['of']})",
+        help=help,
+        fields=("percent", "passed", "of"),
+    )
+    return text_column("agent", "agent"), _across(across), share
+
+
+def _across(name: str) -> Column:
+    return Column(name, lambda row: "all" if row[name] is None else str(row[name]), fields=(name,))
+
+
+def _pass_rates_table(pooled: Sequence[Pooled]) -> Table:
+    title = "pass rate, by round: share of the tasks with so many rounds that pass it, and how many tasks these are"
+    columns = _share_columns("round", "the share of tasks that pass it (and how many have so many rounds)")
+    rows = [
+        {"agent": each.name, "round": index, **_share_json(share)}
+        for each in pooled
+        for index, share in each.pass_rates.items()
+    ]
+    return Table("pass-rates", title, columns, rows, titled=True, across=1)
+
+
+def _survival_table(pooled: Sequence[Pooled]) -> Table:
+    title = "survival (Kaplan-Meier), by round: share of the attempts that fail in no round so far, of how many at risk"
+    share = Column(
+        "share",
+        _survival,
+        help="the share that has failed in no round so far (of how many at risk), and its 95 % interval, log-log",
+        fields=("percent", "at_risk", "percent_low", "percent_high"),
+    )
+    rows = [
+        {
+            "agent": each.name,
+            "round": index,
+            "percent": 100 * one.share,
+            "at_risk": each.followed[index].at_risk,
+            **_low_and_high("percent", _interval(one)),
+        }
+        for each in pooled
+        if each.survives
+        for index, one in kaplan_meier(each.followed).items()
+    ]
+    return Table(
+        "survival",
+        title,
+        (text_column("agent", "agent"), _across("round"), share),
+        rows,
+        titled=True,
+        across=1,
+        notes=["attempts at one task count as one; what ended for no fault of the agent counts up to there"],
+    )
+
+
+def _survival(row: Row) -> str:
+    low, high = row["percent_low"], row["percent_high"]
+    ends = "" if low is None else f" {low:.1f}..{high:.1f}"
+    return f"{format_number(row['percent'])} ({row['at_risk']:.4g}){ends}"
 
 
 def _interval(found: Survival) -> Interval | None:
@@ -115,67 +185,82 @@ def _survival_json(pooled: Pooled) -> dict[str, dict[str, Any]] | None:
     }
 
 
-def _solvable_lines(pooled: Sequence[Pooled]) -> Iterator[str]:
-    yield "solvable: of what fails in a chain, the share that passes in single-round mode, and how much fails"
+def _solvable_tables(pooled: Sequence[Pooled]) -> Iterator[Table]:
+    title = "solvable: of what fails in a chain, the share that passes in single-round mode, and how much fails"
+    columns = _share_columns("round", "the share of what fails that passes alone (and how much fails)")
     known = [
-        (f"{each.name}, {title}", each.solvable[counted])
+        (f"{each.name}, {counted}", each.solvable[unit])
         for each in pooled
         if each.solvable is not None
-        for counted, title in _COUNTED.items()
+        for unit, counted in _COUNTED.items()
     ]
     if not known:
-        yield f"  {NOT_MEASURED}: no agent has both; pytest --evocode-mode=single-round runs single rounds"
+        why = f"{NOT_MEASURED}: no agent has both; pytest --evocode-mode=single-round runs single rounds"
+        yield Table("solvable", title, columns, [], titled=True, across=1, most=0, notes=[why])
         return
-    yield "  rounds: each (agent, task, round) that no attempt passed, reached or not"
-    yield "  failed records: each (agent, task, attempt, round) that was reached and failed, as the paper counts"
-    yield from _by_round([_Row(name, _share(of.overall), _shares(of.by_round)) for name, of in known])
-    changes = sorted({change for _, of in known for change in of.by_change})
-    if changes:
-        yield ""
-        yield "solvable, by change type"
+    title += (
+        "\n  rounds: each (agent, task, round) that no attempt passed, reached or not"
+        "\n  failed records: each (agent, task, attempt, round) that was reached and failed, as the paper counts"
+    )
+    rows = [
+        {"agent": name, "round": index, **_share_json(share)}
+        for name, of in known
+        for index, share in ((None, of.overall), *of.by_round.items())
+    ]
+    yield Table("solvable", title, columns, rows, titled=True, across=1)
+    if changes := sorted({change for _, of in known for change in of.by_change}):
         empty = Share(0, of=0)
-        rows = [("  agent", *changes)]
-        rows += [(f"  {name}", *(_share(of.by_change.get(change, empty)) for change in changes)) for name, of in known]
-        yield from aligned(rows)
+        rows = [
+            {"agent": name, "change": change, **_share_json(of.by_change.get(change, empty))}
+            for name, of in known
+            for change in changes
+        ]
+        columns = _share_columns("change", "the share of what fails that passes alone (and how much fails)")
+        yield Table("solvable-by-change", "solvable, by change type", columns, rows, titled=True, across=1)
 
 
-def _share(share: Share) -> str:
-    return f"{format_number(share.percent)} ({share.of})"
+def _token_ratios_table(kind: Tokens, pooled: Sequence[Pooled]) -> Table:
+    title = f"{_TOKENS[kind]} of failing over passing rounds, by round, and how many of both there are"
+    ratio = Column(
+        "ratio",
+        _ratio,
+        help="failing over passing (and how many of both)",
+        fields=("ratio", "failing_rounds", "passing_rounds"),
+    )
+    rows = []
+    for each in pooled:
+        ratios = each.token_ratios[kind]
+        everything = {"ratio": overall_token_ratio(ratios), "failing_rounds": None, "passing_rounds": None}
+        rows.append({"agent": each.name, "round": None, **everything})
+        rows += [
+            {"agent": each.name, "round": index, **asdict(one), "ratio": one.ratio} for index, one in ratios.items()
+        ]
+    return Table(
+        f"token-ratios-{kind}",
+        title,
+        (text_column("agent", "agent"), _across("round"), ratio),
+        rows,
+        titled=True,
+        across=1,
+    )
 
 
-def _shares(shares: Mapping[int, Share]) -> dict[int, str]:
-    return {index: _share(share) for index, share in shares.items()}
+def _ratio(row: Row) -> str:
+    text = format_number(row["ratio"], digits=2)
+    return text if row["failing_rounds"] is None else f"{text} ({row['failing_rounds']}/{row['passing_rounds']})"
 
 
-def _ratio_row(name: str, ratios: Mapping[int, TokenRatio]) -> _Row:
-    cells = {
-        index: f"{format_number(found.ratio, digits=2)} ({found.failing_rounds}/{found.passing_rounds})"
-        for index, found in ratios.items()
-    }
-    return _Row(name, format_number(overall_token_ratio(ratios), digits=2), cells)
-
-
-def _by_round(rows: Sequence[_Row]) -> Iterator[str]:
-    indices = sorted({index for row in rows for index in row.by_round})
-    overall = ["all"] if any(row.overall for row in rows) else []
-    cells = [("  agent", *overall, *map(str, indices))]
-    for row in rows:
-        shown = [row.overall] if overall else []
-        cells.append((f"  {row.name}", *shown, *(row.by_round.get(index, "") for index in indices)))
-    yield from aligned(cells)
-
-
-def older_lines(scores: Mapping[str, Scores]) -> Iterator[str]:
-    """Yield the table that EvoCode-Bench's older leaderboard (MT@4) has, by the name of the row."""
-    yield "columns of EvoCode-Bench's older leaderboard; turns and tokens are of one attempt over all rounds of a task"
-    rows: list[tuple[str, ...]] = [("  agent", *(COLUMNS[field].title for field in OLDER_LEADERBOARD))]
-    for name, row in scores.items():
-        values = score_values(OLDER_LEADERBOARD, row)
-        cells = {field: COLUMNS[field].text(values, field) for field in OLDER_LEADERBOARD}
-        if row.gap is not None:
-            cells["gap"] = f"{row.gap:+.1f}"
-        rows.append((f"  {name}", *cells.values()))
-    yield from aligned(rows)
+def older_table(scores: Mapping[str, Scores]) -> Table:
+    """Return the table that EvoCode-Bench's older leaderboard (MT@4) has, by the name of the row."""
+    title = (
+        "columns of EvoCode-Bench's older leaderboard; turns and tokens are of one attempt over all rounds of a task"
+    )
+    columns = [text_column("agent", "agent")]
+    for column in score_columns(OLDER_LEADERBOARD):
+        signed = replace(column, text=lambda row: NOT_MEASURED if row["gap"] is None else f"{row['gap']:+.1f}")
+        columns.append(replace(signed if column.fields == ("gap",) else column, nothing=""))
+    rows = [{"agent": name, **score_values(OLDER_LEADERBOARD, row)} for name, row in scores.items()]
+    return Table("older-leaderboard", title, columns, rows, titled=True)
 
 
 def analyses_json(found: Sequence[Analyses]) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.score_columns import SESSION
-from pytest_evocode.report.score_lines import flaky_lines, notes_below, score_rows
+from pytest_evocode.report.score_lines import flaky_lines, notes_below, scores_table
 from pytest_evocode.report.tables import aligned, format_number, join_first
+from pytest_evocode.report.views import definition_lines, shown_cells
 from pytest_evocode.results.records import Outcome, RoundRecord, total_waits
 
 CHAIN = RunMode()
@@ -68,6 +69,7 @@ def benchmark_lines(
     mode: RunMode = CHAIN,
     *,
     grid: bool,
+    definitions: bool = False,
     fail_under: float | None = None,
     flaky: Sequence[FlakyRound] = (),
 ) -> Iterator[str]:
@@ -77,6 +79,7 @@ def benchmark_lines(
         records: The records of all rounds.
         mode: The mode of the session.
         grid: Whether to add a line of marks for each task and attempt.
+        definitions: Whether to add what each column is.
         fail_under: The score that ``--evocode-fail-under`` asks for, 0 to 100.
         flaky: The rounds whose verdict is not always the same.
     """
@@ -85,7 +88,8 @@ def benchmark_lines(
     found = {agent: mode.scores(of_agent, suites) for agent, of_agent in agents.items()}
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent, suites)) for agent, of_agent in agents.items()}
-    yield from aligned(score_rows(found, spent, table=SESSION[mode.mode], faults=broken))
+    scores = scores_table(found, spent, table=SESSION[mode.mode], faults=broken)
+    yield from aligned(shown_cells(scores))
     yield from unpriced_lines(agents)
     grids = {name: mode.grid(of_agent) for name, of_agent in agents.items()}
     yield from notes_below(found, grids, records, broken)
@@ -93,6 +97,8 @@ def benchmark_lines(
         refused = sorted(record.place for record in records if record.agent == agent and record.refused)
         yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
     yield from lower_bound_lines(agents)
+    if definitions:
+        yield from definition_lines(scores)
     if grid:
         yield ""
         yield from _grid(records)

@@ -7,21 +7,27 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from pytest_evocode.metrics.analyses import FirstFailure, Share
-from pytest_evocode.metrics.failures import FailureKinds, RequirementFailures
-from pytest_evocode.report.tables import aligned, counted, format_number, join_first
+from pytest_evocode.metrics.analyses import FirstFailure, Share, first_failures, pass_rates
+from pytest_evocode.metrics.failures import FailureKinds, RequirementFailures, failure_kinds, worst_requirements
+from pytest_evocode.metrics.score_table import ScoreRow
+from pytest_evocode.report.notes import identity_json
+from pytest_evocode.report.tables import counted, format_number, join_first
+from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
 from pytest_evocode.results.cases import GAP, without_middle
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord
 
-_TITLES: dict[FailureKind | None, str] = {
-    "new miss": "new misses: first required in this round",
-    "regression": "regressions: passed in an earlier round of this attempt",
-    "carried": "carried: required before, never passed",
-    "stale": "stale: what these replace is still there",
-    None: "failed: of no known kind",
+KINDS: dict[FailureKind, str] = {
+    "new miss": "first required in this round",
+    "regression": "passed in an earlier round of this attempt",
+    "carried": "required before, never passed",
+    "stale": "what these replace is still there",
 }
+"""The kinds of failing cases, and what each is, in the words of every output and of the glossary."""
+_SEVERAL: dict[FailureKind | None, str] = {"new miss": "new misses", "regression": "regressions", None: "failed"}
 _SHOWN_CASES = 20
 _SHOWN_PATHS = 5
 _SHORT = (24, 300)
@@ -43,11 +49,12 @@ def describe_failure(record: RoundRecord, output: Path | None, *, whole: bool = 
     verdict = record.verdict
     assert verdict is not None
     failing = [case for case in verdict.cases if case.failing]
-    by_kind = {kind: [case for case in failing if case.failure == kind] for kind in _TITLES}
+    by_kind = {kind: [case for case in failing if case.failure == kind] for kind in (*KINDS, None)}
     lines = [_summary(record, by_kind)]
     lines += record.cause.splitlines()
     for kind, cases in by_kind.items():
-        lines += _group(_TITLES[kind], cases, whole=whole)
+        title = f"{_SEVERAL.get(kind, kind)}: {KINDS[kind] if kind else 'of no known kind'}"
+        lines += _group(title, cases, whole=whole)
     lines += [f"note: {note}" for note in record.notes]
     if verdict.trusts_agent:
         lines.append(f"note: the verdict trusts the agent's system: {join_first(verdict.trusts, _SHOWN_PATHS)}")
@@ -132,13 +139,65 @@ def _indented(label: str, text: str, limits: tuple[int, int] | None) -> Iterator
         yield f"      ... {least}{count:,} more {unit}{'' if count == 1 else 's'}, {_HOW_TO_SEE_ALL}"
 
 
-def kind_lines(kinds: Mapping[str, FailureKinds]) -> Iterator[str]:
-    """Yield how often each agent had each kind of failure; kinds that no agent had are left out."""
-    yield "failed rounds, by what kept them from passing"
-    yield from _counts({name: _rounds(found) for name, found in kinds.items()})
-    yield ""
-    yield "failing cases, by how they stand to the rounds before"
-    yield from _counts({name: _cases(found) for name, found in kinds.items()})
+def failures_view(rows: Sequence[ScoreRow], *, top: int) -> View:
+    """Return the kinds of failures of some rows, where attempts fail first, and what is failed most often.
+
+    Args:
+        rows: Agents in one mode each.
+        top: How many entries of a list people see.
+    """
+    kinds = {row.name: failure_kinds(row.grid) for row in rows}
+    # Single rounds are independent of each other, so that none of them fails first.
+    chains = [row for row in rows if row.mode != "single-round"]
+    first = {row.name: first_failures(row.grid) for row in chains}
+    shares = {row.name: pass_rates(row.grid) for row in chains}
+    # Requirements of older contents may be others of the same name.
+    newest = [row for row in rows if row.version == 0] or rows
+    worst = worst_requirements(*(row.records for row in newest))
+    tables = [
+        _counts(
+            "failed-rounds",
+            "failed rounds, by what kept them from passing",
+            _ROUNDS,
+            {name: _rounds(found) for name, found in kinds.items()},
+        ),
+        _counts(
+            "failing-cases",
+            "failing cases, by how they stand to the rounds before",
+            KINDS,
+            {name: _cases(found) for name, found in kinds.items()},
+        ),
+    ]
+    if chains:
+        tables += [_pass_rates_table(shares, first), _first_failures_table(first, top)]
+    tables.append(_requirements_table(worst, top))
+
+    def values() -> dict[str, Any]:
+        return {
+            "agents": {row.name: identity_json(row) for row in rows},
+            "kinds": {name: asdict(found) for name, found in kinds.items()},
+            "pass_rates": {
+                name: {index: share.percent for index, share in found.items()} for name, found in shares.items()
+            },
+            "first_failures": {
+                name: [{**asdict(each), "position": each.position} for each in found] for name, found in first.items()
+            },
+            "requirements": [{**asdict(each), "share": each.share} for each in worst],
+        }
+
+    return View(tables, json=values)
+
+
+_ROUNDS: dict[str, str] = {
+    "cases": "cases of the suite failed",
+    "reward": "the reward is too low, and no case failed",
+    "build": "no case ran",
+    "timeout": "the time limit passed",
+    "agent error": "the agent's program failed",
+    "infrastructure": "what is not the agent's kept the round from a verdict",
+    "other": "none of these",
+    "not reached": "an earlier round ended the attempt",
+}
 
 
 def _rounds(found: FailureKinds) -> dict[str, int]:
@@ -149,63 +208,105 @@ def _cases(found: FailureKinds) -> dict[str, int]:
     return {str(kind): count for kind, count in found.cases.items()}
 
 
-def _counts(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    titles = [kind for kind in next(iter(counts.values())) if any(of_row[kind] for of_row in counts.values())]
-    if not titles:
-        yield "  none"
-        return
-    rows = [("  agent", *titles)]
-    rows += [(f"  {name}", *(str(of_row[kind]) for kind in titles)) for name, of_row in counts.items()]
-    yield from aligned(rows)
-
-
-def pass_rate_lines(
-    shares: Mapping[str, Mapping[int, Share]], first: Mapping[str, Sequence[FirstFailure]]
-) -> Iterator[str]:
-    """Yield, for each agent and round, the share of tasks that pass it and how many attempts fail there first."""
-    yield "by round: share of the tasks that pass it, and how many attempts fail there first"
-    longest = max((index for of_row in shares.values() for index in of_row), default=0)
-    rows = [("  agent", *map(str, range(1, longest + 1)))]
-    for name, of_row in shares.items():
-        failing = Counter(failure.index for failure in first[name])
-        cells = []
-        for index in range(1, longest + 1):
-            share = of_row[index].percent if index in of_row else None
-            cells.append("" if share is None else f"{format_number(share)} ({failing[index]})")
-        rows.append((f"  {name}", *cells))
-    yield from aligned(rows)
-
-
-def first_failure_lines(first: Mapping[str, Sequence[FirstFailure]], shown: int) -> Iterator[str]:
-    """Yield the first failures of attempts, the earliest first, no more than ``shown`` of them."""
-    failures = sorted(
-        ((failure, name) for name, of_row in first.items() for failure in of_row),
-        key=lambda pair: (pair[0].position, pair[0].task, pair[1], pair[0].attempt),
-    )
-    yield f"first failures ({len(failures)})"
-    rows = [
-        (f"  {failure.task}", name, f"attempt {failure.attempt}", f"round {failure.index} of {failure.declared}")
-        for failure, name in failures[:shown]
+def _counts(name: str, title: str, help: Mapping[Any, str], counts: Mapping[str, Mapping[str, int]]) -> Table:
+    """Return how often each agent had each kind of failure; people do not see kinds that no agent had."""
+    kinds = [*next(iter(counts.values()))]
+    rows = [{"agent": agent, **found} for agent, found in counts.items()]
+    columns = [
+        text_column("agent", "agent"),
+        *(count_column(kind, kind, _sentence(help.get(kind, "")), nothing="0") for kind in kinds),
     ]
-    if rows:
-        yield from aligned(rows, left=(0, 1, 2, 3))
-    yield from _more(len(failures) - shown)
+    if not any(each[kind] for each in counts.values() for kind in kinds):
+        return Table(name, title, columns, rows, titled=True, most=0, notes=["none"])
+    return Table(name, title, columns, rows, titled=True)
 
 
-def requirement_lines(worst: Sequence[RequirementFailures], shown: int) -> Iterator[str]:
-    """Yield the requirements that were failed, the worst first, no more than ``shown`` of them."""
-    yield f"requirements that were failed ({len(worst)}), by the share of the rounds that checked them"
-    if worst:
-        rows = [("  task", "requirement", "failed", "of", "%", "cases")]
-        for each in worst[:shown]:
-            kinds = ", ".join(f"{number} {kind}" for kind, number in each.kinds.items())
-            rows.append(
-                (f"  {each.task}", each.requirement, str(each.failed), str(each.of), f"{each.share:.1f}", kinds)
-            )
-        yield from aligned(rows, left=(0, 1, 5))
-    yield from _more(len(worst) - shown)
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
-def _more(number: int) -> Iterator[str]:
-    if number > 0:
-        yield f"  ... and {number} more; --top shows them"
+def _pass_rates_table(shares: Mapping[str, Mapping[int, Share]], first: Mapping[str, Sequence[FirstFailure]]) -> Table:
+    """Return, for each agent and round, the share of tasks that pass it and how many attempts fail there first."""
+    title = "by round: share of the tasks that pass it, and how many attempts fail there first"
+    rows: list[Row] = []
+    for agent, of_row in shares.items():
+        failing = Counter(failure.index for failure in first[agent])
+        for index in sorted(of_row):
+            share = of_row[index]
+            about = {"percent": share.percent, "passed": share.passed, "of": share.of}
+            rows.append({"agent": agent, "round": index, **about, "first_failures": failing[index]})
+    columns = (
+        text_column("agent", "agent"),
+        count_column("round", "round"),
+        Column(
+            "passed",
+            lambda row: "" if row["percent"] is None else f"{format_number(row['percent'])} ({row['first_failures']})",
+            help="the share of tasks that pass it (and how many attempts fail there first)",
+            fields=("percent", "passed", "of", "first_failures"),
+        ),
+    )
+    return Table("first-failures-by-round", title, columns, rows, titled=True, across=1)
+
+
+def _first_failures_table(first: Mapping[str, Sequence[FirstFailure]], top: int) -> Table:
+    """Return the first failures of attempts, the earliest first."""
+    failures = sorted(
+        (
+            {**asdict(failure), "agent": name, "position": failure.position}
+            for name, of_row in first.items()
+            for failure in of_row
+        ),
+        key=lambda row: (row["position"], row["task"], row["agent"], row["attempt"]),
+    )
+    columns = (
+        text_column("task", "task"),
+        text_column("agent", "agent"),
+        Column("attempt", lambda row: f"attempt {row['attempt']}", fields=("attempt",), left=True),
+        Column(
+            "round",
+            lambda row: f"round {row['index']} of {row['declared']}",
+            help="The first one that the attempt did not pass.",
+            fields=("index", "declared", "position"),
+            left=True,
+        ),
+    )
+    return Table(
+        "first-failures",
+        f"first failures ({len(failures)})",
+        columns,
+        failures,
+        titled=True,
+        headless=True,
+        most=top,
+        notes=_more(len(failures) - top),
+    )
+
+
+def _requirements_table(worst: Sequence[RequirementFailures], top: int) -> Table:
+    """Return the requirements that were failed, the worst first."""
+    title = f"requirements that were failed ({len(worst)}), by the share of the rounds that checked them"
+    rows = [
+        {**asdict(each), "share": each.share, "kinds": [f"{number} {kind}" for kind, number in each.kinds.items()]}
+        for each in worst
+    ]
+    columns = (
+        text_column("task", "task"),
+        text_column("requirement", "requirement"),
+        count_column("failed", "failed", "Rounds with a failing case of the requirement."),
+        count_column("of", "of", "Rounds that checked it."),
+        number_column("%", "share", "The share of them that failed."),
+        Column(
+            "cases",
+            lambda row: ", ".join(row["kinds"]),
+            help="Its failing cases, by how they stand to the rounds before.",
+            fields=("kinds",),
+            left=True,
+        ),
+    )
+    return Table(
+        "requirements", title, columns, rows, titled=True, most=top if worst else 0, notes=_more(len(worst) - top)
+    )
+
+
+def _more(number: int) -> list[str]:
+    return [f"... and {number} more; --top shows them"] if number > 0 else []

@@ -1,11 +1,11 @@
-"""The leaderboard: which rows can be ranked together, and the best first as Markdown, CSV and JSON."""
+"""The leaderboard: which rows can be ranked together, and the best first."""
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -14,21 +14,20 @@ from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.intervals import NO_INTERVAL
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.metrics.scores import Scores
-from pytest_evocode.report.export import write_csv
-from pytest_evocode.report.markdown import plain
 from pytest_evocode.report.score_columns import (
     COLUMNS,
     LEADERBOARD,
     MARK,
     WITH_INTERVAL,
     depending_on_k,
+    format_range,
     listed,
-    measured_titles,
-    score_cells,
+    score_columns,
     score_values,
 )
 from pytest_evocode.report.score_lines import TRUSTS, case_lines, fault_lines, undecided_lines
 from pytest_evocode.report.tables import NOT_MEASURED, join_first
+from pytest_evocode.report.views import Column, Row, Table, View, count_column
 from pytest_evocode.results.identity import NOT_SAID, short_contents
 
 _Groups = Mapping[str, Sequence[str]]
@@ -152,8 +151,8 @@ def _listed(groups: _Groups) -> str:
 
 #: Behind the name of an agent of which not all rounds were selected.
 PARTIAL = "†"
-#: Columns of the Markdown table that are there where no agent has a number in them, too.
-_ALWAYS = ("sr", "gap")
+#: Columns that are there where no agent has a number in them, too.
+_ALWAYS = ("95 %", "SR", "Gap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +160,8 @@ class Leaderboard:
     """The rows with numbers in full precision, and what is to be known before one compares them."""
 
     entries: list[dict[str, Any]]
-    """By ranking, in each the best first, and at last the controls, whose ``ranking`` is None; what was not measured is
-    None. All have the same fields.
+    """By group that can be ranked, in each the best first, and at last the controls, whose ``ranking_group`` is None;
+    what was not measured is None. All have the same fields.
     """
     notes: tuple[str, ...]
 
@@ -208,7 +207,7 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
             about = {
                 "partial": sum(attempt.partial for attempt in row.attempts),
                 "identity": row.subject.agent.hash,
-                "ranking": number,
+                "ranking_group": number,
                 "not_comparable": depend_on_k,
             }
             entries.append({"agent": row.name, **values, **about})
@@ -235,7 +234,7 @@ def _notes(
     if any(entry["not_comparable"] for entry in entries):
         yield (
             f"{listed(depending_on_k(LEADERBOARD))} depend on k, the number of attempts at each task, which is not the "
-            "same for all: do not rank by them (evocode analyses has pass@k at a k that all have)"
+            "same for all: do not rank by them (evocode results --view analyses has pass@k at a k that all have)"
         )
     yield from ranking_notes(rows)
     if len({rounds_of(single) for single in singles if single.tasks}) > 1:
@@ -244,56 +243,42 @@ def _notes(
         yield "; ".join(line.strip() for line in lines)
 
 
-def as_markdown(board: Leaderboard) -> str:
-    """Return the board as a Markdown table for GitHub, with its notes below."""
-    rows = [{"Agent": _name(entry), **_cells(entry)} for entry in board.entries]
-    if_measured: set[str] = set()
-    for field in LEADERBOARD:
-        if (column := COLUMNS[field]).if_measured:
-            if_measured.update(column.beside, [] if field in _ALWAYS else [column.title])
-    head = measured_titles(rows, if_measured)
-    ranked = [row for row, entry in zip(rows, board.entries, strict=True) if entry["ranking"] is not None]
-    controls = rows[len(ranked) :]
-    if all(entry["ranking"] in (1, None) for entry in board.entries):
-        head.remove("Ranking")
-    table = _table(head, ranked) if ranked else ""
-    if controls:
-        table += "\nControls, which are not ranked:\n\n" if ranked else "Controls, which are not ranked:\n\n"
-        table += _table([title for title in head if title != "Ranking"], controls)
+def leaderboard_view(table: ScoreTable, *, with_intervals: bool) -> View:
+    """Return the leaderboard of a table."""
+    board = leaderboard(table, with_intervals=with_intervals)
+    return View([leaderboard_table(board)], json=lambda: board.entries, caveats=board.notes)
+
+
+def leaderboard_table(board: Leaderboard) -> Table:
+    """Return the board as a table, with its notes below."""
+    first = board.entries[0]
+    with_faults = "faults" in first
+    columns = [Column("Agent", _name, fields=("agent",), left=True)]
+    for column in score_columns(LEADERBOARD, intervals="dataset_score_low" in first, with_faults=with_faults):
+        columns.append(
+            replace(column, text=partial(_with_k, column), nothing="" if column.title in _ALWAYS else column.nothing)
+        )
+    if with_faults:
+        columns.append(count_column("Faults", "faults", "Rounds that infrastructure errors kept from a verdict."))
+    if len({entry["ranking_group"] for entry in board.entries}) > 1:
+        about = "Rows of one number can be ranked against each other; the number is no rank. Controls are not ranked."
+        columns.append(Column("Ranking group", lambda entry: str(entry["ranking_group"] or "control"), help=about))
+    notes = []
     if any(entry["partial"] for entry in board.entries):
-        table += f"\n{PARTIAL} partial: where not all rounds of an attempt were selected, those that were count\n"
+        notes.append(f"{PARTIAL} partial: where not all rounds of an attempt were selected, those that were count")
     if any(entry["trusting"] for entry in board.entries):
-        table += f"\n\\{MARK} with rounds, passed or not, whose verdict trusts {TRUSTS}\n"
-    return table + "".join(f"\n{plain(note)}\n" for note in board.notes)
+        notes.append(f"{MARK} with rounds, passed or not, whose verdict trusts {TRUSTS}")
+    more = ("decided_tasks", "trusting", "partial", "identity", "ranking_group", "not_comparable")
+    return Table("leaderboard", "Leaderboard", columns, board.entries, more=more, notes=[*notes, *board.notes])
 
 
-def _table(head: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    lines = [head, [":--", *("--:" for _ in head[1:])], *([row[title] for title in head] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+def _with_k(column: Column, entry: Row) -> str:
+    """Return the cell of a score, with k behind it where it depends on that and not all rows have the same."""
+    cell = column.text(entry)
+    if cell == NOT_MEASURED or not any(COLUMNS[field].title == column.title for field in entry["not_comparable"]):
+        return cell
+    return f"{cell} (k={format_range(entry['k_min'], entry['k_max'])})"
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    name = str(entry["agent"]).replace("|", "\\|")
-    return f"{name} {PARTIAL}" if entry["partial"] else name
-
-
-def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
-    """Return the cells of a row by the titles of their columns."""
-    cells = score_cells(LEADERBOARD, entry)
-    for title in (COLUMNS[field].title for field in entry["not_comparable"]):
-        if cells[title] != NOT_MEASURED:
-            cells[title] += f" (k={cells['k']})"
-    if "faults" in entry:
-        cells["Faults"] = str(entry["faults"])
-    return {
-        **{title: cell.replace(MARK, f"\\{MARK}") for title, cell in cells.items()},
-        "Ranking": str(entry["ranking"] or ""),
-    }
-
-
-def as_csv(board: Leaderboard) -> str:
-    """Return the board as CSV with numbers in full precision; what was not measured is empty, and lists have spaces."""
-    text = io.StringIO()
-    rows = [{**entry, "not_comparable": " ".join(entry["not_comparable"])} for entry in board.entries]
-    write_csv(rows, rows[0], text)
-    return text.getvalue()
+def _name(entry: Row) -> str:
+    return f"{entry['agent']} {PARTIAL}" if entry["partial"] else str(entry["agent"])

@@ -15,7 +15,9 @@ from pytest_evocode.metrics.spending import Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.benchmark import grid_rows
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.score_lines import flaky_lines, interval_lines, notes_below, score_rows
+from pytest_evocode.report.score_lines import flaky_lines, interval_lines, notes_below, scores_table
+from pytest_evocode.report.tables import markdown_table, plain
+from pytest_evocode.report.views import shown_cells
 from pytest_evocode.results.records import RoundRecord
 
 #: Bytes that rounds which did not pass may take; GitHub shows nothing of a step that writes more than a MiB.
@@ -52,7 +54,7 @@ def session_summary(
     parts = [
         "## Benchmark",
         "  \n".join(map(plain, about)),
-        markdown_table(score_rows(scores, spent, intervals, faults=faults)),
+        markdown_table(shown_cells(scores_table(scores, spent, intervals, faults=faults))),
         "  \n".join(map(plain, [*interval_lines(intervals), *notes_below(scores, by_agent(records), records, faults)])),
         markdown_table([head, *marks]),
         _LEGEND,
@@ -60,19 +62,6 @@ def session_summary(
         *_not_passed(records, describe),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    r"""Return a table with its first row as the head and all columns but the first aligned to the right.
-
-    >>> print(markdown_table([("agent", "score"), ("a|b", "9.5")]))
-    | agent | score |
-    | :-- | --: |
-    | a\|b | 9.5 |
-    """
-    head, *rest = rows
-    align = [":--", *("--:" for _ in head[1:])]
-    return "\n".join(f"| {' | '.join(map(plain, row))} |" for row in (head, align, *rest))
 
 
 def _not_passed(records: Sequence[RoundRecord], describe: Callable[[RoundRecord], str]) -> Iterator[str]:
@@ -102,15 +91,3 @@ def _folded(name: str, record: RoundRecord, text: str) -> str:
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 3)
     title = html.escape(f"{name} {first[:300]}")
     return f"<details><summary>{title}</summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>"
-
-
-def plain(text: str) -> str:
-    r"""Escape what Markdown and HTML would take for markup.
-
-    >>> print(plain("a|b *c* <d>"))
-    a\|b \*c\* &lt;d&gt;
-    """
-    plain = html.escape(printable(" ".join(text.split())), quote=False)
-    plain = re.sub(r"([\\|*_`\[\]~#])", r"\\\1", plain)
-    # GitHub makes links of bare addresses.
-    return re.sub(r":(?=//)|(?<=www)\.", r"\\\g<0>", plain, flags=re.IGNORECASE) or " "

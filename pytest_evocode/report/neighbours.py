@@ -3,104 +3,173 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from typing import Any
 
+from pytest_evocode.metrics.grid import Grid, TaskRounds
 from pytest_evocode.metrics.neighbours.published import CodeQuality, Milestones, ZeroRegression
-from pytest_evocode.metrics.neighbours.summary import AgentMetrics, NeighbourMetrics, Regressions, RoundRegressions
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_money, format_number, join_first
-
-_Cell = Callable[[NeighbourMetrics], str]
-
-
-def _zero(found: ZeroRegression | None) -> str:
-    return NOT_MEASURED if found is None else f"{found.percent:.1f} ({found.without}/{found.of})"
-
-
-def _part(whole: object, name: str) -> float | None:
-    value: float | None = getattr(whole, name, None)
-    return value
+from pytest_evocode.metrics.neighbours.summary import (
+    AgentMetrics,
+    NeighbourMetrics,
+    Regressions,
+    RoundRegressions,
+    agent_metrics,
+)
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
+from pytest_evocode.report.tables import NOT_MEASURED, format_money, join_first
+from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
 
 
-_CELLS: dict[str, dict[str, _Cell]] = {
-    "swe-ci": {
-        "EvoScore": lambda row: format_number(row.evo_score),
-        "zero-regression": lambda row: _zero(row.zero_regression),
-    },
-    "evoclaw": {
-        "recall": lambda row: format_number(_part(row.milestones, "recall")),
-        "precision": lambda row: format_number(_part(row.milestones, "precision")),
-        "F1": lambda row: format_number(_part(row.milestones, "f1")),
-    },
-    "swe-evo": {"Fix Rate": lambda row: format_number(row.fix_rate)},
-    "regressions": {
-        "lost": lambda row: format_number(_part(row.regressions, "lost")),
-        "recovered": lambda row: format_number(_part(row.regressions, "recovered")),
-        "standing": lambda row: format_number(_part(row.regressions, "standing")),
-        "standing, %": lambda row: format_number(_part(row.regressions, "standing_share")),
-        "so far": lambda row: format_number(_part(row.regressions, "so_far")),
-    },
-    "slopcodebench": {
-        "verbosity": lambda row: format_number(_part(row.quality, "verbosity")),
-        "erosion": lambda row: format_number(_part(row.quality, "erosion")),
-        "lines": lambda row: format_number(_part(row.quality, "lines")),
-    },
+def _zero(row: Row) -> str:
+    percent = row["zero_regression"]
+    return NOT_MEASURED if percent is None else f"{percent:.1f} ({row['without']}/{row['of']})"
+
+
+_COLUMNS: dict[str, tuple[Column, ...]] = {
+    "swe-ci": (
+        number_column("EvoScore", "evo_score", "SWE-CI: how far from what nop passes to what is required."),
+        Column(
+            "zero-regression",
+            _zero,
+            help="SWE-CI: the share of attempts (so many of so many) that never lose a case that passed.",
+            fields=("zero_regression", "without", "of"),
+        ),
+    ),
+    "evoclaw": (
+        number_column(
+            "recall", "recall", "EvoClaw: the share that pass of the cases that a round is the first to require."
+        ),
+        number_column(
+            "precision",
+            "precision",
+            "EvoClaw: new passing cases over these and older failing ones, with 1 added to both.",
+        ),
+        number_column("F1", "f1", "EvoClaw: the harmonic mean of both in each round, the mean over rounds."),
+    ),
+    "swe-evo": (
+        number_column("Fix Rate", "fix_rate", "SWE-EVO: as recall, but 0 where a case fails that passed before."),
+    ),
+    "regressions": (
+        number_column("lost", "lost", "Cases that passed before and fail, over all rounds."),
+        number_column("recovered", "recovered", "Lost cases that passed again."),
+        number_column("standing", "standing", "Lost cases that still fail in the last round."),
+        number_column(
+            "standing, %", "standing_share", "The share of the cases that passed before and are still required."
+        ),
+        number_column("so far", "so_far", "Cases that were lost up to this round."),
+    ),
+    "slopcodebench": (
+        number_column("verbosity", "verbosity", "SlopCodeBench: the share of lines that are flagged or cloned."),
+        number_column("erosion", "erosion", "SlopCodeBench: functions' mass in those of a complexity over 10."),
+        number_column("lines", "lines", "Lines of code."),
+        number_column("verbosity rises, %", "verbosity_rises", "The share of attempts whose verbosity rises."),
+        number_column("erosion rises, %", "erosion_rises", "The share of attempts whose erosion rises."),
+    ),
+    "cost": (
+        number_column("score", "score", "The Dataset Score, or SR of single rounds."),
+        Column(
+            "cost",
+            lambda row: format_money(row["cost_usd"]),
+            help="US dollars of one attempt at each task.",
+            fields=("cost_usd",),
+        ),
+        number_column("score per USD", "score_per_usd", "The score over the cost."),
+        Column(
+            "USD per passed round",
+            lambda row: format_money(row["usd_per_passed_round"]),
+            help="The cost over the rounds that passed.",
+            fields=("usd_per_passed_round",),
+        ),
+    ),
 }
-_NOT_BY_ROUND = ("zero-regression", "standing, %")
-_BY_ROUND_ONLY = ("so far",)
-_RISES: dict[str, Callable[[AgentMetrics], str]] = {
-    "verbosity rises, %": lambda each: format_number(_part(each.decay, "verbosity_rises")),
-    "erosion rises, %": lambda each: format_number(_part(each.decay, "erosion_rises")),
-}
-_COST: dict[str, Callable[[AgentMetrics], str]] = {
-    "score": lambda each: format_number(each.efficiency.score),
-    "cost": lambda each: format_money(each.efficiency.cost_usd.value),
-    "score per USD": lambda each: format_number(each.efficiency.score_per_usd),
-    "USD per passed round": lambda each: format_money(each.efficiency.usd_per_passed_round),
-}
+_NOT_BY_ROUND = ("zero_regression", "standing_share", "verbosity_rises", "erosion_rises")
+_BY_ROUND_ONLY = ("so_far",)
 _SCORES = ("swe-ci", "evoclaw", "swe-evo")
-METRICS = (*_CELLS, "cost")
-"""The names of all that :func:`metric_lines` can print, in order."""
+METRICS = (*_COLUMNS,)
+"""The names of all metrics, in order."""
 FROM_RECORDS = tuple(name for name in METRICS if name != "slopcodebench")
 """Those that take nothing but records."""
+_TITLES = {
+    "published": "what other benchmarks would say",
+    "regressions": "cases that passed before and were lost, in one attempt",
+    "slopcodebench": "the code that rounds were left with",
+    "cost": "the score for the money, of one attempt at each task",
+}
 
 
-def metric_lines(agents: Mapping[str, AgentMetrics], names: Sequence[str]) -> Iterator[str]:
-    """Yield tables with a row for each agent, of the metrics of the named benchmarks."""
-    tables: dict[str, dict[str, Callable[[AgentMetrics], str]]] = {
-        "what other benchmarks would say": _of_agents([name for name in names if name in _SCORES]),
-        "cases that passed before and were lost, in one attempt": _of_agents({"regressions"} & {*names}),
-        "the code that rounds were left with": _of_agents({"slopcodebench"} & {*names}),
-        "the score for the money, of one attempt at each task": _COST if "cost" in names else {},
-    }
-    for place, (heading, columns) in enumerate((heading, columns) for heading, columns in tables.items() if columns):
-        yield from ["", heading] if place else [heading]
-        rows = [("  agent", *columns)]
-        rows += [(f"  {name}", *(cell(each) for cell in columns.values())) for name, each in agents.items()]
-        yield from aligned(rows)
+def neighbour_metrics(table: ScoreTable, row: ScoreRow, gamma: float = 1.0) -> AgentMetrics:
+    """Return the metrics of a row; oracle in its table tells what rounds require, and nop what they begin with."""
+    return agent_metrics(
+        row.grid,
+        reference=_grid_of(table, row, "oracle"),
+        untouched=_grid_of(table, row, "nop"),
+        others=_of_others(table, row),
+        single=row.mode == "single-round",
+        gamma=gamma,
+    )
 
 
-def _of_agents(names: Collection[str]) -> dict[str, Callable[[AgentMetrics], str]]:
-    columns: dict[str, Callable[[AgentMetrics], str]] = {
-        title: lambda each, cell=cell: cell(each.whole)  # type: ignore[misc]
-        for title, cell in _columns(names, without=_BY_ROUND_ONLY).items()
-    }
-    return columns | (_RISES if "slopcodebench" in names else {})
+def _of_others(table: ScoreTable, like: ScoreRow) -> Iterator[TaskRounds]:
+    """Yield all other attempts at the same contents of tasks."""
+    for row in table.rows:
+        if row is not like:
+            differing = differing_contents(row, like)
+            yield from (task for task in row.grid.tasks if task.task not in differing)
 
 
-def round_lines(agents: Mapping[str, AgentMetrics], names: Sequence[str]) -> Iterator[str]:
-    """Yield, for each agent, a row for each round index; what says nothing of a single round is left out."""
-    columns = _columns(names, without=_NOT_BY_ROUND)
-    for place, (agent, each) in enumerate(agents.items()):
-        yield from ["", f"{agent}:"] if place else [f"{agent}:"]
-        rows = [("round", *columns)]
-        rows += [(str(index), *(cell(found) for cell in columns.values())) for index, found in each.by_round.items()]
-        yield from aligned(rows)
+def _grid_of(table: ScoreTable, like: ScoreRow, agent: str) -> Grid:
+    """Return the rounds of an agent in the mode of a row, of those tasks whose contents do not differ."""
+    place = (agent, like.mode, like.from_round)
+    found: dict[str, TaskRounds] = {}
+    for row in table.rows:
+        if (row.agent, row.mode, row.from_round) == place:
+            same = row.without_tasks(differing_contents(row, like)).grid.tasks
+            found = {task.task: task for task in same} | found
+    return Grid(tuple(found.values()))
 
 
-def _columns(names: Collection[str], without: Container[str]) -> dict[str, _Cell]:
-    return {title: cell for name in names for title, cell in _CELLS.get(name, {}).items() if title not in without}
+def metrics_view(agents: Mapping[str, AgentMetrics], names: Sequence[str], *, by_round: bool) -> View:
+    """Return tables of the metrics of the named benchmarks, with a row for each agent or for each of its rounds."""
+    tables = []
+    if by_round:
+        rows = [_row(name, of, index) for name, each in agents.items() for index, of in each.by_round.items()]
+        columns = [text_column("agent", "agent"), replace(count_column("round", "round"), left=True)]
+        columns += _columns([name for name in names if name != "cost"], without=_NOT_BY_ROUND)
+        tables = [Table("metrics-by-round", "Metrics by round", columns, rows, by_section=True)]
+    for name, title in _TITLES.items() if not by_round else ():
+        shown = [each for each in names if each == name or (name == "published" and each in _SCORES)]
+        if shown:
+            columns = [text_column("agent", "agent"), *_columns(shown, without=_BY_ROUND_ONLY)]
+            rows = [_row(agent, each.whole) | _of_agent(each) for agent, each in agents.items()]
+            tables.append(Table(f"metrics-{name}", title, columns, rows, titled=True))
+    return View(tables, json=lambda: metrics_json(agents, names, by_round=by_round))
+
+
+def _columns(names: Collection[str], without: Container[str]) -> list[Column]:
+    return [each for name in names for each in _COLUMNS[name] if each.fields[0] not in without]
+
+
+def _row(agent: str, found: NeighbourMetrics, index: int | None = None) -> dict[str, Any]:
+    """Return the values of one agent, over everything or in one round, by the fields of columns; None is not known."""
+    values: dict[str, Any] = dict.fromkeys(field for each in _columns(METRICS, ()) for field in each.fields)
+    for part in (found.milestones, found.regressions, found.quality):
+        values |= {} if part is None else {name: getattr(part, name, None) for name in _parts(part)}
+    zero = found.zero_regression
+    if zero is not None:
+        values |= {"zero_regression": zero.percent, "without": zero.without, "of": zero.of}
+    return {**values, "agent": agent, "round": index, "evo_score": found.evo_score, "fix_rate": found.fix_rate}
+
+
+def _parts(part: Milestones | Regressions | RoundRegressions | CodeQuality) -> list[str]:
+    return ["recall", "precision", "f1"] if isinstance(part, Milestones) else [each.name for each in fields(part)]
+
+
+def _of_agent(each: AgentMetrics) -> dict[str, Any]:
+    row, decay = each.efficiency, each.decay
+    rises = {name: getattr(decay, name, None) for name in ("verbosity_rises", "erosion_rises")}
+    amounts = {name: getattr(row, name) for name in ("score", "score_per_usd", "usd_per_passed_round")}
+    return {**rises, **amounts, "cost_usd": row.cost_usd.value}
 
 
 def note_lines(agents: Mapping[str, AgentMetrics], names: Sequence[str]) -> Iterator[str]:
@@ -114,7 +183,7 @@ def note_lines(agents: Mapping[str, AgentMetrics], names: Sequence[str]) -> Iter
 
 
 def _notes(each: AgentMetrics, names: Sequence[str]) -> Iterator[str]:
-    of_cases = any(name in _CELLS and name in FROM_RECORDS for name in names)
+    of_cases = any(name in FROM_RECORDS and name != "cost" for name in names)
     if of_cases and each.without_reference:
         where = join_first(each.without_reference)
         yield f"without results of oracle, a round requires what any attempt has a case for: {where}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from math import sqrt
 from typing import Any
@@ -14,52 +14,78 @@ from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.notes import identity_json
-from pytest_evocode.report.score_columns import COLUMNS, format_interval
+from pytest_evocode.report.score_columns import COLUMNS, interval_column
 from pytest_evocode.report.score_lines import (
     attempts_lines,
     flaky_lines,
-    group_lines,
+    groups_table,
     interval_lines,
     intervals_json,
     notes_below,
-    score_rows,
+    scores_table,
 )
-from pytest_evocode.report.tables import aligned, format_number, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, format_number, join_first
+from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
 from pytest_evocode.results.loading import StoredAttempt
 
-_HEAD = ("over attempts", "score", "mean", "SE", "each attempt", "SD within", "SD between", "within", "95 %")
 _SHOWN = 8
 
 
-def over_attempts_lines(rows: Mapping[str, Mapping[Headline, OverAttempts]]) -> Iterator[str]:
-    """Yield a table with a line for each score of each row that has several attempts, and what its columns are."""
-    cells = [
-        _attempts_cells(name if number == 0 else "", COLUMNS[metric].title, found)
+def over_attempts_table(rows: Mapping[str, Mapping[Headline, OverAttempts]]) -> Table:
+    """Return a table with a line for each score of each row that has several attempts."""
+    values = [
+        {
+            "agent": name,
+            "first": number == 0,
+            "score": COLUMNS[metric].title,
+            **over_attempts_json(found),
+            "by_attempt": [f"{score:.1f}" for score in found.by_attempt.values()],
+            "low": found.interval.low if found.interval else None,
+            "high": found.interval.high if found.interval else None,
+        }
         for name, scores in rows.items()
         for number, (metric, found) in enumerate(scores.items())
     ]
-    yield from aligned([_HEAD, *cells], left=(0, 1))
-    few = any(found.interval is None for scores in rows.values() for found in scores.values())
-    yield "mean, SE: over the attempts that all tasks have, and its standard error; SD: from attempt to attempt within"
-    yield "tasks, and between tasks; within: its share of the variance; 95 %: over tasks and attempts" + (
-        f", {NO_INTERVAL}" if few else ""
-    )
+    few = f"95 %: {NO_INTERVAL}"
+    notes = [few] if any(each["interval"] is None for each in values) else []
+    return Table("over-attempts", "Scores over attempts", _OVER_ATTEMPTS, values, notes=notes)
 
 
-def _attempts_cells(name: str, title: str, found: OverAttempts) -> tuple[str, ...]:
-    spread, parts = found.spread, found.components
-    share = parts.within_share if parts else None
-    return (
-        name,
-        title,
-        format_number(spread.mean if spread else None),
-        format_number(spread.se if spread else None),
-        join_first([f"{score:.1f}" for score in found.by_attempt.values()], _SHOWN) or "n/a",
-        format_number(sqrt(parts.within) if parts else None),
-        format_number(sqrt(parts.between) if parts else None),
-        format_number(None if share is None else 100 * share, " %", digits=0),
-        format_interval(found.interval),
-    )
+def _root(field: str) -> Callable[[Row], str]:
+    return lambda row: format_number(None if row[field] is None else sqrt(row[field]))
+
+
+def _within(row: Row) -> str:
+    share = row["within_share"]
+    return format_number(None if share is None else 100 * share, " %", digits=0)
+
+
+_OVER_ATTEMPTS = (
+    Column("over attempts", lambda row: row["agent"] if row["first"] else "", fields=("agent",), left=True),
+    text_column("score", "score"),
+    number_column("mean", "mean", "The mean over the attempts that all tasks have."),
+    number_column("SE", "se", "The standard error of that mean."),
+    Column(
+        "each attempt",
+        lambda row: join_first(row["by_attempt"], _SHOWN) or NOT_MEASURED,
+        help="The score of each attempt over all tasks.",
+        fields=("by_attempt",),
+    ),
+    Column(
+        "SD within",
+        _root("variance_within"),
+        help="The standard deviation from attempt to attempt within tasks.",
+        fields=("variance_within",),
+    ),
+    Column(
+        "SD between",
+        _root("variance_between"),
+        help="The standard deviation between tasks.",
+        fields=("variance_between",),
+    ),
+    Column("within", _within, help="The share of the variance that is within tasks.", fields=("within_share",)),
+    interval_column("95 %", "low", "high", help="The 95 % interval of the score, over tasks and attempts.", nothing=""),
+)
 
 
 def over_attempts_json(found: OverAttempts) -> dict[str, Any]:
@@ -78,31 +104,44 @@ def over_attempts_json(found: OverAttempts) -> dict[str, Any]:
     }
 
 
-_COLUMNS = ("agent", "verifier", "waiting", "overhead")
+_TIMES = {
+    "agent": "The agent's turn.",
+    "verifier": "The suite, with what was brought into its environment and read from it.",
+    "waiting": "The suite's time of waiting for a slot.",
+    "overhead": "What a round cost beside its setup and the agent's turn.",
+}
 
 
-def time_lines(table: ScoreTable, by: Dimension | None) -> Iterator[str]:
-    """Yield a row for each agent, or with ``by`` a table for each with a row for each group; medians over rounds."""
-    rows = {row.name: _times_of(row) for row in table.rows}
-    if by is None:
-        yield from _time_rows("agent", rows)
-    else:
-        yield from _row_by_row(table, lambda row: _time_rows(by, times_by(row.grid, by, table.facts)))
-    if silent := sum(each.silent for each in rows.values()):
-        of = sum(each.rounds for each in rows.values())
-        yield f"not recorded of {silent} of {of} rounds, and left out: waiting and overhead"
+def time_view(table: ScoreTable, by: Dimension | None, *, with_intervals: bool = False) -> View:
+    """Return a row for each agent, or with ``by`` for each of its groups: medians over rounds."""
+    times_of = {row.name: _times_of(row) for row in table.rows}
+    groups = {row.name: times_by(row.grid, by, table.facts) for row in table.rows} if by is not None else {}
+    rows = [_time_row(name, "", each) for name, each in times_of.items()]
+    rows = [_time_row(name, key, each) for name, found in groups.items() for key, each in found.items()] or rows
+    columns = [_section(table), text_column(by, "group")] if by is not None else [text_column("agent", "agent")]
+    columns += [number_column(f"{name} (median s)", f"{name}_seconds", help, digits=2) for name, help in _TIMES.items()]
+    columns.append(count_column("rounds", "rounds", "How many rounds were begun."))
+    notes = []
+    if silent := sum(each.silent for each in times_of.values()):
+        of = sum(each.rounds for each in times_of.values())
+        notes = [f"not recorded of {silent} of {of} rounds, and left out: waiting and overhead"]
+    title = f"Where the time went{f', by {by}' if by is not None else ''}"
+    return View(
+        [Table("time", title, columns, rows, by_section=by is not None, notes=notes)],
+        json=lambda: results_json(table, by=by, with_intervals=with_intervals, with_times=True),
+    )
 
 
-def _time_rows(title: str, found: Mapping[str, Times]) -> Iterator[str]:
-    rows = [(title, *(f"{name} (median s)" for name in _COLUMNS), "rounds")]
-    rows += [(name, *_time_cells(each), str(each.rounds)) for name, each in found.items()]
-    yield from aligned(rows)
+def _time_row(agent: str, group: str, found: Times) -> Row:
+    medians = {f"{name}_seconds": each.median for name, each in found.durations.items() if name in _TIMES}
+    unknown = dict.fromkeys(f"{name}_seconds" for name in _TIMES)
+    return {"agent": agent, "group": group, **unknown, **medians, "rounds": found.rounds}
 
 
-def _time_cells(found: Times) -> Iterator[str]:
-    for name in _COLUMNS:
-        duration = found.durations.get(name)
-        yield format_number(duration.median if duration is not None else None, digits=2)
+def _section(table: ScoreTable) -> Column:
+    """Return the column of agents, which people need not see where there is one."""
+    alone = len(table.rows) == 1 and table.rows[0].name == table.rows[0].agent
+    return Column("agent", lambda row: "" if alone else row["agent"], fields=("agent",), left=True)
 
 
 def time_json(table: ScoreTable, row: ScoreRow, by: Dimension | None) -> dict[str, Any]:
@@ -117,43 +156,40 @@ def _times_of(row: ScoreRow) -> Times:
     return times(record for task in row.grid.tasks for record in task.records())
 
 
-def results_lines(table: ScoreTable, *, with_intervals: bool) -> Iterator[str]:
-    """Yield a line for each row of the table; with intervals, those of the Dataset Score and SR."""
+def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:
+    """Return a line for each row of the table; with intervals, those of the scores that have one."""
     scores = {row.name: table.scores(row) for row in table.rows}
     spent = {row.name: spending(row.records) for row in table.rows}
     found = {row.name: table.intervals_or_reasons(row) for row in table.rows} if with_intervals else None
     faults = {row.name: table.faults(row) for row in table.rows}
-    yield from aligned(score_rows(scores, spent, found, faults=faults))
-    yield from interval_lines(found)
-    controls = {row.name for row in table.rows if row.is_control}
-    yield from attempts_lines({name: row for name, row in scores.items() if name not in controls})
     grids = {row.name: row.grid for row in table.rows}
     records = [record for row in table.rows for record in row.records]
-    yield from notes_below(scores, grids, records, faults, name_marked=False)
+    controls = {row.name for row in table.rows if row.is_control}
+    compared = {name: row for name, row in scores.items() if name not in controls}
+    below = [*interval_lines(found), *attempts_lines(compared)]
+    below += notes_below(scores, grids, records, faults, name_marked=False)
+    tables = [scores_table(scores, spent, found, faults=faults, notes=below)]
     if several := {row.name: each for row in table.rows if (each := table.over_attempts(row))}:
-        yield ""
-        yield from over_attempts_lines(several)
-    if flaky := [each for row in table.rows for each in row.flaky]:
-        yield ""
-        yield from flaky_lines(flaky)
+        tables.append(over_attempts_table(several))
+    flaky = list(flaky_lines([each for row in table.rows for each in row.flaky]))
+    return View(
+        tables,
+        json=lambda: results_json(table, by=None, with_intervals=with_intervals),
+        notes=["", *flaky] if flaky else (),
+    )
 
 
-def breakdown_lines(table: ScoreTable, by: Dimension) -> Iterator[str]:
-    """Yield a table of scores by group for each row, with an empty line between them."""
-    return _row_by_row(table, lambda row: group_lines(by, _groups(table, row, by)))
+def groups_view(table: ScoreTable, by: Dimension, *, with_intervals: bool) -> View:
+    """Return the scores of each row by group."""
+    groups = {row.name: _groups(table, row, by) for row in table.rows}
+    return View(
+        [groups_table(by, _section(table), groups)],
+        json=lambda: results_json(table, by=by, with_intervals=with_intervals),
+    )
 
 
 def _groups(table: ScoreTable, row: ScoreRow, by: Dimension) -> Mapping[str, Group]:
     return breakdown(row.grid, by, table.facts, single_rounds=row.mode == "single-round")
-
-
-def _row_by_row(table: ScoreTable, lines: Callable[[ScoreRow], Iterator[str]]) -> Iterator[str]:
-    for number, row in enumerate(table.rows):
-        if number:
-            yield ""
-        if len(table.rows) > 1 or row.name != row.agent:
-            yield f"{row.name}:"
-        yield from lines(row)
 
 
 def results_json(

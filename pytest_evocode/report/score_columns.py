@@ -6,8 +6,9 @@ tables. All tables of agents are made of these: a session's, those of ``evocode`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Literal
 
 from pytest_evocode.metrics.faults import Faults
@@ -15,6 +16,7 @@ from pytest_evocode.metrics.intervals import Interval
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.tables import NOT_MEASURED, format_number, format_thousands
+from pytest_evocode.report.views import Column
 from pytest_evocode.results.records import Mode
 
 MARK = "*"
@@ -52,51 +54,57 @@ class ScoreColumn:
     without_faults: bool = False
     """Whether there is a second column with infrastructure errors left out."""
     help: str = ""
-    """One sentence for the HTML report; empty where that does not show the score."""
-
-    @property
-    def beside(self) -> tuple[str, str]:
-        """The titles of the columns that it may have behind it."""
-        return self.interval, self.title + SUFFIX
+    """What it means, in one sentence."""
+    fields: tuple[str, ...] = ()
+    """The names of its values; empty where that is its own."""
 
 
 COLUMNS = {
-    "k": ScoreColumn("k", unit="attempts", text=lambda values, _: format_range(values["k_min"], values["k_max"])),
+    "k": ScoreColumn(
+        "k", unit="attempts", text=lambda values, _: format_range(values["k_min"], values["k_max"]),
+        fields=("k_min", "k_max"), help="How many attempts there are at each task.",
+    ),
     "dataset_score": ScoreColumn(
         "Dataset Score", marked=True, interval="95 %", without_faults=True,
         help="The share of a task's rounds that passed, the mean over tasks and attempts.",
     ),
     "case_score": ScoreColumn(
-        "Case Score", marked=True, without_faults=True,
+        "Case Score", marked=True, interval="Case Score 95 %", without_faults=True,
         help="The share of cases that passed, the mean over rounds, attempts and tasks.",
     ),
-    "pinned_case_score": ScoreColumn("Pinned Case Score", marked=True, if_measured=True),
-    "avg_rounds": ScoreColumn(
-        "Avg Rounds", unit="calls", help="Tool calls of the agent per round, the mean over tasks."
+    "pinned_case_score": ScoreColumn(
+        "Pinned Case Score", marked=True, if_measured=True,
+        help="The Case Score, with each round's cases counted as the reference solution has them.",
     ),
+    "avg_rounds": ScoreColumn("Avg Rounds", unit="calls", help="Tool calls per round, the mean over tasks."),
     "perfect_tasks": ScoreColumn(
-        "Perfect Tasks", unit="tasks", marked=True, depends_on_k=True,
+        "Perfect Tasks", unit="tasks", marked=True, depends_on_k=True, interval="Perfect Tasks 95 %",
         text=lambda values, name: format_part(values[name], values["decided_tasks"]),
         help="Tasks of which one attempt passed all rounds; it grows with k.",
     ),
     "mt_at_k": ScoreColumn(
-        "MT@k", marked=True, depends_on_k=True,
+        "MT@k", marked=True, depends_on_k=True, interval="MT@k 95 %",
         help="The share of rounds passed up to the first failure, by the attempt that gets farthest; it grows with k.",
     ),
     "sr": ScoreColumn(
         "SR", marked=True, if_measured=True, interval="SR 95 %", without_faults=True,
         help="The share of single rounds passed, each from the state that the reference solutions lead to.",
     ),
-    "sr_macro": ScoreColumn("SR macro", marked=True, if_measured=True),
+    "sr_macro": ScoreColumn(
+        "SR macro", marked=True, if_measured=True,
+        help="The share of a task's single rounds passed, the mean over tasks.",
+    ),
     "gap": ScoreColumn(
-        "Gap", unit="points", depends_on_k=True, if_measured=True,
+        "Gap", unit="points", depends_on_k=True, if_measured=True, interval="Gap 95 %",
         help="SR less MT@k: what is lost because failures of earlier rounds stay in the workspace.",
     ),
     "final_round_completion": ScoreColumn(
         "Comp", marked=True, depends_on_k=True,
         help="The share of tasks whose last round an attempt passed; it grows with k.",
     ),
-    "hard_tasks": ScoreColumn("Hard Tasks", depends_on_k=True),
+    "hard_tasks": ScoreColumn(
+        "Hard Tasks", depends_on_k=True, help="The share of tasks of which at most half of the rounds passed.",
+    ),
     "mean_reward": ScoreColumn(
         "Mean Reward", marked=True,
         help="The reward that decides, by each task's own strategy, the mean over attempts and tasks.",
@@ -105,11 +113,18 @@ COLUMNS = {
         "Reliability", depends_on_k=True,
         help="Of the rounds with several attempts that any of them passed, the share that all passed.",
     ),
-    "avg_turns": ScoreColumn("Avg Turns", unit="requests", if_measured=True),
-    "output_tokens": ScoreColumn(
-        "Output Tok.", unit="tokens", if_measured=True, text=lambda values, name: format_thousands(values[name])
+    "avg_turns": ScoreColumn(
+        "Avg Turns", unit="requests", if_measured=True,
+        help="Requests to the model in one attempt, the mean over tasks.",
     ),
-    "seconds": ScoreColumn("time", unit="s", text=lambda values, name: format_number(values[name], " s")),
+    "output_tokens": ScoreColumn(
+        "Output Tok.", unit="tokens", if_measured=True, text=lambda values, name: format_thousands(values[name]),
+        help="Tokens that the model generated in one attempt, the mean over tasks.",
+    ),
+    "seconds": ScoreColumn(
+        "time", unit="s", text=lambda values, name: format_number(values[name], " s"),
+        help="Seconds of agents and suites.",
+    ),
     "tasks": ScoreColumn("Tasks", unit="tasks", text=_whole, help="How many tasks count."),
     "rounds": ScoreColumn("Rounds", unit="rounds", text=_whole, help="How many rounds of these tasks count."),
 }  # fmt: skip
@@ -201,28 +216,39 @@ def score_values(
     return {**values, "decided_tasks": scores.decided_tasks, "trusting": scores.trusting}
 
 
-def score_cells(table: Iterable[str], values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the cells of such values by the titles of their columns, in order."""
-    cells: dict[str, str] = {}
+def score_columns(table: Iterable[str], *, intervals: bool = False, with_faults: bool = False) -> Iterator[Column]:
+    """Yield the columns of such values, each with that of its interval and that without faults behind it."""
     for field in table:
         column = COLUMNS[field]
-        mark = MARK if column.marked and values["trusting"] else ""
-        cells[column.title] = _marked(column.text(values, field), mark)
-        if f"{field}_low" in values:
-            low, high = values[f"{field}_low"], values[f"{field}_high"]
-            cells[column.interval] = format_interval(None if low is None else Interval(low, high, ""))
-        if field + _WITHOUT_FAULTS in values:
-            cells[column.title + SUFFIX] = _marked(column.text(values, field + _WITHOUT_FAULTS), mark)
-    return cells
+        yield Column(
+            column.title,
+            partial(_cell, column, field),
+            help=column.help,
+            fields=column.fields or (field,),
+            nothing=NOT_MEASURED if column.if_measured else "",
+        )
+        if intervals and column.interval:
+            low, high = f"{field}_low", f"{field}_high"
+            yield interval_column(column.interval, low, high, help=f"The 95 % interval of {column.title}, over tasks.")
+        if with_faults and column.without_faults:
+            name = field + _WITHOUT_FAULTS
+            yield Column(column.title + SUFFIX, partial(_cell, column, name), fields=(name,), nothing=NOT_MEASURED)
 
 
-def measured_titles(rows: Sequence[Mapping[str, str]], if_measured: Collection[str]) -> list[str]:
-    """Return the titles of the cells of rows, without those of ``if_measured`` that no row has a number in."""
-    return [title for title in rows[0] if title not in if_measured or any(row[title] != NOT_MEASURED for row in rows)]
+def _cell(column: ScoreColumn, field: str, values: Mapping[str, Any]) -> str:
+    cell = column.text(values, field)
+    return cell + MARK if column.marked and values["trusting"] and cell != NOT_MEASURED else cell
 
 
-def _marked(cell: str, mark: str) -> str:
-    return cell if cell == NOT_MEASURED else cell + mark
+def interval_column(title: str, low: str, high: str, *, help: str = "", nothing: str = NOT_MEASURED) -> Column:
+    """Return the column of an interval, whose ends are values of their own."""
+    return Column(
+        title,
+        lambda row: format_interval(None if row[low] is None else Interval(row[low], row[high], "")),
+        help=help,
+        fields=(low, high),
+        nothing=nothing,
+    )
 
 
 def format_part(part: int | None, tasks: int) -> str:

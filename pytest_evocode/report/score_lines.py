@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from pytest_evocode.metrics.breakdown import Group
@@ -13,10 +13,9 @@ from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Rounds
 from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
 from pytest_evocode.metrics.scores import Scores, mean_rewards
-from pytest_evocode.metrics.spending import Amount, Spending
+from pytest_evocode.metrics.spending import Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.score_columns import (
-    COLUMNS,
     GROUPS,
     MARK,
     RESULTS,
@@ -24,11 +23,11 @@ from pytest_evocode.report.score_columns import (
     WITH_INTERVAL,
     depending_on_k,
     listed,
-    measured_titles,
-    score_cells,
+    score_columns,
     score_values,
 )
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, counted, format_number, join_first
+from pytest_evocode.report.views import Column, Row, Table, count_column, text_column
 from pytest_evocode.results.records import DecidingRule, RoundRecord
 
 
@@ -116,26 +115,27 @@ def flaky_lines(found: Sequence[FlakyRound]) -> Iterator[str]:
         yield f"  and {len(found) - _SHOWN_ROUNDS} more"
 
 
-SPENT: dict[str, Callable[[Spending], str]] = {
-    "prompt tokens": lambda row: _amount(row.prompt_tokens, "{:,.0f}"),
-    "completion tokens": lambda row: _amount(row.completion_tokens, "{:,.0f}"),
-    "cost": lambda row: _amount(row.cost_usd, "${:,.4f}"),
+_SPENT = {
+    "prompt_tokens": ("prompt tokens", "{:,.0f}", "Tokens that models were sent, over all rounds."),
+    "completion_tokens": ("completion tokens", "{:,.0f}", "Tokens that models generated, over all rounds."),
+    "cost_usd": ("cost", "${:,.4f}", "US dollars over all rounds; a + says that more was spent than is known."),
 }
-"""The columns behind the scores."""
+"""The columns behind the scores, with their forms."""
 TRUSTS = "the agent's system: paths that the task does not declare, or all of it (in place)"
 """What marked verdicts trust."""
 _Intervals = Mapping[str, Mapping[str, Interval | str]]
 """By the names of rows and of scores, with the reason where there is none."""
 
 
-def score_rows(
+def scores_table(
     scores: Mapping[str, Scores],
     spent: Mapping[str, Spending],
     intervals: _Intervals | None = None,
     table: Sequence[str] = RESULTS,
     faults: Mapping[str, Faults | None] | None = None,
-) -> list[tuple[str, ...]]:
-    """Return a head and a row for each agent, without the columns that no agent has a number in.
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return the table of scores with a row for each agent.
 
     Args:
         scores: The scores by the name of their row.
@@ -143,20 +143,36 @@ def score_rows(
         intervals: 95 % intervals, or why there is none, by the name of their row and of their score.
         table: The columns. Where a row has faults, its scores without them follow those that have a second column.
         faults: What infrastructure errors did, by the name of their row.
+        notes: What is to be said below.
     """
     faults = faults or {}
-    rows: dict[str, dict[str, str]] = {}
+    with_faults = any(faults.values())
+    rows = []
     for name, row in scores.items():
         ends = None if intervals is None else intervals.get(name, {})
-        values = score_values(table, row, ends, faults.get(name), with_faults=any(faults.values()))
-        rows[name] = score_cells(table, values) | {title: cell(spent[name]) for title, cell in SPENT.items()}
-        if "faults" in values:
-            rows[name]["faults"] = str(values["faults"])
-    if_measured = {*SPENT}
-    for column in map(COLUMNS.__getitem__, table):
-        if_measured.update(column.beside, [column.title] if column.if_measured else [])
-    shown = measured_titles([*rows.values()], if_measured)
-    return [("agent", *shown), *((name, *(row[title] for title in shown)) for name, row in rows.items())]
+        values = score_values(table, row, ends, faults.get(name), with_faults=with_faults)
+        amounts = {field: getattr(spent[name], field) for field in _SPENT}
+        sums = {field: amount and amount.value for field, amount in amounts.items()}
+        complete = {f"{field}_complete": amount and amount.complete for field, amount in amounts.items()}
+        rows.append({"agent": name, **values, **sums, **complete})
+    columns = [
+        text_column("agent", "agent"),
+        *score_columns(table, intervals=intervals is not None, with_faults=with_faults),
+    ]
+    columns += [_spent_column(field, *about) for field, about in _SPENT.items()]
+    if with_faults:
+        columns.append(count_column("faults", "faults"))
+    return Table("scores", "Scores", columns, rows, notes=notes)
+
+
+def _spent_column(field: str, title: str, form: str, help: str) -> Column:
+    complete = f"{field}_complete"
+
+    def text(row: Row) -> str:
+        """Return a sum, with a plus sign where it lacks the rounds whose amount is not known."""
+        return NOT_MEASURED if row[field] is None else form.format(row[field]) + ("" if row[complete] else "+")
+
+    return Column(title, text, help=help, fields=(field, complete), nothing=NOT_MEASURED)
 
 
 def interval_lines(intervals: _Intervals | None) -> Iterator[str]:
@@ -268,17 +284,23 @@ def attempts_lines(scores: Mapping[str, Scores]) -> Iterator[str]:
         yield f"k is not the same for all: {names} depend on it; compare them for equal k only"
 
 
-def group_lines(by: str, groups: Mapping[str, Group]) -> Iterator[str]:
-    """Yield the table of an agent's scores by group, such as by task; ``by`` is the title of its first column."""
-    single = any(group.sr is not None for group in groups.values())
-    columns = {field: COLUMNS[field] for field in (SINGLE_ROUND_GROUPS if single else GROUPS)}
-    rows: list[tuple[str, ...]] = [(by, *(column.title for column in columns.values()), "tasks", "rounds")]
-    for name, group in groups.items():
-        cells = (column.text(asdict(group), field) for field, column in columns.items())
-        rows.append((name, *cells, str(group.tasks), str(group.rounds)))
-    yield from aligned(rows)
-
-
-def _amount(amount: Amount | None, form: str) -> str:
-    """Return a sum, with a plus sign where it lacks the rounds whose amount is not known."""
-    return NOT_MEASURED if amount is None else form.format(amount.value) + ("" if amount.complete else "+")
+def groups_table(by: str, agent: Column, groups: Mapping[str, Mapping[str, Group]]) -> Table:
+    """Return the scores of agents by group, such as by task; ``by`` is the title of the groups."""
+    single = {any(group.sr is not None for group in found.values()) for found in groups.values()}
+    fields = [*(GROUPS if False in single else ()), *(SINGLE_ROUND_GROUPS if True in single else ())]
+    scores = score_columns(dict.fromkeys(fields))
+    if len(single) == 2:
+        scores = (replace(each, nothing=NOT_MEASURED) for each in scores)
+    columns = (
+        agent,
+        text_column(by, "group"),
+        *scores,
+        count_column("tasks", "tasks", "How many tasks have such rounds."),
+        count_column("rounds", "rounds", "How many rounds these are."),
+    )
+    rows = [
+        {**asdict(group), "agent": name, "group": key, "trusting": 0}
+        for name, found in groups.items()
+        for key, group in found.items()
+    ]
+    return Table(f"scores-by-{by}", f"Scores by {by}", columns, rows, by_section=True)

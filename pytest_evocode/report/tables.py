@@ -1,11 +1,15 @@
-"""Tables as plain text, and numbers as their cells show them.
+"""Tables as plain text and in Markdown, and numbers as their cells show them.
 
 Not with rich: it takes 43 ms and 13 MB, fits tables to the width of the terminal, and a table here is ten lines.
 """
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Container, Iterator, Sequence
+
+from pytest_evocode.report.printable import printable
 
 NOT_MEASURED = "n/a"
 
@@ -26,6 +30,31 @@ def aligned(rows: Sequence[Sequence[str]], *, left: Container[int] = (0,)) -> It
         yield "  ".join(
             cell.ljust(width) if index in left else cell.rjust(width) for index, (cell, width) in cells
         ).rstrip()
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    r"""Return a table with its first row as the head and all columns but the first aligned to the right.
+
+    >>> print(markdown_table([("agent", "score"), ("a|b", "9.5")]))
+    | agent | score |
+    | :-- | --: |
+    | a\|b | 9.5 |
+    """
+    head, *rest = rows
+    align = [":--", *("--:" for _ in head[1:])]
+    return "\n".join(f"| {' | '.join(map(plain, row))} |" for row in (head, align, *rest))
+
+
+def plain(text: str) -> str:
+    r"""Escape what Markdown and HTML would take for markup.
+
+    >>> print(plain("a|b *c* <d>"))
+    a\|b \*c\* &lt;d&gt;
+    """
+    plain = html.escape(printable(" ".join(text.split())), quote=False)
+    plain = re.sub(r"([\\|*_`\[\]~#])", r"\\\1", plain)
+    # GitHub makes links of bare addresses.
+    return re.sub(r":(?=//)|(?<=www)\.", r"\\\g<0>", plain, flags=re.IGNORECASE) or " "
 
 
 def join_first(texts: Sequence[object], most: int = 20) -> str:

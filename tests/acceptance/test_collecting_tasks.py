@@ -334,3 +334,14 @@ def test_an_agents_name_is_made_fit_for_node_ids(
     )
     session = run_tasks("--collect-only", "-q", "tasks", agent="vendor/model 4:large@x[1]")
     assert node_ids(session) == ["tasks/a/task.toml::model-4-large-x-1::round-1"]
+
+
+def test_the_first_line_of_each_request_is_listed_where_that_is_asked_for(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 2, files={"steps/round-2/instruction.md": "Add a \x1b[2Jtotal to it.\n\nAnd more.\n"})
+    session = run_tasks("--collect-only", "-v", "tasks")
+    session.has("*<RoundItem round-2>", r"*Add a \x1b[[]2Jtotal to it.")
+    assert "And more" not in session.text
+    assert "Be the test" not in session.text
+    assert "total to it" not in run_tasks("--collect-only", "tasks").text

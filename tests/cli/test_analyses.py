@@ -30,7 +30,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_all_tables_are_printed(evocode: Evocode, results: Path) -> None:
-    ran = evocode("analyses")
+    ran = evocode("analyses", "-q")
     assert (ran.status, ran.err) == (0, "")
     assert ran.lines == [
         "pass@k, that any of k attempts passes, and pass^k, that all do: means over tasks of their rounds",

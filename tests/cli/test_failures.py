@@ -19,7 +19,7 @@ def _results(tmp_path: Path) -> None:
 
 
 def test_kinds_first_failures_and_requirements_are_told(evocode: Evocode) -> None:
-    ran = evocode("failures")
+    ran = evocode("failures", "-q")
     assert (ran.status, ran.err) == (0, "")
     assert ran.lines == [
         "failed rounds, by what kept them from passing",
@@ -50,7 +50,7 @@ def test_kinds_first_failures_and_requirements_are_told(evocode: Evocode) -> Non
 
 
 def test_one_agent_is_looked_at_where_it_is_named(evocode: Evocode) -> None:
-    lines = evocode("failures", "--agent", "gpt", "--top", "1").lines
+    lines = evocode("failures", "-q", "--agent", "gpt", "--top", "1").lines
     assert lines[-8:] == [
         "first failures (2)",
         "a gpt attempt 1 round 2 of 3",
@@ -61,7 +61,7 @@ def test_one_agent_is_looked_at_where_it_is_named(evocode: Evocode) -> None:
         "a R1 2 3 66.7 2 regression",
         "... and 1 more; --top shows them",
     ]
-    ran = evocode("failures", "--agent", "nobody")
+    ran = evocode("failures", "-q", "--agent", "nobody")
     assert ran.status == 2
     assert "there is no agent nobody; there are gpt, nop" in ran.err
 
@@ -111,8 +111,8 @@ def test_agents_of_one_name_and_older_contents_are_apart_in_what_requirements_fa
     write_attempt(results, "a", "gpt", "ff", cases=["f", "f"], task_hash="2", run="2026-01-03__00-00-00")
     write_attempt(results, "a", "gpt", "ff", cases=["f", "f"], task_hash="1", run="2025-01-01__00-00-00")
     # What one agent passed is no regression of the other, and what other contents ask for is not counted.
-    assert evocode("failures", "apart").lines[-1] == "a R1 2 4 50.0 1 carried, 1 new miss"
-    older = evocode("failures", "apart", "--agent", "gpt sandbox a@1")
+    assert evocode("failures", "-q", "apart").lines[-1] == "a R1 2 4 50.0 1 carried, 1 new miss"
+    older = evocode("failures", "-q", "apart", "--agent", "gpt sandbox a@1")
     assert older.lines[-1] == "a R1 2 2 100.0 1 carried, 1 new miss"
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
-from pytest_evocode.report.leaderboard import as_markdown, leaderboard
+from pytest_evocode.report.leaderboard import leaderboard_view
+from pytest_evocode.report.views import printed
 from pytest_evocode.results.records import Usage
 from tests.cli.conftest import Evocode
 from tests.result_trees import write_attempt
@@ -23,16 +24,24 @@ KEYS = [
     "dataset_score_low",
     "dataset_score_high",
     "case_score",
+    "case_score_low",
+    "case_score_high",
     "avg_rounds",
     "perfect_tasks",
+    "perfect_tasks_low",
+    "perfect_tasks_high",
     "final_round_completion",
     "hard_tasks",
     "mean_reward",
     "mt_at_k",
+    "mt_at_k_low",
+    "mt_at_k_high",
     "sr",
     "sr_low",
     "sr_high",
     "gap",
+    "gap_low",
+    "gap_high",
     "avg_turns",
     "output_tokens",
     "tasks",
@@ -41,7 +50,7 @@ KEYS = [
     "trusting",
     "partial",
     "identity",
-    "ranking",
+    "ranking_group",
     "not_comparable",
 ]
 
@@ -65,8 +74,8 @@ def test_json_is_a_list_with_the_best_first(evocode: Evocode) -> None:
     best, other = board
     assert len({best.pop("identity"), other["identity"]}) == 2
     assert best == {
-        **{"agent": "x|new", "k_min": 1, "k_max": 1, "ranking": 1, "not_comparable": []},
-        **{"dataset_score_low": None, "dataset_score_high": None, "sr_low": None, "sr_high": None},
+        **{"agent": "x|new", "k_min": 1, "k_max": 1, "ranking_group": 1, "not_comparable": []},
+        **dict.fromkeys(key for key in KEYS if key.endswith(("_low", "_high"))),
         "dataset_score": pytest.approx(100 * (2 / 3 + 1) / 2, abs=1e-12),
         "case_score": 100.0,
         "avg_rounds": 4.0,
@@ -90,7 +99,7 @@ def test_json_is_a_list_with_the_best_first(evocode: Evocode) -> None:
 
 
 def test_markdown_is_a_table(evocode: Evocode) -> None:
-    assert evocode("leaderboard").lines == [
+    assert evocode("leaderboard", "-q").lines == [
         "| Agent | k | Dataset Score | 95 % | Case Score | Avg Rounds | Perfect Tasks | Comp | Hard Tasks "
         "| Mean Reward | MT@k | SR | Gap | Tasks | Rounds |",
         "| :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
@@ -120,13 +129,13 @@ def test_single_rounds_alone_have_a_row_that_says_so(evocode: Evocode, tmp_path:
     assert last["sr"] == pytest.approx(100 / 3)
     assert any(
         line.startswith("| third (single-round) | 1 | n/a | n/a | n/a | n/a | n/a |")
-        for line in evocode("leaderboard").lines
+        for line in evocode("leaderboard", "-q").lines
     )
 
 
 def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "a", "cheat", "pp", cases=["p", "p"], changed={2: ["/usr/bin/env"]})
-    lines = evocode("leaderboard").lines
+    lines = evocode("leaderboard", "-q").lines
     score = "100.0\\*"
     row = f"| 1 | {score} | n/a | {score} | n/a | 1/1\\* | {score} | 0.0 | {score} | {score} | n/a | n/a | 1 | 2 | 2 |"
     assert [line for line in lines if "*" in line] == [
@@ -140,7 +149,7 @@ def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, tmp_p
 
 def test_an_agent_of_which_not_all_rounds_were_selected_is_told_apart(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "a", "rerun", "p", of=3)
-    lines = evocode("leaderboard").lines
+    lines = evocode("leaderboard", "-q").lines
     assert [line.split(" | ")[0] for line in lines if "†" in line] == [
         "| rerun †",
         "† partial: where not all rounds of an attempt were selected, those that were count",
@@ -164,7 +173,7 @@ def find(lines: list[str], agent: str) -> str:
 
 def test_scores_that_depend_on_k_have_it_behind_them_where_it_differs(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "a", "old", "ppp", number=2)
-    lines = evocode("leaderboard", "--no-intervals").lines
+    lines = evocode("leaderboard", "-q", "--no-intervals").lines
     old = cells(lines, "old")
     # The second attempt at a has no cases where the first has some, which counts 0.
     # At a the mean of 1/3 and 1, of which more attempts make no more; and the best of both, of which they do.
@@ -174,7 +183,7 @@ def test_scores_that_depend_on_k_have_it_behind_them_where_it_differs(evocode: E
     assert cells(lines, "x\\|new")["MT@k"] == "83.3 (k=1)"
     assert lines[-1] == (
         "Perfect Tasks, Comp, Hard Tasks, MT@k and Gap depend on k, the number of attempts at each task, which is not "
-        "the same for all: do not rank by them (evocode analyses has pass@k at a k that all have)"
+        "the same for all: do not rank by them (evocode results --view analyses has pass@k at a k that all have)"
     )
     entry = next(each for each in evocode("leaderboard", "--json", "--no-intervals").json if each["agent"] == "old")
     assert (entry["k_min"], entry["k_max"], entry["not_comparable"]) == (1, 2, DEPEND_ON_K)
@@ -183,7 +192,7 @@ def test_scores_that_depend_on_k_have_it_behind_them_where_it_differs(evocode: E
     for task in "ab":
         write_attempt(tmp_path / "evocode-results", task, "x|new", "ppp" if task == "a" else "pp", number=2)
     assert not [
-        line for line in evocode("leaderboard", "--no-intervals").lines if "k=" in line or "depend on k" in line
+        line for line in evocode("leaderboard", "-q", "--no-intervals").lines if "k=" in line or "depend on k" in line
     ]
 
 
@@ -194,7 +203,7 @@ def test_intervals_are_there_unless_they_are_not_wanted(evocode: Evocode, tmp_pa
         write_attempt(tmp_path / "evocode-results", task, "x|new", "pp", mode="single-round", run=NEW)
     best, _ = evocode("leaderboard", "--json").json
     assert best["dataset_score_low"] < best["dataset_score"] < best["dataset_score_high"]
-    lines = evocode("leaderboard").lines
+    lines = evocode("leaderboard", "-q").lines
     row = cells(lines, "x\\|new")
     assert row["95 %"] == f"{best['dataset_score_low']:.1f}..{best['dataset_score_high']:.1f}"
     assert row["SR 95 %"] == f"{best['sr_low']:.1f}..{best['sr_high']:.1f}"
@@ -207,7 +216,7 @@ def test_intervals_are_there_unless_they_are_not_wanted(evocode: Evocode, tmp_pa
 def test_scores_without_infrastructure_errors_stand_beside_the_others(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "a", "lucky", "pe-", cases=["p"])
     write_attempt(tmp_path / "evocode-results", "b", "lucky", "pf", cases=["p", "pf"])
-    lines = evocode("leaderboard").lines
+    lines = evocode("leaderboard", "-q").lines
     lucky, old = cells(lines, "lucky"), cells(lines, "old")
     assert (lucky["Dataset Score"], lucky["Dataset Score w/o faults"], lucky["Faults"]) == ("41.7", "75.0", "2")
     assert (lucky["Case Score"], lucky["Case Score w/o faults"]) == ("54.2", "87.5")
@@ -228,7 +237,7 @@ def test_rows_of_other_modes_tasks_or_rounds_are_not_one_ranking(evocode: Evocod
     write_attempt(results, "a", "part", "p", of=3)
     write_attempt(results, "b", "part", "pp")
     ran = evocode("leaderboard", "--json", "--no-intervals")
-    assert {each["agent"]: each["ranking"] for each in ran.json} == {
+    assert {each["agent"]: each["ranking_group"] for each in ran.json} == {
         **{"x|new": 1, "old": 1, "stopping (fail-stop)": 2, "part": 3, "lazy": 4},
     }
     assert [line for line in ran.err.splitlines() if "not one ranking" in line] == [
@@ -237,7 +246,7 @@ def test_rows_of_other_modes_tasks_or_rounds_are_not_one_ranking(evocode: Evocod
         "1 of 2, without a (lazy)",
         "note: not one ranking, rounds of a differ: 1-3 (x|new, old, stopping (fail-stop)); 1 (part)",
     ]
-    assert cells(evocode("leaderboard", "--no-intervals").lines, "lazy")["Ranking"] == "4"
+    assert cells(evocode("leaderboard", "-q", "--no-intervals").lines, "lazy")["Ranking group"] == "4"
 
 
 def test_rows_of_other_conditions_or_contents_of_tasks_are_not_one_ranking(evocode: Evocode, tmp_path: Path) -> None:
@@ -245,7 +254,7 @@ def test_rows_of_other_conditions_or_contents_of_tasks_are_not_one_ranking(evoco
     for agent, score, strict, contents in (("m", "pp", True, "1"), ("n", "pf", False, "1"), ("o", "ff", None, "2")):
         write_attempt(results, "c", agent, score, strict=strict, task_hash=contents * 64, environment="docker")
     ran = evocode("leaderboard", results, "--json", "--no-intervals")
-    assert {each["agent"]: each["ranking"] for each in ran.json} == {"m": 1, "n": 2, "o": 3}
+    assert {each["agent"]: each["ranking_group"] for each in ran.json} == {"m": 1, "n": 2, "o": 3}
     assert [line for line in ran.err.splitlines() if "not one ranking" in line] == [
         "note: not one ranking, conditions differ: strict (m); not strict (n)",
         "note: not one ranking, contents of c differ: 1111111 (m, n); 2222222 (o)",
@@ -262,10 +271,11 @@ def test_sr_over_other_rounds_is_not_to_be_ranked(evocode: Evocode, tmp_path: Pa
 
 def test_rows_of_which_nothing_was_measured_are_in_the_order_of_their_names() -> None:
     rows = (ScoreRow("b", "chain", None, (), (), {}), ScoreRow("a", "fail-stop", None, (), (), {}))
-    board = leaderboard(ScoreTable(rows, {}, 0), with_intervals=True)
-    assert [entry["agent"] for entry in board.entries] == ["a (fail-stop)", "b"]
-    assert board.entries[0]["tasks"] == 0
-    assert "| b | 0 | n/a | n/a | n/a |" in as_markdown(board)
+    view = leaderboard_view(ScoreTable(rows, {}, 0), with_intervals=True)
+    entries = view.tables[0].rows
+    assert [entry["agent"] for entry in entries] == ["a (fail-stop)", "b"]
+    assert entries[0]["tasks"] == 0
+    assert "| b | 0 | n/a | n/a | n/a |" in printed(view, "markdown")
 
 
 def test_turns_and_tokens_are_columns_where_they_are_known(evocode: Evocode, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def _results(tmp_path: Path) -> None:
 
 
 def test_each_agent_has_a_row(evocode: Evocode) -> None:
-    ran = evocode("metrics")
+    ran = evocode("metrics", "-q")
     assert (ran.status, ran.lines) == (
         0,
         [
@@ -48,7 +48,7 @@ def test_each_agent_has_a_row(evocode: Evocode) -> None:
 
 
 def test_one_metric_is_printed_by_round(evocode: Evocode) -> None:
-    ran = evocode("metrics", "--metric", "regressions", "--metric", "swe-evo", "--by", "round", "--agent", "gpt")
+    ran = evocode("metrics", "-q", "--metric", "regressions", "--metric", "swe-evo", "--by", "round", "--agent", "gpt")
     assert ran.lines == [
         "gpt:",
         "round Fix Rate lost recovered standing so far",
@@ -172,7 +172,7 @@ def test_the_code_of_rounds_is_that_of_their_recorded_changes(
         about = {"evocode": {"watched": True, "changes": changes}}
         trajectory = {"schema_version": "ATIF-v1.7", "agent": {"name": "gpt", "version": "1"}, "extra": about}
         write_files(attempt / "steps" / f"round-{index}" / "agent", {"trajectory.json": trajectory})
-    ran = evocode("metrics", "results", "--metric", "slopcodebench")
+    ran = evocode("metrics", "-q", "results", "--metric", "slopcodebench")
     assert ran.lines == [
         "the code that rounds were left with",
         "agent verbosity erosion lines verbosity rises, % erosion rises, %",
@@ -183,10 +183,10 @@ def test_the_code_of_rounds_is_that_of_their_recorded_changes(
 
 @pytest.mark.usefixtures("_program")
 def test_without_files_the_code_is_not_measured_and_it_is_said_why(evocode: Evocode) -> None:
-    ran = evocode("metrics", "--metric", "slopcodebench", "--agent", "gpt")
+    ran = evocode("metrics", "-q", "--metric", "slopcodebench", "--agent", "gpt")
     assert ran.lines[-1] == "gpt n/a n/a n/a n/a n/a"
     assert "note: gpt attempt 1 at a: n/a, the task is not below this directory" in ran.err
-    assert evocode("metrics", "--metric", "slopcodebench", "--json").json["gpt"]["slopcodebench"] is None
+    assert evocode("metrics", "-q", "--metric", "slopcodebench", "--json").json["gpt"]["slopcodebench"] is None
 
 
 def test_without_the_program_it_is_said_how_to_install_it(

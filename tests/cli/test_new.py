@@ -90,7 +90,7 @@ def test_an_empty_task_lacks_what_is_to_be_filled_in_and_nothing_else() -> None:
         "next:",
         "  pytest --evocode-check kv         whether it is sound",
         "  pytest --evocode-agent=oracle kv  its reference solutions against its suites",
-        "  evocode new-round kv              one more round, from where this one ends",
+        "  evocode new kv --round            one more round, from where this one ends",
         "  pytest --evocode-pin kv           write down the cases that these pass",
     ]
     with pytest.raises(TaskError) as missing:

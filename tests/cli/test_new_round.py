@@ -35,7 +35,7 @@ def fill_in(round_: Path, request: str = "One thing more.\n") -> None:
 
 
 def test_it_makes_what_a_round_has_and_says_what_is_next(evocode: Evocode, kv: Path) -> None:
-    made = evocode("new-round", "kv")
+    made = evocode("new", "kv", "--round")
     assert made.status == 0, made.err
     assert made.out.splitlines() == [
         "made kv/steps/round-3, and its entry in kv/task.toml; fill in:",
@@ -105,7 +105,7 @@ def test_a_task_needs_no_metadata_and_no_requirements(evocode: Evocode, kv: Path
 
 
 def test_requirements_are_named_where_the_task_names_them(evocode: Evocode, kv: Path) -> None:
-    evocode("new-round", "kv", "add-zones")
+    evocode("new", "kv", "--round", "add-zones")
     assert '@pytest.mark.requirement("id", kind="core")' in (kv / "steps/add-zones/tests/test_add_zones.py").read_text()
 
 

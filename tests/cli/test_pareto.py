@@ -12,7 +12,7 @@ def test_fronts_name_who_is_on_them_who_is_not_and_who_is_left_out(evocode: Evoc
     results = tmp_path / "evocode-results"
     write_attempt(results, "a", "good", "pp")
     write_attempt(results, "a", "poor", "pf")
-    assert evocode("pareto").lines == [
+    assert evocode("pareto", "-q").lines == [
         "agent score cost tokens time",
         "good 100.0 n/a n/a 3.0 s",
         "poor 50.0 n/a n/a 3.0 s",
@@ -32,7 +32,7 @@ def test_fronts_name_who_is_on_them_who_is_not_and_who_is_left_out(evocode: Evoc
         "good: left out, cost, tokens: known of 0 of 2 rounds",
         "poor: left out, cost, tokens: known of 0 of 2 rounds",
     ]
-    (group,) = evocode("pareto", "--json").json
+    (group,) = evocode("pareto", "-q", "--json").json
     assert group["agents"]["good"]["seconds"] == {"value": 3.0, "known": 2, "of": 2}
     assert group["fronts"]["time"] == {"front": ["good"], "dominated": {"poor": ["good"]}, "left_out": {}}
 

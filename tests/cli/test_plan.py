@@ -35,7 +35,7 @@ def write(directory: Path, *, attempts: int = 2, tasks: str = "abcdef") -> None:
 
 def test_the_table_tells_what_so_many_tasks_and_attempts_show(evocode: Evocode, tmp_path: Path) -> None:
     write(tmp_path / "evocode-results")
-    ran = evocode("plan", "old", "new", "--difference", "20")
+    ran = evocode("plan", "-q", "old", "new", "--difference", "20")
     assert ran.status == 0
     assert ran.lines == [
         "A: old",
@@ -72,7 +72,7 @@ def test_where_attempts_alone_are_enough_their_number_is_told(evocode: Evocode, 
         for agent, attempts in (("old", old), ("new", new)):
             for number, letters in enumerate(attempts.split(), 1):
                 write_attempt(tmp_path / "evocode-results", task, agent, letters, number=number)
-    ran = evocode("plan", "old", "new", "--difference", "72")
+    ran = evocode("plan", "-q", "old", "new", "--difference", "72")
     assert ran.lines[-1] == "for 72 points take k = 2 to 7 attempts at these 7 tasks, or 6 to 8 tasks with 3 attempts"
 
 

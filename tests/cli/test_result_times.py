@@ -29,7 +29,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("results")
 def test_each_agent_has_medians_over_its_rounds(evocode: Evocode) -> None:
-    ran = evocode("results", "--time")
+    ran = evocode("results", "-q", "--time")
     assert ran.lines == [
         "agent agent (median s) verifier (median s) waiting (median s) overhead (median s) rounds",
         "gpt 1.50 n/a 4.00 0.50 4",

@@ -32,7 +32,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_each_agent_has_its_scores(evocode: Evocode, results: Path) -> None:
-    ran = evocode("results")
+    ran = evocode("results", "-q")
     assert (ran.status, ran.err) == (0, "")
     assert ran.lines == [
         "agent Dataset Score Case Score Avg Rounds Perfect Tasks MT@k Comp k time",
@@ -44,7 +44,7 @@ def test_each_agent_has_its_scores(evocode: Evocode, results: Path) -> None:
 def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, results: Path, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "ledger", "cheat", "pp", cases=["p", "pp"], changed={1: ["/bin/sh"]})
     write_attempt(tmp_path / "evocode-results", "mesh", "cheat", "pp", cases=["p", "pp"])
-    ran = evocode("results")
+    ran = evocode("results", "-q")
     assert ran.lines[1:] == [
         "cheat 100.0* 100.0* n/a 2/2* 100.0* 100.0* 1 6.0 s",
         "gpt 75.0 87.5 4.0 1/2 75.0 50.0 1 6.0 s",
@@ -86,10 +86,10 @@ def test_the_interval_of_sr_stands_behind_sr(evocode: Evocode, tmp_path: Path) -
 
 
 def test_below_five_tasks_the_table_says_why_there_is_no_interval(evocode: Evocode, results: Path) -> None:
-    ran = evocode("results", "--intervals")
+    ran = evocode("results", "-q", "--intervals")
     assert ran.lines[0].startswith("agent Dataset Score Case Score")
     assert ran.lines[-1] == "95 %: no interval below 5 tasks"
-    row = evocode("results", "--intervals", "--json").json["rows"][0]
+    row = evocode("results", "-q", "--intervals", "--json").json["rows"][0]
     assert row["intervals"]["dataset_score"] is None
     assert row["interval_notes"]["dataset_score"] == "no interval below 5 tasks"
 
@@ -118,14 +118,14 @@ def test_scores_are_broken_down(evocode: Evocode, results: Path, by: str, groups
 def test_groups_of_single_rounds_have_what_single_rounds_have(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "single", "ledger", "gpt", "fp", mode="single-round", facts=LEDGER, tool_calls=4)
     write_attempt(tmp_path / "single", "mesh", "gpt", "p", mode="single-round", facts=LEDGER)
-    ran = evocode("results", "single", "--by", "change")
+    ran = evocode("results", "-q", "single", "--by", "change")
     assert ran.lines == [
         "gpt (single-round):",
         "change SR SR macro Avg Rounds tasks rounds",
         "conflict 100.0 100.0 4.0 1 1",
         "extension 66.7 75.0 4.0 2 3",
     ]
-    group = evocode("results", "single", "--by", "change", "--json").json["rows"][0]["groups"]["extension"]
+    group = evocode("results", "-q", "single", "--by", "change", "--json").json["rows"][0]["groups"]["extension"]
     assert (group["sr_macro"], group["dataset_score"], group["mt_at_k"]) == (75.0, None, None)
 
 
@@ -168,11 +168,11 @@ def test_what_was_broken_off_is_told(evocode: Evocode, results: Path) -> None:
 
 def test_older_attempts_are_told_and_can_be_counted(evocode: Evocode, results: Path) -> None:
     write_attempt(results, "ledger", "gpt", "pp", run=NEW)
-    ran = evocode("results")
+    ran = evocode("results", "-q")
     assert "older attempts that newer ones replace do not count (1); --all-runs counts them" in ran.err
     assert ran.lines[1].startswith("gpt 100.0")
-    assert evocode("results", "--all-runs").lines[1].startswith("gpt 87.5")
-    assert evocode("results", "--run", NEW).lines[1:] == ["gpt 100.0 n/a n/a 1/1 100.0 100.0 1 3.0 s"]
+    assert evocode("results", "-q", "--all-runs").lines[1].startswith("gpt 87.5")
+    assert evocode("results", "-q", "--run", NEW).lines[1:] == ["gpt 100.0 n/a n/a 1/1 100.0 100.0 1 3.0 s"]
 
 
 def test_a_run_that_is_not_there_is_an_error(evocode: Evocode, results: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_partial_attempt_is_told_and_displaces_none(evocode: Evocode, results:
 def test_scores_without_infrastructure_errors_stand_beside_those_with_them(evocode: Evocode, results: Path) -> None:
     write_attempt(results, "ledger", "lucky", "pe-", cases=["p"], of=3)
     write_attempt(results, "mesh", "lucky", "pf", cases=["p", "pf"])
-    ran = evocode("results")
+    ran = evocode("results", "-q")
     assert ran.lines[0] == (
         "agent Dataset Score Dataset Score w/o faults Case Score Case Score w/o faults Avg Rounds Perfect Tasks MT@k "
         "Comp k time faults"
@@ -253,7 +253,7 @@ def test_scores_without_infrastructure_errors_stand_beside_those_with_them(evoco
     assert ran.lines[1].startswith("gpt 75.0 75.0 87.5 87.5 4.0")
     assert ran.lines[2].startswith("lucky 41.7 75.0 54.2 87.5 n/a")
     assert ran.lines[-1] == "lucky: 1 error and 1 round not reached"
-    rows = {row["agent"]: row["without_faults"] for row in evocode("results", "--json").json["rows"]}
+    rows = {row["agent"]: row["without_faults"] for row in evocode("results", "-q", "--json").json["rows"]}
     assert rows["gpt"] is None
     assert rows["lucky"] == {
         **{"errors": 1, "not_reached": 1, "attempts": 0, "tasks": 0},
@@ -282,7 +282,7 @@ def test_several_attempts_have_a_table_and_flaky_rounds_are_named(evocode: Evoco
                 results, task, "oracle", outcomes, number=number, deterministic=True, cases=["p", outcomes[1]]
             )
             write_attempt(results, task, "gpt", outcomes, number=number, cases=["p", outcomes[1]])
-    ran = evocode("results")
+    ran = evocode("results", "-q")
     assert ran.lines[3:] == [
         "",
         "over attempts score mean SE each attempt SD within SD between within 95 %",
@@ -290,16 +290,15 @@ def test_several_attempts_have_a_table_and_flaky_rounds_are_named(evocode: Evoco
         "Case Score 75.0 25.0 100.0, 50.0 35.4 0.0 100 % n/a",
         "oracle Dataset Score 75.0 25.0 100.0, 50.0 35.4 0.0 100 % n/a",
         "Case Score 75.0 25.0 100.0, 50.0 35.4 0.0 100 % n/a",
-        "mean, SE: over the attempts that all tasks have, and its standard error; SD: from attempt to attempt within",
-        "tasks, and between tasks; within: its share of the variance; 95 %: over tasks and attempts, "
-        "no interval below 5 tasks",
+        "95 %: no interval below 5 tasks",
         "",
         "2 flaky rounds, whose verdicts differ although nothing else does; pytest --evocode-check looks for the "
         "reason:",
         "ledger oracle round-2: 1 of 2 attempts passed",
         "mesh oracle round-2: 1 of 2 attempts passed",
     ]
-    model, oracle = evocode("results", "--json").json["rows"]
+    assert "SE: The standard error of that mean." in evocode("results").lines
+    model, oracle = evocode("results", "-q", "--json").json["rows"]
     assert model["over_attempts"]["dataset_score"] == {
         "by_attempt": {"1": 100.0, "2": 50.0},
         "mean": 75.0,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pytest_evocode.metrics.analyses import Share, analyse, pool
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
-from pytest_evocode.report.analyses import analyses_json, analyses_lines
+from pytest_evocode.report.analyses import analyses_json, analyses_view
+from pytest_evocode.report.views import printed
 from pytest_evocode.results.records import Mode
 
 
@@ -29,9 +30,9 @@ def test_attempts_that_left_nothing_have_numbers_and_break_no_table() -> None:
     ]
     assert (found[0].scores.reliability, found[0].scores.reliability_tasks) == (None, 1)
     assert analyses_json(found)["rows"][0]["token_ratios"]["generated"] == {"overall": None, "by_round": {}}
-    assert ["a", "n/a", "n/a", "1/1"] in [line.split() for line in analyses_lines(found)]
+    assert ["a", "n/a", "n/a", "1/1"] in [line.split() for line in printed(analyses_view(found), "text").splitlines()]
 
 
 def test_no_rows_are_tables_without_rows() -> None:
     assert analyses_json([]) == {"rows": [], "pooled": []}
-    assert list(analyses_lines([]))[1].split()[:2] == ["agent", "k"]
+    assert printed(analyses_view([]), "text").splitlines()[1].split()[:2] == ["agent", "k"]

@@ -1,4 +1,4 @@
-"""Commands that make tasks and rounds: ``evocode new``, ``new-round`` and ``import``.
+"""Commands that make tasks and rounds: ``evocode new`` and ``import``.
 
 What is new is complete and passing, for its author to change: the files below ``templates/``, filled in.
 """
@@ -33,11 +33,18 @@ from pytest_evocode.tasks.schema import SCHEMA_FILE
 @click.option(
     "--native/--script", default=True, help="Verify by pytest tests (the default), or by a test.sh as Harbor does."
 )
-def new_command(directory: Path, rounds: int | None, empty: bool, native: bool) -> None:
-    """Create a small task, complete and passing, in a new directory NAME.
+@click.option(
+    "--round", "added", metavar="[ROUND]", is_flag=False, flag_value="",
+    help="Add a round to the task NAME instead, behind its last one; without a ROUND it has the next number.",
+)  # fmt: skip
+def new_command(directory: Path, rounds: int | None, empty: bool, native: bool, added: str | None) -> None:
+    """Create a small task, complete and passing, in a new directory NAME, or a round of one that there is.
 
-    Comments in its files say what to change to make the task your own.
+    Comments in its files say what to change to make the task your own. A new round gets an entry in task.toml and a
+    directory with an empty instruction, a suite to fill in, and a solution that starts from that of the round before.
     """
+    if added is not None:
+        return _add_round(directory, added or None)
     rounds = rounds or (1 if empty else 2)
     try:
         write_task(directory, rounds=rounds, form="native" if native else "script", empty=empty)
@@ -64,7 +71,7 @@ def new_command(directory: Path, rounds: int | None, empty: bool, native: bool) 
         click.echo("next:")
     else:
         click.echo(f"{directory / 'task.toml'} says what is where; next:")
-    more = [(f"evocode new-round {task}", "one more round, from where this one ends")] if empty else []
+    more = [(f"evocode new {task} --round", "one more round, from where this one ends")] if empty else []
     _echo_table(
         (f"pytest --evocode-check {task}", "whether it is sound"),
         (f"pytest --evocode-agent=oracle {task}", "its reference solutions against its suites"),
@@ -81,11 +88,11 @@ def _echo_table(*rows: tuple[str, str]) -> None:
 @click.argument("task", metavar="TASK", type=click.Path(path_type=Path))
 @click.argument("name", metavar="[NAME]", required=False)
 def new_round_command(task: Path, name: str | None) -> None:
-    """Add a round to the task in the directory TASK, behind its last one.
+    """Add a round to the task in the directory TASK, as evocode new TASK --round NAME does."""
+    _add_round(task, name)
 
-    It gets an entry in task.toml and a directory with an empty instruction, a suite to fill in, and a solution that
-    starts from that of the round before. Without a NAME it has the number after the last one.
-    """
+
+def _add_round(task: Path, name: str | None) -> None:
     try:
         directory = add_round(task, name)
     except UsageError as error:

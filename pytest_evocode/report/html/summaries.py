@@ -10,12 +10,12 @@ from typing import Any
 from pytest_evocode.metrics.score_table import ScoreTable
 from pytest_evocode.report.export import ROUND_COLUMNS, round_rows, write_csv
 from pytest_evocode.report.html.contents import Redaction
-from pytest_evocode.report.leaderboard import Leaderboard, as_csv, as_markdown
-from pytest_evocode.report.markdown import markdown_table, plain
+from pytest_evocode.report.leaderboard import Leaderboard, leaderboard_table
 from pytest_evocode.report.printable import printable_json
 from pytest_evocode.report.results import results_json
 from pytest_evocode.report.score_columns import REPORT_TASKS
-from pytest_evocode.report.tables import NOT_MEASURED
+from pytest_evocode.report.tables import NOT_MEASURED, markdown_table, plain
+from pytest_evocode.report.views import View, csv_text, printed
 
 _SURVIVAL = ("agent", "round", "passed", "of", "first_failures")
 _PARETO = ("score", "against", "agent", "x", "y", "front")
@@ -42,7 +42,7 @@ def csv_files(
         redaction: Takes out of the table and the leaderboard what a report must not tell.
     """
     if board.entries:
-        yield "csv/leaderboard.csv", _encoded(redaction.values(as_csv(board)))
+        yield "csv/leaderboard.csv", _encoded(redaction.values(csv_text(leaderboard_table(board))))
     names = {row["id"]: row["name"] for row in index["rows"]}
     yield "csv/rounds.csv", _csv(redaction.values(list(round_rows(table.rows))), ROUND_COLUMNS)
     yield "csv/tasks.csv", _csv(_tasks(index), ("agent", "task", *REPORT_TASKS))
@@ -140,7 +140,10 @@ def summary_markdown(
 ) -> bytes:
     """Return the summary for people and language models, in Markdown; parameters as of :func:`summary_json`."""
     parts = [f"# {plain(index['title'])}", *_about(index)]
-    parts += ["## Leaderboard", str(redaction.values(as_markdown(board))) if board.entries else _NOTHING]
+    parts += [
+        "## Leaderboard",
+        str(redaction.values(printed(View([leaderboard_table(board)]), "markdown"))) if board.entries else _NOTHING,
+    ]
     if rows := index["rows"]:
         parts += ["## Failures by kind", "Rounds that did not pass, by what kept them from passing:"]
         parts += [_kinds({row["name"]: _rounds(row) for row in rows})]

@@ -4,7 +4,7 @@
 const CASE_GROUPS = [
   ["new miss", "New misses", "first required in this round"],
   ["regression", "Regressions", "passed in an earlier round of this attempt"],
-  ["stale", "Stale", "what these requirements replace is still there"],
+  ["stale", "Stale", "what these replace is still there"],
   ["carried", "Carried", "required before, never passed"],
   ["", "Failed", "of no known kind"],
 ];

@@ -9,7 +9,8 @@ const WORST = "rncsp";
 const FAILING = "rncs";
 /** @type {{[state: string]: string}} */
 const STATES = {
-  p: "passed", r: "regression: it passed before", n: "new miss: it never passed", c: "carried: it still fails", s: "stale: it fails after it was retired",
+  p: "passed", r: "regression: passed in an earlier round of this attempt", n: "new miss: first required in this round",
+  c: "carried: required before, never passed", s: "stale: what these replace is still there",
   k: "skipped", ".": "not run", "-": "no verdict", " ": "not required",
 };
 
