@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from pathlib import Path
 
 import pytest
@@ -315,26 +316,33 @@ def test_rounds_that_only_other_attempts_decide_are_said_to_count_as_not_passed(
 
 def test_controls_stand_apart_and_have_no_place_and_no_say_in_k(evocode: Evocode, tmp_path: Path) -> None:
     results = tmp_path / "evocode-results"
-    before = evocode("leaderboard", "--no-intervals").lines
+    before = table_of(evocode("leaderboard", "--no-intervals").lines)
     for task, rounds in (("a", 3), ("b", 2)):
         for number in (1, 2):
             write_attempt(results, task, "oracle", "p" * rounds, number=number)
         # In a mode that no other row has, and under another name.
         write_attempt(results, task, "idle", "f" * rounds, mode="fail-stop", made_by={"spec": "nop"})
-    lines = evocode("leaderboard", "--no-intervals").lines
-    assert lines[: len(before)] == before
-    assert lines[len(before) : len(before) + 2] == ["", "Controls, which are not ranked:"]
-    assert [line.split(" | ")[0] for line in lines[-2:]] == ["| oracle", "| idle (fail-stop)"]
+    head, _, *rows = table_of(evocode("leaderboard", "--no-intervals").lines)
+    assert head == [*before[0], "Ranking group"]
+    assert rows[:2] == [[*row, "1"] for row in before[2:]]
+    assert [row[0] for row in rows[2:]] == ["oracle", "idle (fail-stop)"]
+    assert [row[-1] for row in rows] == ["1", "1", "control", "control"]
     ran = evocode("leaderboard", "--json")
-    found = {entry["agent"]: (entry["ranking"], entry["not_comparable"]) for entry in ran.json}
+    found = {entry["agent"]: (entry["ranking_group"], entry["not_comparable"]) for entry in ran.json}
     assert found == {"x|new": (1, []), "old": (1, []), "oracle": (None, []), "idle (fail-stop)": (None, [])}
     assert "not one ranking" not in ran.err
     assert "depend" not in evocode("results").out
-    rows = csv.DictReader(io.StringIO(evocode("leaderboard", "--format=csv").out))
-    assert [row["ranking"] for row in rows] == ["1", "1", "", ""]
+    read = csv.DictReader(io.StringIO(evocode("leaderboard", "--format=csv").out))
+    assert [row["ranking_group"] for row in read] == ["1", "1", "", ""]
 
 
 def test_controls_alone_are_shown_all_the_same(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "alone", "a", "oracle", "pp")
-    lines = evocode("leaderboard", "alone", "--no-intervals").lines
-    assert (lines[0], len([line for line in lines if line.startswith("|")])) == ("Controls, which are not ranked:", 3)
+    _, _, row = table_of(evocode("leaderboard", "alone", "--no-intervals").lines)
+    assert row[0] == "oracle"
+
+
+def table_of(lines: list[str]) -> list[list[str]]:
+    """Return the rows of the first Markdown table, its head included."""
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines)
+    return [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]

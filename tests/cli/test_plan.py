@@ -78,7 +78,7 @@ def test_where_attempts_alone_are_enough_their_number_is_told(evocode: Evocode, 
 
 def test_one_attempt_does_not_show_how_attempts_vary(evocode: Evocode, tmp_path: Path) -> None:
     write(tmp_path / "evocode-results", attempts=1)
-    ran = evocode("plan", "old", "new")
+    ran = evocode("plan", "-q", "old", "new")
     assert ran.lines == [
         "A: old",
         "B: new",
