@@ -35,6 +35,7 @@ COMMANDS = {
     "regrade": ("directories", "Verify finished rounds again with today's tests."),
     "report": ("report", "Write results as pages to look at."),
     "results": ("tables", "Print the scores of each agent."),
+    "runs": ("runs", "List runs, remove, exclude and tag them."),
     "schema": ("tasks", "Print the JSON Schema of task.toml."),
     "shell": ("workspaces", "Open a shell in the workspace as it is after a round."),
     "show": ("tasks", "Print the rounds and requirements of a task."),

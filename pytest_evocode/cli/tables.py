@@ -39,7 +39,8 @@ def results_command(
     """
     from pytest_evocode.report.results import breakdown_lines, results_json, results_lines, time_lines
 
-    table = selection.read()
+    is_scores = as_json or not (with_times or by)
+    table = selection.read(with_apart=is_scores)
     if as_json:
         print_json(results_json(table, by=by, with_intervals=with_intervals, with_times=with_times))
     elif with_times:
@@ -212,6 +213,7 @@ def export_command(selection: AttemptSelection, out: Path | None, form: Form | N
     from pytest_evocode.report.export import (
         CASE_COLUMNS,
         ROUND_COLUMNS,
+        apart_rows,
         case_rows,
         round_rows,
         write_csv,
@@ -221,8 +223,8 @@ def export_command(selection: AttemptSelection, out: Path | None, form: Form | N
     form = form or _form_of(out)
     if form == "parquet" and out is None:
         raise click.UsageError("Parquet cannot be printed; name a file with -o")
-    read = selection.read(cases=cases)
-    table = list(case_rows(read.rows) if cases else round_rows(read.rows))
+    read = selection.read(cases=cases, with_apart=not cases)
+    table = list(case_rows(read.rows) if cases else (*round_rows(read.rows), *apart_rows(read.apart)))
     columns = CASE_COLUMNS if cases else ROUND_COLUMNS
     if out is None:
         print_json(table) if form == "json" else write_csv(map(_printable, table), columns, sys.stdout)

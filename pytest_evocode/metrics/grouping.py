@@ -105,7 +105,7 @@ class Grouping:
         self._runs: dict[_Session, list[RunRecord]] = defaultdict(list)
         runs = sorted(runs, key=lambda run: (begun(run.record.started, run.record.run), str(run.path)))
         for run in runs:
-            self._runs[_session_of_run(run)].append(run.record)
+            self._runs[session_of_run(run)].append(run.record)
         self._identities: dict[tuple[str, str], AgentIdentity] = {}
         self._of_session: dict[tuple[_Session, str], Subject] = {}
         self._of_name: dict[str, Subject] = {}
@@ -143,7 +143,7 @@ class Grouping:
 
     def was_made(self, run: StoredRun, task: str, agent: str, number: int) -> bool:
         """Return whether a run has made an attempt, even if that was verified again at other contents of the task."""
-        return (_session_of_run(run), task, agent, number) in self._made
+        return (session_of_run(run), task, agent, number) in self._made
 
     def agent_name(self, subject: Subject) -> str:
         """Return what the newest records call an agent, which depends on the other agents of its session."""
@@ -224,7 +224,7 @@ class Grouping:
         return next(filter(None, of_runs), None) or self._hashes.get((session, record.task))
 
     def _contents_of_run(self, run: StoredRun, task: str) -> str | None:
-        return _hash_in(run.record, task) or self._hashes.get((_session_of_run(run), task))
+        return _hash_in(run.record, task) or self._hashes.get((session_of_run(run), task))
 
     def _note(self, attempt: StoredAttempt) -> Subject:
         subject = self._subject(attempt)
@@ -250,7 +250,7 @@ class Grouping:
 
     def _selected_subject(self, run: StoredRun, agent: str) -> Subject:
         record = run.record
-        other = self._of_session.get((_session_of_run(run), agent)) or self._of_name.get(agent)
+        other = self._of_session.get((session_of_run(run), agent)) or self._of_name.get(agent)
         if not record.agents.get(agent) and other is not None:
             return other
         subject = Subject(
@@ -286,7 +286,8 @@ def session_of(attempt: StoredAttempt) -> _Session:
     return str(attempt.path).rsplit(os.sep, 5 if attempt.layout == "evocode" else 1)[0], attempt.run
 
 
-def _session_of_run(run: StoredRun) -> _Session:
+def session_of_run(run: StoredRun) -> _Session:
+    """Return the session that a run's record is of."""
     return str(run.path.parent.parent), run.record.run
 
 

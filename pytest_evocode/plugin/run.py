@@ -181,7 +181,9 @@ class SessionRun:
                 "environment": self._environment,
                 "versions": _with_versions(self.record, self._versions),
             }
-            self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None, "waiting": ""})
+            self.record = self.record.model_copy(
+                update={**anew, "finished": None, "exit_status": None, "interrupted": False, "waiting": ""}
+            )
         self._is_used = True
         self.record = with_selected(self.record, selected, made_by).model_copy(
             update={"version": RECORD_VERSION, "shard_times": shard_times}
@@ -203,13 +205,20 @@ class SessionRun:
             places = (of(each.task, each.agent, self.name, each.number, self._scrubber) for each in selected)
             list(pool.map(self._storage.restore, places))
 
-    def write(self, records: Sequence[RoundRecord], begun: Iterable[tuple[str, str, int]], exit_status: int) -> None:
+    def write(
+        self,
+        records: Sequence[RoundRecord],
+        begun: Iterable[tuple[str, str, int]],
+        exit_status: int,
+        *,
+        interrupted: bool = False,
+    ) -> None:
         """Write how the run ended, with the scores of each agent; not where nothing was selected.
 
         Of the attempts that were ``begun`` it names the directories.
         """
         from pytest_evocode.metrics.failures import refusal_rates
-        from pytest_evocode.metrics.grid import by_agent, suite_facts
+        from pytest_evocode.metrics.grid import by_agent, scored, suite_facts
         from pytest_evocode.metrics.scores import RunMode
 
         if self.record is None or not self._is_used:
@@ -222,10 +231,13 @@ class SessionRun:
         ended = {
             "finished": directory.now(),
             "exit_status": exit_status,
+            "interrupted": interrupted,
             "refusal_rates": refusal_rates(records),
             "waiting": next((record.waiting for record in records if record.waiting), ""),
             "attempts": tuple(dict.fromkeys((*self.record.attempts, *directories))),
-            "scores": {agent: asdict(mode.scores(of_agent, suites)) for agent, of_agent in by_agent(records).items()},
+            "scores": {
+                agent: asdict(mode.scores(of_agent, suites)) for agent, of_agent in by_agent(scored(records)).items()
+            },
         }
         ended_run = self.record.model_copy(update=ended)
         write_jobs(self._results, ended_run)

@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -21,7 +21,7 @@ from pytest_evocode.plugin.kept_rounds import KeptRound, KeptRounds, RoundPlace
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.records import RoundRecord, Unscored
 from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.secrets import Scrubber
 
@@ -89,6 +89,8 @@ class EvocodeSession:
         """The directories of the tasks that were collected, by the tasks' names."""
         self.selected: Selected = ()
         """The attempts that are to be made, those of other shards too, once tasks have been collected."""
+        self.interrupted = False
+        """Whether somebody ended the session, as by Ctrl-C; that it stops by itself, as with ``-x``, is not that."""
         self.errors = 0
         """How many reports of the session are errors, which are no verdict on any agent."""
         self.running: _Running | None = None
@@ -270,8 +272,9 @@ class EvocodeSession:
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
         if self.config.pluginmanager.hasplugin("dsession") or self.cluster is not None or self.jobs is not None:
-            return [record for _, record in sorted(found.items())]
-        return list(found.values())
+            found = dict(sorted(found.items()))
+        records = list(found.values())
+        return broken_off(records, self.attempt_directory) if self.interrupted and self.run is not None else records
 
     @property
     def begun(self) -> list[tuple[str, str, int]]:
@@ -346,6 +349,33 @@ def as_recorded(directory: AttemptDirectory, record: RoundRecord) -> RoundRecord
     with contextlib.suppress(RecordFault):  # A damaged one is one that is not there.
         return directory.read_rounds([record.round]).get(record.round, record)
     return record
+
+
+def broken_off(
+    records: Sequence[RoundRecord], directory_of: Callable[[str, str, int], AttemptDirectory]
+) -> list[RoundRecord]:
+    """Return the records of an interrupted session; those of attempts without an end say that no score counts them.
+
+    An attempt that has left nothing never started. What a turn used is added as far as its trajectory tells.
+    """
+    from pytest_evocode.environments.task_environment import STOPPED
+    from pytest_evocode.results.loading import usage_of_turn
+
+    states: dict[tuple[str, str, int], Unscored] = {}
+    for record in records:
+        key = record.task, record.agent, record.attempt
+        if record.outcome == "not reached" and record.cause == STOPPED and key not in states:
+            states[key] = "unfinished" if directory_of(*key).path.is_dir() else "never started"
+    found = []
+    for record in records:
+        key = record.task, record.agent, record.attempt
+        if key in states and record.unscored is None:
+            usage = record.usage
+            if usage is None and record.outcome == "not reached":
+                usage = usage_of_turn(directory_of(*key).path, record.round)
+            record = record.model_copy(update={"unscored": states[key], "usage": usage})
+        found.append(record)
+    return found
 
 
 def given_up(

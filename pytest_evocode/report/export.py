@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.metrics.score_table import ScoreRow
+from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.phases import PHASES
 from pytest_evocode.results.records import RoundRecord
@@ -30,7 +30,7 @@ ROUND_COLUMNS: dict[str, type] = {
     "completion_tokens": int, "requests": int, "cost_usd": float, "agent_seconds": float, "verifier_seconds": float,
     "activity": str, "interaction": str, "category": str, "difficulty": str, "change_types": str,
     "environment": str, "started": str, "directory": str, "label": str, "identity": str, "task_hash": str,
-    "strict": bool, "verify": str, "overhead_seconds": float,
+    "strict": bool, "verify": str, "overhead_seconds": float, "unscored": str,
     **{_phase_column(name): float for name in PHASES},
 }  # fmt: skip
 CASE_COLUMNS: dict[str, type] = {
@@ -52,6 +52,26 @@ def round_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
         for record in _without_record(row):
             of_number = (each for each in row.attempts if _is_of(record, each))
             yield _round_row(row, next(of_number, None), record)
+
+
+def apart_rows(apart: Iterable[ApartAttempt]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each round of attempts that no score counts, which ``unscored`` says why; none has passed.
+
+    What turns without a record used is in a row without a round.
+    """
+    for each in apart:
+        if (stored := each.stored) is None:
+            continue
+        record = stored.record
+        known = {name: getattr(each, name) for name in ("task", "agent", "attempt", "run")}
+        known |= {"mode": record.mode, "from_round": record.from_round, "finished": stored.finished}
+        known |= {"unscored": each.state, "directory": str(stored.path), "environment": record.environment}
+        for round_ in record.rounds:
+            values = {**round_values(round_), "index": round_.index, "declared_rounds": round_.declared_rounds, **known}
+            yield {name: values.get(name) for name in ROUND_COLUMNS} | {"cause": round_.cause or None, "passed": None}
+        if stored.unrecorded is not None:
+            values = {**dict(stored.unrecorded), **known}
+            yield {name: values.get(name) for name in ROUND_COLUMNS} | {"cause": each.why}
 
 
 def _is_of(record: RoundRecord, attempt: StoredAttempt) -> bool:

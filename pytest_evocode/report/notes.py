@@ -154,7 +154,12 @@ def row_notes(row: ScoreRow) -> Iterator[str]:
 
 
 def superseded_notes(table: ScoreTable) -> Iterator[str]:
-    """Yield how many attempts do not count because newer ones do."""
+    """Yield what does not count: attempts that newer ones replace, and runs that are excluded."""
+    if table.excluded:
+        yield (
+            f"excluded, so no score counts them: {join_first(table.excluded)}; "
+            "evocode runs --include RUN counts one again"
+        )
     if table.superseded:
         yield f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
 

@@ -10,12 +10,13 @@ from typing import Any
 from pytest_evocode.metrics.breakdown import Dimension, Group, Times, breakdown, times, times_by
 from pytest_evocode.metrics.intervals import NO_INTERVAL
 from pytest_evocode.metrics.over_attempts import Headline, OverAttempts
-from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
+from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.score_columns import COLUMNS, format_interval
 from pytest_evocode.report.score_lines import (
+    apart_lines,
     attempts_lines,
     flaky_lines,
     group_lines,
@@ -119,11 +120,15 @@ def _times_of(row: ScoreRow) -> Times:
 
 def results_lines(table: ScoreTable, *, with_intervals: bool) -> Iterator[str]:
     """Yield a line for each row of the table; with intervals, those of the Dataset Score and SR."""
+    if not table.rows:
+        yield from apart_lines(table.apart)
+        return
     scores = {row.name: table.scores(row) for row in table.rows}
     spent = {row.name: spending(row.records) for row in table.rows}
     found = {row.name: table.intervals_or_reasons(row) for row in table.rows} if with_intervals else None
     faults = {row.name: table.faults(row) for row in table.rows}
     yield from aligned(score_rows(scores, spent, found, faults=faults))
+    yield from apart_lines(table.apart)
     yield from interval_lines(found)
     yield from attempts_lines(scores)
     grids = {row.name: row.grid for row in table.rows}
@@ -163,7 +168,20 @@ def results_json(
     for row in table.rows:
         values = _row(table, row, by, with_intervals)
         rows.append(values | time_json(table, row, by) if with_times else values)
-    return {"rows": rows}
+    return {"rows": rows, "unscored": list(map(apart_json, table.apart))}
+
+
+def apart_json(apart: ApartAttempt) -> dict[str, Any]:
+    """Return an attempt that no score counts as JSON values."""
+    values: dict[str, Any] = {
+        name: getattr(apart, name) for name in ("task", "agent", "attempt", "run", "state", "why")
+    }
+    rounds = apart.stored.record.rounds if apart.stored is not None else ()
+    return values | {
+        "rounds": {each.round: each.outcome for each in rounds},
+        "usage": apart.usage.model_dump() if apart.usage is not None else None,
+        "directory": str(apart.stored.path) if apart.stored is not None else None,
+    }
 
 
 def _row(table: ScoreTable, row: ScoreRow, by: Dimension | None, with_intervals: bool) -> dict[str, Any]:

@@ -214,6 +214,10 @@ ChangeClass = str
 """What became of a path that an agent changed: ``carried`` is where the suite, or the program that it tests, ran, and
 ``left behind`` is not. Earlier versions told apart what a path is for.
 """
+Unscored = Literal["never started", "unfinished"]
+"""Why no score counts an attempt: what it needs did not start before its agent's first turn, or its session was
+interrupted. Nothing that an agent does is either.
+"""
 Mode = Literal["chain", "fail-stop", "single-round"]
 """How an attempt goes through its rounds: all of them (chain), up to the first that fails (fail-stop), or each by
 itself, from the state that the reference solutions of the earlier rounds lead to (single-round).
@@ -391,6 +395,8 @@ class RoundRecord(ResultsRecord):
     """Of the outcome ``not reached``: why the round waits for a later session, such as at the limit of the run's cost.
     Such a round is neither passed nor failed, and no score counts it.
     """
+    unscored: Unscored | None = None
+    """Of an attempt that no score counts: why; ``cause`` has the reason. None of one that counts."""
     agent_seconds: float | None = None
     verifier_seconds: float | None = None
     phases: Phases | None = None
@@ -520,6 +526,12 @@ class RunRecord(ResultsRecord):
     was continued with others. Empty in records that do not say.
     """
     exit_status: int | None = None
+    interrupted: bool = False
+    """Whether the session was interrupted, as by Ctrl-C, so that attempts without an end count in no score."""
+    excluded: bool = False
+    """Whether no score counts the run, because ``evocode runs --exclude`` says so."""
+    tags: tuple[str, ...] = ()
+    """What ``evocode runs --tag`` calls it."""
     attempts: tuple[str, ...] = ()
     """The attempts' directories, relative to the results directory."""
     mode: Mode = "chain"
@@ -550,6 +562,11 @@ class RunRecord(ResultsRecord):
     """
     scores: dict[str, dict[str, float | int | None]] = {}
     """The metrics by agent; see :class:`pytest_evocode.metrics.scores.Scores`."""
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the session did not come to its own end: it was interrupted or killed, or is under way."""
+        return self.interrupted or self.finished is None
 
 
 class TurnRecord(ResultsRecord):

@@ -553,12 +553,15 @@ class AttemptLog:
 
     # How the attempt ends.
 
-    def break_off(self, index: int, error: BaseException, fault: Fault, taken: Mapping[str, Any]) -> None:
+    def break_off(
+        self, index: int, error: BaseException, fault: Fault, taken: Mapping[str, Any], *, had_turn: bool
+    ) -> None:
         """Give an error to the round in which it happened: the first from ``index`` on that has no record.
 
         Where the session was stopped it is no error, and where the run has used what it may these rounds wait for a
         later session. ``fault`` says whose it is, and ``taken`` what the round had used until then, as fields of its
-        record.
+        record. An attempt whose agent never had a turn, in this session (``had_turn``) or an earlier one, for a reason
+        that is not its own, counts in no score.
         """
         refused = isinstance(error, ResumeRefused)
         if not self._first_played.done():
@@ -577,8 +580,15 @@ class AttemptLog:
                 self.skip_after(left[0] - 1, f"waiting: {error}", waiting)
             else:
                 taken = {**taken, "agent_seconds": None}  # No more than a part of what the turn would have taken.
+                # In single-round mode other rounds of the attempt may have been played.
+                is_begun = had_turn or refused or bool(self._played) or len(left) < len(self._records)
+                if fault == "infrastructure" and not is_begun and self._mode != "single-round":
+                    taken["unscored"] = "never started"
                 self.deliver(self._record(round_, "error", describe_error(error), fault=fault, **taken), done=False)
-                self.skip_after(round_.index, f"the attempt ended in {round_.name} with an error")
+                more = {later: {"unscored": taken.get("unscored")} for later in left[1:]}
+                self.skip_after(round_.index, f"the attempt ended in {round_.name} with an error", more)
+        elif left:
+            self.skip_after(index - 1, STOPPED, {left[0]: {**taken, "agent_seconds": None}})
         self.skip_after(index - 1, STOPPED)
 
     def write_attempt(self, started: str, *, deterministic: bool) -> None:
