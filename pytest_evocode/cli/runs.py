@@ -14,6 +14,7 @@ from pytest_evocode.cli.shared_options import DEFAULT_RESULTS, read_results
 from pytest_evocode.environments.cache import lock_run
 from pytest_evocode.report.tables import aligned, format_number
 from pytest_evocode.results.housekeeping import change_run, remove_run, restore_run
+from pytest_evocode.results.identity import conditions_hash
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RunRecord
 
@@ -66,7 +67,7 @@ def _change(directory: Path, change: str, run: str, tag: str) -> None:
         elif not tag:
             raise click.UsageError(f"--{change} {run}: write it as RUN=TAG")
         else:
-            known = next((row["tags"] for row in _rows(directory) if row["run"] == run), [])
+            known: list[str] = next((row["tags"] for row in _rows(directory) if row["run"] == run), [])
             others = [each for each in known if each != tag]
             change_run(directory, run, tags=(*others, tag) if change == "tag" else tuple(others))
             echo(f"{run}: {'tagged' if change == 'tag' else 'no longer'} {tag}")
@@ -74,7 +75,7 @@ def _change(directory: Path, change: str, run: str, tag: str) -> None:
         lock.release()
 
 
-_HEAD = ("run", "agents", "tasks", "attempts", "state", "scores", "tags")
+_HEAD = ("run", "agents", "tasks", "attempts", "state", "scores", "conditions", "tags")
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
@@ -84,7 +85,7 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
         state = ", ".join([row["state"], *(f"{count} {what}" for what, count in row["unscored"].items())])
         state += ", excluded" if row["excluded"] else ""
         cells = (", ".join(row["agents"]), str(row["tasks"]), str(row["attempts"]), state)
-        yield row["run"], *cells, scores or "n/a", " ".join(row["tags"])
+        yield row["run"], *cells, scores or "n/a", row["hash"] or "n/a", " ".join(row["tags"])
 
 
 def _rows(directory: Path) -> Iterator[dict[str, Any]]:
@@ -111,6 +112,8 @@ def _rows(directory: Path) -> Iterator[dict[str, Any]]:
             "state": _state(directory, record),
             "unscored": unscored,
             "scores": _scores(record),
+            "hash": (conditions_hash(record) if record is not None else "") or None,
+            "conditions": record.conditions if record is not None else None,
             "tags": list(record.tags) if record is not None else [],
             "excluded": record is not None and record.excluded,
         }

@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from pytest_evocode.results.directory import STAMP
-from pytest_evocode.results.identity import AgentIdentity, Conditions, Subject, identity_of
+from pytest_evocode.results.identity import AgentIdentity, Conditions, Subject, identity_of, settings_of
 from pytest_evocode.results.loading import StoredAttempt, StoredRun, numbered
-from pytest_evocode.results.records import Mode, RunRecord, TaskFacts
+from pytest_evocode.results.records import AttemptRecord, Mode, RunRecord, TaskFacts
 
 
 def known_facts(
@@ -235,11 +235,11 @@ class Grouping:
         record, session = attempt.record, session_of(attempt)
         run = max(self._runs.get(session, ()), key=lambda run: _selects(run, attempt), default=None)
         other = self._of_session.get((session, record.agent)) or self._of_name.get(record.agent)
-        made_by, said = record.made_by, Conditions(record.environment, record.strict, record.verify)
+        made_by, said = record.made_by, _conditions(record)
         if run is not None:
             made_by = made_by or run.agents.get(record.agent, {})
             environment = said.environment or run.environment
-            said = Conditions(environment, run.strict, run.verify) if said.strict is None else said
+            said = _conditions(run) if said.strict is None else said
             said = said._replace(environment=environment)
         if other is not None:
             said = said._replace(environment=said.environment or other.conditions.environment)
@@ -255,7 +255,7 @@ class Grouping:
             return other
         subject = Subject(
             self._identity(record.agents.get(agent, {}), agent),
-            Conditions(record.environment, record.strict, record.verify),
+            _conditions(record),
         )
         self._names.setdefault(subject, agent)
         return subject
@@ -265,6 +265,10 @@ class Grouping:
         if key not in self._identities:
             self._identities[key] = identity_of(made_by, agent)
         return self._identities[key]
+
+
+def _conditions(record: AttemptRecord | RunRecord) -> Conditions:
+    return Conditions(record.environment, record.strict, record.verify, settings_of(record.conditions))
 
 
 def _newest_place(subject: Subject, mode: Mode, from_round: str | None) -> Place:

@@ -18,6 +18,7 @@ import pytest
 from pytest_evocode.environments.scratch import Scratch, hold
 from pytest_evocode.errors import RecordFault, StorageFault, UsageError
 from pytest_evocode.plugin.kept_rounds import KeptRound, KeptRounds, RoundPlace
+from pytest_evocode.plugin.options import conditions
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
 from pytest_evocode.results.directory import AttemptDirectory
@@ -154,6 +155,14 @@ class EvocodeSession:
         (scratch.path / _FAILED_BUILDS).mkdir()
         return scratch.path
 
+    @cached_property
+    def conditions(self) -> dict[str, str]:
+        """What can change a verdict or a score, besides what records have as fields of their own; without secrets."""
+        from importlib.metadata import version
+
+        given = {name: self.scrubber.text(text) for name, text in conditions(self.config).items()}
+        return {**given, "version": version("pytest-evocode")}
+
     @property
     def run_mode(self) -> RunMode:
         """How the session's attempts go through the rounds."""
@@ -268,7 +277,8 @@ class EvocodeSession:
         follow, those of attempts included that were never begun: the same counts that ``evocode results`` counts.
         """
         found = {RoundPlace.of(each): each for each in self._rounds.without_cases()}
-        for place, record in not_reached(self.selected, found, never_begun=self.run is not None).items():
+        is_recorded = self.run is not None and self.run.is_used  # Else the session was refused.
+        for place, record in not_reached(self.selected, found, never_begun=is_recorded).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
         if self.config.pluginmanager.hasplugin("dsession") or self.cluster is not None or self.jobs is not None:

@@ -99,7 +99,7 @@ class SessionHooks:
         if evocode.settings.check or evocode.settings.warm or evocode.settings.case:
             return
         try:
-            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, *environment)
+            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, *environment, evocode.conditions)
         except EvocodeError as error:
             raise pytest.UsageError(f"--evocode-resume: {error}") from None
         except OSError as error:

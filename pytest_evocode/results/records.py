@@ -486,6 +486,11 @@ class AttemptRecord(HarborFields):
     """
     verify: Verify | None = None
     """How suites were judged by the session's choice; None for the tasks' own."""
+    conditions: dict[str, str] | None = None
+    """The options and settings that can change a verdict or a score, by name, as far as they are given or have a
+    default; beside them the product's ``version``, and ``image``, which identifies the task's image. None in records
+    that do not say.
+    """
     deterministic: bool = False
     """Whether the agent says that it does the same in every attempt, as the oracle does."""
     started: str
@@ -550,6 +555,8 @@ class RunRecord(ResultsRecord):
     """How suites were judged by the session's choice; None for the tasks' own."""
     strict: bool | None = None
     """As ``strict`` of an attempt."""
+    conditions: dict[str, str] | None = None
+    """As ``conditions`` of an attempt, without ``image``."""
     agents: dict[str, dict[str, Any]] = {}
     """What made each selected agent, by name, as ``made_by`` of its attempts."""
     waiting: str = ""

@@ -23,6 +23,7 @@ from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import (
     Cancelled,
     EnvironmentFault,
+    EvocodeError,
     RecordFault,
     ResumeRefused,
     RunLimitReached,
@@ -619,6 +620,7 @@ class AttemptLog:
                     made_by=dict(self._context.options.agent),
                     strict=self._context.options.strict,
                     verify=self._task.verify,
+                    conditions=self._conditions(),
                     deterministic=deterministic,
                     started=min(started, earlier.started) if earlier is not None else started,
                     finished=now(),
@@ -631,6 +633,17 @@ class AttemptLog:
         if self.is_finished:  # No session goes on from here, and one that dies now leaves nothing that is needed.
             with self._lock:
                 self._directory.write_state(None)
+
+    def _conditions(self) -> dict[str, str] | None:
+        """Return the conditions of the attempt, with what identifies the image that turns were taken in."""
+        given = self._context.options.conditions
+        if given is None:
+            return None
+        conditions = dict(given)
+        if any(record.result().unscored is None for record in self._records.values()):
+            with contextlib.suppress(EvocodeError):
+                conditions["image"] = self._context.engine.image_key(self._task)
+        return conditions
 
     def close(self, *, finished: bool) -> None:
         """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""

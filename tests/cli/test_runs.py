@@ -30,9 +30,9 @@ def files(directory: Path) -> set[Path]:
 
 def test_runs_are_listed_with_their_state_and_scores(evocode: Evocode, results: Path) -> None:
     assert evocode("runs").lines == [
-        "run agents tasks attempts state scores tags",
-        f"{OLD} gpt 1 1 ended gpt 50.0",
-        f"{NEW} gpt 2 1 interrupted, 1 unfinished n/a",
+        "run agents tasks attempts state scores conditions tags",
+        f"{OLD} gpt 1 1 ended gpt 50.0 n/a",
+        f"{NEW} gpt 2 1 interrupted, 1 unfinished n/a n/a",
     ]
     old, new = evocode("runs", results, "--format", "json").json
     assert (old["run"], old["state"], old["scores"]) == (OLD, "ended", {"gpt": 50.0})
@@ -53,7 +53,7 @@ def test_a_removed_run_lies_in_the_trash_and_can_be_brought_back(evocode: Evocod
 
 def test_no_score_counts_an_excluded_run_until_it_is_included_again(evocode: Evocode, results: Path) -> None:
     evocode("runs", "--exclude", OLD)
-    assert f"{OLD} gpt 1 1 ended, excluded gpt 50.0" in evocode("runs").lines
+    assert f"{OLD} gpt 1 1 ended, excluded gpt 50.0 n/a" in evocode("runs").lines
     ran = evocode("results")
     assert not any(line.startswith("gpt") for line in ran.lines)
     assert f"note: excluded, so no score counts them: {OLD}; evocode runs --include RUN counts one again" in ran.err
