@@ -190,15 +190,24 @@ class ApartAttempt:
 
 
 def apart_in(records: Iterable[RoundRecord]) -> list[ApartAttempt]:
-    """Return the attempts of a session that no score counts."""
+    """Return the attempts of a session that no score counts; what went wrong its report has said at length."""
     attempts: dict[tuple[str, str, int], list[RoundRecord]] = defaultdict(list)
     for record in records:
         attempts[record.task, record.agent, record.attempt].append(record)
     return [
-        ApartAttempt(*key, "", state, _why_apart(state, rounds), total_usage(each.usage for each in rounds))
+        ApartAttempt(
+            *key,
+            "",
+            state,
+            _IN_ITS_ERROR if rounds[0].outcome == "error" and state == "never started" else _why_apart(state, rounds),
+            total_usage(each.usage for each in rounds),
+        )
         for key, rounds in attempts.items()
         if (state := next((each.unscored for each in rounds if each.unscored is not None), None)) is not None
     ]
+
+
+_IN_ITS_ERROR = "what its error says came before the agent's first turn"
 
 
 def _why_apart(state: Unscored, rounds: Sequence[RoundRecord], of: int | None = None) -> str:

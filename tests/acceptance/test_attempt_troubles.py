@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.results.loading import load_results
 from tests.acceptance.tasks import DOCKERFILE
 
 if TYPE_CHECKING:
@@ -251,7 +253,9 @@ def test_an_attempt_whose_environment_does_not_start_is_in_no_score(write_task: 
     assert session.outcomes == {"passed": 2, "errors": 1, "skipped": 1}
     assert session.run.scores["oracle"]["dataset_score"] == 100.0
     assert [each.unscored for each in session.record("broken").rounds] == ["never started"] * 2
-    session.has("not scored, never started: broken oracle: *'no-such-program' ended with exit code 127*")
+    session.has("not scored, never started: broken oracle: what its error says came before the agent's first turn")
+    (apart,) = score_table(load_results([session.results])).apart
+    assert "'no-such-program' ended with exit code 127" in apart.why
 
 
 def test_an_agent_that_breaks_down_in_its_first_turn_is_scored(

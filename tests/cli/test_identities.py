@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,8 +210,8 @@ def test_agents_under_different_conditions_are_told(evocode: Evocode, tmp_path: 
     assert "verify" not in told
 
 
-ONCE = {"strict": False, "conditions": {"verify-times": "1", "version": "1.0", "image": "a"}}
-THRICE = {"strict": False, "conditions": {"verify-times": "3", "version": "1.0", "image": "a"}}
+ONCE: dict[str, Any] = {"strict": False, "conditions": {"verify-times": "1", "version": "1.0", "image": "a"}}
+THRICE: dict[str, Any] = {"strict": False, "conditions": {"verify-times": "3", "version": "1.0", "image": "a"}}
 
 
 def test_attempts_under_different_settings_are_not_scored_together(evocode: Evocode, tmp_path: Path) -> None:
@@ -246,7 +247,7 @@ def test_agents_under_different_settings_are_compared_only_where_that_is_asked_f
 def test_another_version_of_the_product_or_image_is_told_and_keeps_nothing_apart(
     evocode: Evocode, tmp_path: Path
 ) -> None:
-    later = {"strict": False, "conditions": {"verify-times": "1", "version": "1.1", "image": "b"}}
+    later: dict[str, Any] = {"strict": False, "conditions": {"verify-times": "1", "version": "1.1", "image": "b"}}
     for directory in ("evocode-results", "old"):
         write_attempt(tmp_path / directory, outcomes="pf", number=1, **ONCE)
     for directory in ("evocode-results", "new"):

@@ -69,6 +69,9 @@ def index_of(
     processes, unreadable = read_processes(table)
     failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
     rankings = ranked(table)
+    if under_way:  # What its session has not ended yet is no news.
+        open_runs = {stored.record.run for stored in results.runs if stored.record.finished is None}
+        table = replace(table, apart=tuple(each for each in table.apart if each.run not in open_runs))
     return {
         "format": FORMAT,
         "title": title,
@@ -190,6 +193,8 @@ def _complete(amount: Amount | None) -> float | None:
 def _why_left_out(
     attempt: StoredAttempt, beside: ScoreRow | None, run: str | None, tasks: Collection[str] | None
 ) -> str:
+    if attempt.unscored is not None:
+        return "it has not ended yet"
     if beside is not None:
         return "only a part of its rounds was selected, and an attempt of its number with all rounds counts"
     if run is not None and attempt.run != run:
