@@ -118,8 +118,12 @@ def _verdict(outcome: Outcome, cases: str, changed: Sequence[str] = ()) -> Verdi
 
 
 def write_session(root: Path, selected: Mapping[str, Mapping[str, Iterable[int]]], **values: Any) -> Path:
-    """The record of a session that was to make these attempts, by task and agent; ``run`` is its name."""
+    """The record of a session that was to make these attempts, by task and agent; ``run`` is its name.
+
+    It came to its own end unless ``finished`` is None.
+    """
     run = values.pop("run", RUN)
+    values.setdefault("finished", "2026-12-31T00:00:00+00:00")
     chosen = {task: {agent: tuple(numbers) for agent, numbers in agents.items()} for task, agents in selected.items()}
     record = RunRecord(run=run, started="", arguments=(), environment="sandbox", selected=chosen, **values)
     write_run(root, record)

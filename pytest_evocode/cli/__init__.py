@@ -29,6 +29,7 @@ COMMANDS = {
     "regrade": ("directories", "Verify finished rounds again with today's tests."),
     "report": ("report", "Write results as pages to look at."),
     "results": ("tables", "Print scores, failures and other views of results."),
+    "runs": ("runs", "List runs, remove, exclude and tag them."),
     "shell": ("workspaces", "Open a shell in a workspace after a round, or that was kept."),
     "show": ("tasks", "Print the rounds and requirements of a task."),
     "watch": ("watch", "Run again what a change of a task affects."),

@@ -55,7 +55,7 @@ from pytest_evocode.report.comparison import (
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.report.views import View
-from pytest_evocode.results.identity import short_contents, subject_labels
+from pytest_evocode.results.identity import differing_conditions, short_contents, subject_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +130,15 @@ def names_and_place(given: Sequence[str], directory: Path, *, fewest: int) -> tu
     return given, directory
 
 
-def matching_rows(first: Side, second: Side) -> list[tuple[ScoreRow, ScoreRow]]:
+def matching_rows(first: Side, second: Side, *, any_conditions: bool = False) -> list[tuple[ScoreRow, ScoreRow]]:
     """Return the rows to compare: those of the same agent or name, or the only row of one side and its match.
 
     Tasks whose contents differ are left out of both; that, rows without a counterpart, and who is not the same agent,
     is told on standard error.
 
     Raises:
-        click.UsageError: It is not clear which rows belong together, or their scores cannot be compared.
+        click.UsageError: It is not clear which rows belong together, or their scores cannot be compared, as under
+            different conditions without ``any_conditions``.
         click.ClickException: All their tasks differ.
     """
     if len(first.rows) == len(second.rows) == 1:
@@ -161,7 +162,12 @@ def matching_rows(first: Side, second: Side) -> list[tuple[ScoreRow, ScoreRow]]:
     for a, b in pairs:
         if _protocol(a) != _protocol(b):
             raise click.UsageError(f"scores of different modes cannot be compared: {a.name} and {b.name}")
-        for note in _notes(a, b):
+        if (differing := differing_conditions(a.subject.conditions, b.subject.conditions)) and not any_conditions:
+            raise click.UsageError(
+                f"{a.name} and {b.name} ran under different conditions, which scores depend on: "
+                f"{join_first(differing)}; compare them all the same with --any-conditions"
+            )
+        for note in (*_notes(a, b), *(f"A against B: {each}" for each in differing)):
             echo(f"note: {note}", err=True)
     return [_at_equal_contents(a, b) for a, b in pairs]
 
@@ -189,6 +195,15 @@ def _notes(first: ScoreRow, second: ScoreRow) -> Iterator[str]:
     if one.agent.name == other.agent.name and one != other and first.label == second.label:
         labels = subject_labels([one, other])
         yield f"A is {labels[one]} and B is {labels[other]}"
+    versions = [
+        sorted({(each.record.conditions or {}).get("version", "") for each in row.attempts} - {""})
+        for row in (first, second)
+    ]
+    if all(versions) and versions[0] != versions[1]:
+        yield f"A was made with pytest-evocode {', '.join(versions[0])}, B with {', '.join(versions[1])}"
+    known = [row.subject.conditions.settings is not None for row in (first, second)]
+    if any(known) and not all(known):
+        yield f"it is not known whether {'B' if known[0] else 'A'} ran under the same conditions"
     if left_out := differing_contents(first, second):
         told = join_first([_both_contents(first, second, task) for task in left_out])
         yield f"{first.name}: left out, because their contents differ (--any-version compares them): {told}"
@@ -249,6 +264,7 @@ class _Pair:
 @click.option("--agent", help="Compare only this agent.")
 @tasks_option("Compare only the tasks in DIR; those without a result count as not passed.")
 @any_version_option
+@click.option("--any-conditions", is_flag=True, help="Compare what ran under different conditions all the same.")
 @click.option("--fail-on-regression", is_flag=True, help="Exit with status 1 if B is worse than A.")
 @click.option(
     "--regression",
@@ -269,6 +285,7 @@ def compare_command(
     agent: str | None,
     task_directory: Path | None,
     any_version: bool,
+    any_conditions: bool,
     fail_on_regression: bool,
     regression: Regression,
     as_json: bool,
@@ -284,7 +301,7 @@ def compare_command(
     names, directory = names_and_place((first, *others), directory, fewest=2)
     baseline, *further = (read_side(name, directory, agent, task_directory, any_version=any_version) for name in names)
     sides = [(baseline, side) for side in further]
-    rows = [(each, matching) for each in sides for matching in matching_rows(*each)]
+    rows = [(each, matching) for each in sides for matching in matching_rows(*each, any_conditions=any_conditions)]
     # Of m comparisons a p-value can be up to 0.05 as adjusted by Holm only if it is up to 0.05 / m for one of them.
     pairs = [_compared(each, *matching, alpha=ALPHA / len(rows)) for each, matching in rows]
     adjusted = _adjusted(pairs)
@@ -494,7 +511,7 @@ def plan_command(
     if len(names) > 2:
         raise click.UsageError(f"{place} is no directory, and two agents are compared, not {len(names)}")
     sides = [read_side(name, directory, agent, task_directory, any_version=any_version) for name in names]
-    rows = matching_rows(*sides) if len(sides) == 2 else [(row,) for row in sides[0].rows]
+    rows = matching_rows(*sides, any_conditions=True) if len(sides) == 2 else [(row,) for row in sides[0].rows]
     found = []
     for each in rows:
         made = plan(*(row.grid for row in each), alpha=alpha, power=power, correlation=correlation)

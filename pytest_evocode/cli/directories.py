@@ -59,6 +59,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
     shards = missing_shards(merged.runs)
     missing = [(row.name, *attempt) for row in rows for attempt in row.missing]
     unfinished = [attempt for row in rows for attempt in row.attempts if not attempt.finished]
+    unfinished += [each.stored for each in table.apart if each.stored is not None and not each.stored.finished]
     for note in identity_notes(table):
         echo(f"note: {note}", err=True)
     if as_json:

@@ -73,7 +73,7 @@ def results_command(selection: AttemptSelection, by: Dimension | None, with_time
     """
     from pytest_evocode.report.results import groups_view, scores_view, time_view
 
-    table = selection.read()
+    table = selection.read(with_apart=not (with_times or by))
     if with_times:
         return time_view(table, by, with_intervals=with_intervals)
     if by is not None:
@@ -172,6 +172,7 @@ def export_command(selection: AttemptSelection, out: Path | None, form: Form | N
     from pytest_evocode.report.export import (
         CASE_COLUMNS,
         ROUND_COLUMNS,
+        apart_rows,
         case_rows,
         round_rows,
         write_csv,
@@ -181,8 +182,8 @@ def export_command(selection: AttemptSelection, out: Path | None, form: Form | N
     form = form or _form_of(out)
     if form == "parquet" and out is None:
         raise click.UsageError("Parquet cannot be printed; name a file with -o")
-    read = selection.read(cases=cases)
-    table = list(case_rows(read.rows) if cases else round_rows(read.rows))
+    read = selection.read(cases=cases, with_apart=not cases)
+    table = list(case_rows(read.rows) if cases else (*round_rows(read.rows), *apart_rows(read.apart)))
     columns = CASE_COLUMNS if cases else ROUND_COLUMNS
     if out is None:
         print_json(table) if form == "json" else write_csv(map(_printable, table), columns, sys.stdout)

@@ -297,6 +297,22 @@ def was_begun(record: RoundRecord) -> bool:
     return record.outcome != "not reached" or record.agent_seconds is not None
 
 
+def scored(records: Iterable[RoundRecord]) -> list[RoundRecord]:
+    """Return the records without those of attempts that never started, and of interrupted ones: no score counts them.
+
+    >>> def record(attempt, index, **values):
+    ...     return RoundRecord(task="t", agent="a", attempt=attempt, round=f"r{index}", index=index, declared_rounds=2,
+    ...         **values)
+    >>> found = scored([record(1, 1, outcome="passed"), record(1, 2, outcome="not reached", unscored="unfinished"),
+    ...     record(2, 1, outcome="passed"), record(2, 2, outcome="not reached")])
+    >>> [(each.attempt, each.index) for each in found]
+    [(2, 1), (2, 2)]
+    """
+    records = list(records)
+    apart = {(each.task, each.agent, each.attempt) for each in records if each.unscored is not None}
+    return [each for each in records if (each.task, each.agent, each.attempt) not in apart] if apart else records
+
+
 def by_agent(records: Iterable[RoundRecord]) -> dict[str, list[RoundRecord]]:
     """Return the records by agent, in the order in which agents first appear."""
     agents: dict[str, list[RoundRecord]] = defaultdict(list)

@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from pytest_evocode.results.directory import STAMP
-from pytest_evocode.results.identity import AgentIdentity, Conditions, Subject, identity_of
+from pytest_evocode.results.identity import AgentIdentity, Conditions, Subject, identity_of, settings_of
 from pytest_evocode.results.loading import StoredAttempt, StoredRun, numbered
-from pytest_evocode.results.records import Mode, RunRecord, TaskFacts
+from pytest_evocode.results.records import AttemptRecord, Mode, RunRecord, TaskFacts
 
 
 def known_facts(
@@ -105,7 +105,7 @@ class Grouping:
         self._runs: dict[_Session, list[RunRecord]] = defaultdict(list)
         runs = sorted(runs, key=lambda run: (begun(run.record.started, run.record.run), str(run.path)))
         for run in runs:
-            self._runs[_session_of_run(run)].append(run.record)
+            self._runs[session_of_run(run)].append(run.record)
         self._identities: dict[tuple[str, str], AgentIdentity] = {}
         self._of_session: dict[tuple[_Session, str], Subject] = {}
         self._of_name: dict[str, Subject] = {}
@@ -143,7 +143,7 @@ class Grouping:
 
     def was_made(self, run: StoredRun, task: str, agent: str, number: int) -> bool:
         """Return whether a run has made an attempt, even if that was verified again at other contents of the task."""
-        return (_session_of_run(run), task, agent, number) in self._made
+        return (session_of_run(run), task, agent, number) in self._made
 
     def agent_name(self, subject: Subject) -> str:
         """Return what the newest records call an agent, which depends on the other agents of its session."""
@@ -224,7 +224,7 @@ class Grouping:
         return next(filter(None, of_runs), None) or self._hashes.get((session, record.task))
 
     def _contents_of_run(self, run: StoredRun, task: str) -> str | None:
-        return _hash_in(run.record, task) or self._hashes.get((_session_of_run(run), task))
+        return _hash_in(run.record, task) or self._hashes.get((session_of_run(run), task))
 
     def _note(self, attempt: StoredAttempt) -> Subject:
         subject = self._subject(attempt)
@@ -235,11 +235,11 @@ class Grouping:
         record, session = attempt.record, session_of(attempt)
         run = max(self._runs.get(session, ()), key=lambda run: _selects(run, attempt), default=None)
         other = self._of_session.get((session, record.agent)) or self._of_name.get(record.agent)
-        made_by, said = record.made_by, Conditions(record.environment, record.strict, record.verify)
+        made_by, said = record.made_by, _conditions(record)
         if run is not None:
             made_by = made_by or run.agents.get(record.agent, {})
             environment = said.environment or run.environment
-            said = Conditions(environment, run.strict, run.verify) if said.strict is None else said
+            said = _conditions(run) if said.strict is None else said
             said = said._replace(environment=environment)
         if other is not None:
             said = said._replace(environment=said.environment or other.conditions.environment)
@@ -250,12 +250,12 @@ class Grouping:
 
     def _selected_subject(self, run: StoredRun, agent: str) -> Subject:
         record = run.record
-        other = self._of_session.get((_session_of_run(run), agent)) or self._of_name.get(agent)
+        other = self._of_session.get((session_of_run(run), agent)) or self._of_name.get(agent)
         if not record.agents.get(agent) and other is not None:
             return other
         subject = Subject(
             self._identity(record.agents.get(agent, {}), agent),
-            Conditions(record.environment, record.strict, record.verify),
+            _conditions(record),
         )
         self._names.setdefault(subject, agent)
         return subject
@@ -265,6 +265,10 @@ class Grouping:
         if key not in self._identities:
             self._identities[key] = identity_of(made_by, agent)
         return self._identities[key]
+
+
+def _conditions(record: AttemptRecord | RunRecord) -> Conditions:
+    return Conditions(record.environment, record.strict, record.verify, settings_of(record.conditions))
 
 
 def _newest_place(subject: Subject, mode: Mode, from_round: str | None) -> Place:
@@ -286,7 +290,8 @@ def session_of(attempt: StoredAttempt) -> _Session:
     return str(attempt.path).rsplit(os.sep, 5 if attempt.layout == "evocode" else 1)[0], attempt.run
 
 
-def _session_of_run(run: StoredRun) -> _Session:
+def session_of_run(run: StoredRun) -> _Session:
+    """Return the session that a run's record is of."""
     return str(run.path.parent.parent), run.record.run
 
 

@@ -20,6 +20,8 @@ from pytest_evocode.metrics.grouping import (
     known_facts,
     known_rounds,
     missing_attempts,
+    session_of,
+    session_of_run,
     when,
 )
 from pytest_evocode.metrics.intervals import Interval, intervals_or_reasons
@@ -27,8 +29,8 @@ from pytest_evocode.metrics.over_attempts import Headline, OverAttempts, over_at
 from pytest_evocode.metrics.scores import Scores, scores
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.identity import UNKNOWN, Subject, are_different, contents_label, subject_labels
-from pytest_evocode.results.loading import Results, StoredAttempt
-from pytest_evocode.results.records import Mode, RoundRecord, RunRecord, TaskFacts
+from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
+from pytest_evocode.results.records import Mode, RoundRecord, RunRecord, TaskFacts, Unscored, Usage, total_usage
 from pytest_evocode.tasks import RewardStrategy
 
 
@@ -176,6 +178,52 @@ def differing_contents(first: ScoreRow, second: ScoreRow) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class ApartAttempt:
+    """An attempt that no score counts."""
+
+    task: str
+    agent: str
+    attempt: int
+    run: str
+    state: Unscored
+    why: str
+    """The reason, in one line."""
+    usage: Usage | None = None
+    """What it used; None where no model was used, or nothing is known."""
+    stored: StoredAttempt | None = None
+    """What there is of it; None where nothing is, and in a session."""
+
+
+def apart_in(records: Iterable[RoundRecord]) -> list[ApartAttempt]:
+    """Return the attempts of a session that no score counts; what went wrong its report has said at length."""
+    attempts: dict[tuple[str, str, int], list[RoundRecord]] = defaultdict(list)
+    for record in records:
+        attempts[record.task, record.agent, record.attempt].append(record)
+    return [
+        ApartAttempt(
+            *key,
+            "",
+            state,
+            _IN_ITS_ERROR if rounds[0].outcome == "error" and state == "never started" else _why_apart(state, rounds),
+            total_usage(each.usage for each in rounds),
+        )
+        for key, rounds in attempts.items()
+        if (state := next((each.unscored for each in rounds if each.unscored is not None), None)) is not None
+    ]
+
+
+_IN_ITS_ERROR = "what its error says came before the agent's first turn"
+
+
+def _why_apart(state: Unscored, rounds: Sequence[RoundRecord], of: int | None = None) -> str:
+    if state == "never started":
+        return next((each.cause for each in rounds if each.cause), "").partition("\n")[0]
+    done = sum(each.outcome != "not reached" for each in rounds)
+    declared = rounds[0].declared_rounds if of is None else of
+    return f"interrupted after {done} of {declared} round{'' if declared == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreTable:
     """All rows for some directories, ordered by agent and mode."""
 
@@ -185,6 +233,10 @@ class ScoreTable:
     """How many attempts do not count because a newer one has the same number; without those that are beside."""
     any_version: bool = False
     """Whether attempts at different contents of a task are in one row."""
+    apart: tuple[ApartAttempt, ...] = ()
+    """The attempts that never started or were interrupted, by task, agent and number; no row has them."""
+    excluded: tuple[str, ...] = ()
+    """The runs that do not count because their records say so."""
     # What takes a second of 10,000 rounds, and is asked for several times. With the row, lest another gets its id().
     _scores: dict[int, tuple[ScoreRow, Scores]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _intervals: dict[int, tuple[ScoreRow, dict[str, Interval | str]]] = field(
@@ -251,15 +303,23 @@ def score_table(
         tasks: The facts about the tasks that count, by name, whether there are results or not. None counts those that
             have results or were selected.
     """
+    # One that is named counts.
+    excluded = {session_of_run(each) for each in results.runs if each.record.excluded} if run is None else set()
     found = [
         attempt
         for attempt in sorted(results.attempts, key=when)
-        if run in (None, attempt.run) and (tasks is None or attempt.record.task in tasks)
+        if run in (None, attempt.run)
+        and (tasks is None or attempt.record.task in tasks)
+        and not (excluded and session_of(attempt) in excluded)
     ]
-    runs = [stored for stored in results.runs if run in (None, stored.record.run)]
+    runs = [
+        stored for stored in results.runs if run in (None, stored.record.run) and session_of_run(stored) not in excluded
+    ]
     records = [stored.record for stored in runs]
     facts = known_facts(found, records) | dict(tasks or {})
     declared = known_rounds(results.attempts, facts)
+    suites = _suites(found)
+    found, runs, apart = _set_apart(found, runs, tasks)
     grouping = Grouping(found, runs, any_version=any_version)
     places: dict[Place, list[StoredAttempt]] = defaultdict(list)
     for attempt in found:
@@ -282,11 +342,52 @@ def score_table(
         )
         for place in {*places, *missing}
     ]
-    suites = _suites(found)
     rows = [replace(row, suites=_known_of(row, suites)) for row in rows]
     rows.sort(key=lambda row: (row.subject.agent.name, row.label, row.mode, row.from_round or "", row.version))
     superseded = len(found) - sum(len(row.attempts) + len(row.beside) for row in rows)
-    return ScoreTable(tuple(rows), facts, superseded, any_version)
+    return ScoreTable(tuple(rows), facts, superseded, any_version, apart, tuple(sorted({name for _, name in excluded})))
+
+
+def _set_apart(
+    attempts: Sequence[StoredAttempt], runs: Sequence[StoredRun], tasks: Collection[str] | None
+) -> tuple[list[StoredAttempt], list[StoredRun], tuple[ApartAttempt, ...]]:
+    """Return the attempts that scores count, the runs as if they had selected no others, and those others.
+
+    What a run that broke off has selected and not begun never started. Where it is a shard that is not known: the
+    others of its selection are for other shards to make.
+    """
+    made: dict[tuple[str, str, str, int], list[StoredAttempt]] = defaultdict(list)
+    for each in attempts:
+        made[each.run, each.record.task, each.record.agent, each.record.attempt].append(each)
+    apart = [_apart(each, state) for each in attempts if (state := each.unscored) is not None]
+    kept = []
+    for stored in runs:
+        run = stored.record
+        never_begun = run.broke_off and run.shard is None and not run.waiting
+        left: dict[str, dict[str, tuple[int, ...]]] = {}
+        for task, agents in run.selected.items():
+            left[task] = {}
+            for agent, numbers in agents.items():
+                counting = []
+                for number in numbers:
+                    of_number = made.get((run.run, task, agent, number), [])
+                    if any(each.unscored is None for each in of_number) or not (of_number or never_begun):
+                        counting.append(number)
+                    elif not of_number and (tasks is None or task in tasks):
+                        apart.append(ApartAttempt(task, agent, number, run.run, "never started", _NOT_BEGUN))
+                left[task][agent] = tuple(counting)
+        kept.append(replace(stored, record=run.model_copy(update={"selected": left})))
+    apart.sort(key=lambda each: (each.task, each.agent, each.attempt, each.run))
+    return [each for each in attempts if each.unscored is None], kept, tuple(apart)
+
+
+_NOT_BEGUN = "its session was stopped before it, or is under way"
+
+
+def _apart(attempt: StoredAttempt, state: Unscored) -> ApartAttempt:
+    record = attempt.record
+    why = _why_apart(state, record.rounds, len(record.declared_rounds))
+    return ApartAttempt(record.task, record.agent, record.attempt, attempt.run, state, why, attempt.usage, attempt)
 
 
 def _row(

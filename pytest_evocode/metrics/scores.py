@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from pytest_evocode.metrics import task_values
-from pytest_evocode.metrics.grid import Grid, Rounds, SuiteFacts, TaskRounds, are_of_the_same_rounds, as_grid
+from pytest_evocode.metrics.grid import Grid, Rounds, SuiteFacts, TaskRounds, are_of_the_same_rounds, as_grid, scored
 from pytest_evocode.metrics.task_values import TaskValue, reward_share, totals
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.records import Mode, RoundRecord
@@ -337,9 +337,10 @@ class RunMode:
         """Return the grid of the rounds that count, which are those from ``from_round`` on.
 
         A round of an attempt that has no record was not selected, and does not count; nor does one that waits for a
-        later session. ``suites`` is what the tasks' suites gave in attempts of other agents.
+        later session, or one of an attempt that no score counts. ``suites`` is what the tasks' suites gave in attempts
+        of other agents.
         """
-        records = [record for record in records if not record.waiting]
+        records = [record for record in scored(records) if not record.waiting]
         begin = {record.task: record.index for record in records if record.round == self.from_round}
         selected: dict[tuple[str, int], set[int]] = defaultdict(set)
         for record in records:

@@ -150,6 +150,7 @@ class AttemptCollector(pytest.Collector):
         return {
             **{name: getattr(settings, name) for name in _OF_TRIALS},
             "agent": self.agent.description,
+            "conditions": self._evocode.conditions,
             "cases": cases,
             "references": not settings.replay,
             "hold_forks": settings.holds_forks,

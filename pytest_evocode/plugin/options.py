@@ -17,22 +17,71 @@ LATEST = "latest"
 _BARE = {"--evocode-resume": LATEST, "--evocode-shell": "failed", "--evocode-report": ""}
 _PREFIX = "--evocode-"
 _Add = Callable[..., None]
+Counts = bool | Callable[[str], str]
+"""Whether an option or a setting can change a verdict or a score, so that it is among the conditions of an attempt. All
+are that do not say otherwise. What records have as a field of its own, such as the agent and the mode, says that it
+does not count, too. A function returns the part of the value that counts.
+"""
+
+
+def conditions(config: pytest.Config) -> dict[str, str]:
+    """Return the options and settings of a session that can change a verdict or a score, as texts by name.
+
+    What is not given, and has no default, is left out. An option comes before the setting of its name.
+    """
+    found: dict[str, str] = {}
+
+    def note(name: str, value: object, counts: Counts) -> None:
+        text = counts(_plain(value)) if callable(counts) else _plain(value)
+        if counts and text:
+            found.setdefault(name, text)
+
+    def option(name: str, metavar: str, help: str, *, counts: Counts = True, **how: Any) -> None:
+        note(name, config.getoption(f"evocode_{name.replace('-', '_')}"), counts)
+
+    def flag(name: str, help: str, *, counts: Counts = True) -> None:
+        option(name, "", help, counts=counts)
+
+    def setting(name: str, help: str, default: str | bool | list[str] = "", *, counts: Counts = True) -> None:
+        note(name.replace("_", "-"), config.getini(f"evocode_{name}"), counts)
+
+    _declare(option, flag, setting)
+    return found
+
+
+def _plain(value: object) -> str:
+    """Return the value of an option as a text, the same for the same number; empty where nothing is given.
+
+    >>> _plain(1.0), _plain("60.0"), _plain(True), _plain(["b", "a"]), _plain(None), _plain(False), _plain("clean")
+    ('1', '60', 'yes', 'b, a', '', '', 'clean')
+    """
+    if value is None or isinstance(value, bool):
+        return "yes" if value else ""
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value).strip()
+    try:
+        return f"{float(text):g}"
+    except ValueError:
+        return text
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare the options, as one group, and the settings that do not change from run to run."""
     group = parser.getgroup("evocode", "multi-round coding benchmarks (pytest-evocode)")
 
-    def option(name: str, metavar: str, help: str, **how: Any) -> None:
+    def option(name: str, metavar: str, help: str, *, counts: Counts = True, **how: Any) -> None:
         group.addoption(f"{_PREFIX}{name}", metavar=metavar, help=help, **how)
 
-    def flag(name: str, help: str) -> None:
+    def flag(name: str, help: str, *, counts: Counts = True) -> None:
         group.addoption(f"{_PREFIX}{name}", action="store_true", help=help)
 
-    def setting(name: str, help: str, default: str | bool | list[str] = "") -> None:
+    def setting(name: str, help: str, default: str | bool | list[str] = "", *, counts: Counts = True) -> None:
         kinds: dict[type, Literal["string", "bool", "linelist"]] = {str: "string", bool: "bool", list: "linelist"}
         parser.addini(f"evocode_{name}", type=kinds[type(default)], default=default, help=help)
 
+    _declare(option, flag, setting)
+
+
+def _declare(option: _Add, flag: _Add, setting: _Add) -> None:
     for add in (_add_attempt_options, _add_suite_options, _add_run_options, _add_flags_for_authors):
         add(option, flag)
     _add_ini_settings(setting)
@@ -45,6 +94,7 @@ def _add_attempt_options(option: _Add, flag: _Add) -> None:
         "AGENT",
         "run the tasks with AGENT: oracle, nop, openai/MODEL, codex:MODEL, replay:PATH, ...; repeatable",
         action="append",
+        counts=False,
     )
     option(
         "agent-option",
@@ -52,41 +102,52 @@ def _add_attempt_options(option: _Add, flag: _Add) -> None:
         "set an option of the agents (effort=high); repeatable",
         action="append",
         default=[],
+        counts=False,
     )
-    option("attempts", "K", "let every agent attempt every task K times (default: %(default)s)", type=int, default=1)
+    option(
+        "attempts",
+        "K",
+        "let every agent attempt every task K times (default: %(default)s)",
+        type=int,
+        default=1,
+        counts=False,
+    )
     option(
         "mode",
         "MODE",
         "chain: all rounds in order (default); fail-stop: stop at the first failure; single-round: each by itself",
         choices=("chain", "fail-stop", "single-round"),
         default="chain",
+        counts=False,
     )
-    option("from", "ROUND", "start at ROUND, where reference solutions lead to")
+    option("from", "ROUND", "start at ROUND, where reference solutions lead to", counts=False)
     flag(
         "speculate",
         "let agents begin their next turn ahead of a verdict that may end the attempt, and drop it if it does",
+        counts=False,
     )
-    option(
-        "env",
-        "ENV",
-        "docker, sandbox, or auto: docker if it answers (default)",
-        default="auto",
-    )
-    option(
-        "image",
-        "NAME=PATH",
-        "have PATH, an OCI layout or archive, for FROM NAME",
-        action="append",
-    )
+    option("env", "ENV", "docker, sandbox, or auto: docker if it answers (default)", default="auto", counts=False)
+    option("image", "NAME=PATH", "have PATH, an OCI layout or archive, for FROM NAME", action="append", counts=False)
     option(
         "budget",
         "LIMITS",
         "stop at LIMITS: tokens, cost, turns, minutes=N of an attempt, N/round of a round, total-cost=USD of all",
         default="",
+        counts=_limits_of_attempts,
     )
     option(
         "timeout-multiplier", "X", "multiply all timeouts of tasks by X (default: %(default)s)", type=float, default=1.0
     )
+
+
+def _limits_of_attempts(budget: str) -> str:
+    """Return the limits in order, without that of the whole run, at which attempts wait and none fails.
+
+    >>> _limits_of_attempts("turns=30/round, total-cost=5,tokens=1000")
+    'tokens=1000,turns=30/round'
+    """
+    limits = sorted(limit.strip() for limit in budget.split(",") if limit.strip())
+    return ",".join(limit for limit in limits if not limit.startswith("total-cost="))
 
 
 def _add_suite_options(option: _Add, flag: _Add) -> None:
@@ -111,29 +172,28 @@ def _add_suite_options(option: _Add, flag: _Add) -> None:
 def _add_run_options(option: _Add, flag: _Add) -> None:
     """Declare what a run is of, and what it writes, scores and exits with."""
     option(
-        "dataset",
-        "GIT",
-        "run the tasks of git+URL@COMMIT#PATH; repeatable",
-        action="append",
-        default=[],
+        "dataset", "GIT", "run the tasks of git+URL@COMMIT#PATH; repeatable", action="append", default=[], counts=False
     )
-    flag("dry-run", "start nothing; print what a run would take")
-    option("results", "DIR", "write results to DIR (default: %(default)s)", default="evocode-results")
-    option("resume", "RUN", "continue a run's unfinished attempts (default: newest)", nargs="?", const=LATEST)
+    flag("dry-run", "start nothing; print what a run would take", counts=False)
+    option("results", "DIR", "write results to DIR (default: %(default)s)", default="evocode-results", counts=False)
+    option(
+        "resume", "RUN", "continue a run's unfinished attempts (default: newest)", nargs="?", const=LATEST, counts=False
+    )
     option(
         "report",
         "DIR",
         "write an HTML report to DIR, or beside the results",
         nargs="?",
         const=_BARE["--evocode-report"],
+        counts=False,
     )
-    option("jobs", "N", "make N attempts at once", type=int, default=1)
-    option("cluster", "ray[:ADDR]", "make attempts on the nodes of a Ray cluster")
-    option("shard", "I/N", "make only the I-th of N equal parts of the attempts")
-    option("shard-times", "DIR", "make shards equally long by the times in DIR")
-    option("fail-under", "SCORE", "exit with 0 if all Dataset Scores reach SCORE (0-100)", type=float)
-    flag("process", "also score how agents work, by RigorBench's pillars")
-    option("judge", "PROVIDER/MODEL", "with --evocode-process: let a model judge it as well")
+    option("jobs", "N", "make N attempts at once", type=int, default=1, counts=False)
+    option("cluster", "ray[:ADDR]", "make attempts on the nodes of a Ray cluster", counts=False)
+    option("shard", "I/N", "make only the I-th of N equal parts of the attempts", counts=False)
+    option("shard-times", "DIR", "make shards equally long by the times in DIR", counts=False)
+    option("fail-under", "SCORE", "exit with 0 if all Dataset Scores reach SCORE (0-100)", type=float, counts=False)
+    flag("process", "also score how agents work, by RigorBench's pillars", counts=False)
+    option("judge", "PROVIDER/MODEL", "with --evocode-process: let a model judge it as well", counts=False)
 
 
 def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
@@ -143,6 +203,7 @@ def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
         "PATTERN",
         "run only the cases called PATTERN ('test_price*') of the selected rounds, for no verdict; repeatable",
         action="append",
+        counts=False,
     )
     option(
         "shell",
@@ -150,19 +211,25 @@ def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
         "open a shell where a suite failed (=always: wherever)",
         nargs="?",
         const=_BARE["--evocode-shell"],
+        counts=False,
     )
-    flag("keep", "keep environments where suites failed, to be entered")
-    flag("snapshots", "keep the files of every round for 'evocode regrade'")
-    flag("warm", "make images and reference states ready; run no agent")
-    flag("check", "check the tasks themselves, and run no agent")
-    flag("pin", "write the cases that the oracle passes to evocode.lock")
-    flag("replay", "use nothing that is kept of reference solutions")
-    flag("reuse", "run the oracle's suites only, in states that are kept")
+    flag("keep", "keep environments where suites failed, to be entered", counts=False)
+    flag("snapshots", "keep the files of every round for 'evocode regrade'", counts=False)
+    flag("warm", "make images and reference states ready; run no agent", counts=False)
+    flag("check", "check the tasks themselves, and run no agent", counts=False)
+    flag("pin", "write the cases that the oracle passes to evocode.lock", counts=False)
+    flag("replay", "use nothing that is kept of reference solutions", counts=False)
+    flag("reuse", "run the oracle's suites only, in states that are kept", counts=False)
 
 
 def _add_ini_settings(setting: _Add) -> None:
     """Declare what a project sets once."""
-    setting("agent_options", "options of agents, one KEY=VALUE a line; --evocode-agent-option wins", default=[])
+    setting(
+        "agent_options",
+        "options of agents, one KEY=VALUE a line; --evocode-agent-option wins",
+        default=[],
+        counts=False,
+    )
     setting(
         "reward_key",
         "the reward that decides where a suite writes several and the task does not say which; "
@@ -172,34 +239,51 @@ def _add_ini_settings(setting: _Add) -> None:
         "cases",
         "show a suite's cases in the report of a failed round (summary, the default), or each as a subtest (subtests)",
         default="summary",
+        counts=False,
     )
     setting(
         "cluster_resources",
         "with --evocode-cluster: resources that an agent's attempts need, one AGENT: NAME=AMOUNT a line",
         default=[],
+        counts=False,
     )
     setting(
         "images",
         "images that sandboxes are made of, one NAME=PATH a line, relative to the root directory; --evocode-image wins",
         default=[],
+        counts=False,
     )
-    setting("max_connections", "requests under way at once per model provider and key, over all workers (default: 100)")
+    setting(
+        "max_connections",
+        "requests under way at once per model provider and key, over all workers (default: 100)",
+        counts=False,
+    )
     setting(
         "process_budget",
         "seconds in which --evocode-process may build and test what an attempt left on its way (default: 300)",
         default="300",
+        counts=False,
     )
     setting(
-        "storage", "a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume"
+        "storage",
+        "a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume",
+        counts=False,
     )
     setting(
         "waiting_minutes",
         "minutes that a turn may wait for rate limits and failures of its model's provider (default: 60)",
         default="60",
     )
-    setting("strict_keys", "refuse tasks with keys that the format does not know (default: false, warn)", default=False)
     setting(
-        "verifiers", "how many slots for suites this machine has, over all workers and sessions (default: one per core)"
+        "strict_keys",
+        "refuse tasks with keys that the format does not know (default: false, warn)",
+        default=False,
+        counts=False,
+    )
+    setting(
+        "verifiers",
+        "how many slots for suites this machine has, over all workers and sessions (default: one per core)",
+        counts=False,
     )
 
 

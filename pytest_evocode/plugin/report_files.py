@@ -110,13 +110,13 @@ class _Measured:
 def _measure(session: EvocodeSession) -> dict[str, _Measured]:
     """Return the scores and intervals by agent, in the mode of the run."""
     from pytest_evocode.metrics.faults import faults
-    from pytest_evocode.metrics.grid import by_agent, suite_facts
+    from pytest_evocode.metrics.grid import by_agent, scored, suite_facts
     from pytest_evocode.metrics.intervals import intervals_or_reasons
     from pytest_evocode.metrics.scores import scores
 
     mode, suites = session.run_mode, suite_facts(session.records)
     measured = {}
-    for agent, records in by_agent(session.records).items():
+    for agent, records in by_agent(scored(session.records)).items():
         chain, single = mode.grids(records, suites)
         measured[agent] = _Measured(
             chain if chain.tasks else single,
@@ -322,7 +322,8 @@ class HtmlReportPlugin:
         evocode = self._session
         if evocode.run is None or not evocode.selected:
             return
-        evocode.run.write(evocode.records, evocode.begun, int(session.exitstatus))
+        status, interrupted = int(session.exitstatus), evocode.interrupted
+        evocode.run.write(evocode.records, evocode.begun, status, interrupted=interrupted)
         process = self._begin(under_way=False)
         _, told = process.communicate()
         lines = told.strip().splitlines()

@@ -19,6 +19,7 @@ from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results import directory
 from pytest_evocode.results.harbor_files import write_jobs
+from pytest_evocode.results.identity import differing_settings
 from pytest_evocode.results.records import RECORD_VERSION, RoundRecord, RunRecord
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.selection import RunProgress, SelectedAttempt, progress_of, run_to_continue, with_selected
@@ -44,6 +45,7 @@ class SessionRun:
         scrubber: Scrubber,
         environment: str,
         versions: Mapping[str, str],
+        conditions: Mapping[str, str],
     ) -> None:
         """Claim a name for a new run, or find the earlier one that is named.
 
@@ -57,8 +59,10 @@ class SessionRun:
         self._arguments = tuple(scrubber.text(argument) for argument in config.invocation_params.args)
         self._environment = environment
         self._versions = _versions(versions)
+        self._conditions = dict(conditions)
         self._scrubber = scrubber
-        self._is_used = False
+        self.is_used = False
+        """Whether attempts were selected, so that the record says what is to be made."""
         self._is_stored = False
         self._storage = _storage_of(settings)
         self.record: RunRecord | None = None
@@ -90,11 +94,12 @@ class SessionRun:
             shard=self._settings.shard,
             verify=self._settings.verify,
             strict=self._settings.strict,
+            conditions=self._conditions,
         )
         self.record = record = directory.claim_run(self._results, begun)
 
         def drop_unused() -> None:
-            if not self._is_used:
+            if not self.is_used:
                 directory.drop_run(self._results, record.run, made)
 
         self._config.add_cleanup(drop_unused)
@@ -116,6 +121,11 @@ class SessionRun:
             if not is_alike:
                 given = f"no {option}" if value is None else f"{option}{value}"
                 raise UsageError(f"the run {run.run} was begun with {given}; continue it with that")
+        if differing := differing_settings(run.conditions, self._conditions):
+            raise UsageError(
+                f"the run {run.run} was begun under other conditions, {join_first(differing)} now; continue it with "
+                "those of its beginning"
+            )
         self._lock(run)
         self.record = run
 
@@ -133,6 +143,7 @@ class SessionRun:
 
         def fits(run: RunRecord) -> bool:
             is_alike = run.strict in (None, settings.strict) and run.environment == self._environment
+            is_alike = is_alike and not differing_settings(run.conditions, self._conditions)
             return is_alike and (run.mode, run.from_round, run.shard, run.verify) == options
 
         found = run_to_continue(self._results, selected, fits, agents)
@@ -157,7 +168,7 @@ class SessionRun:
         of a run that is continued, in one line, and nothing at later calls. ``shard_times`` is a hash of the times
         by which shards are made. Raises UsageError, StorageFault and OSError.
         """
-        if not selected or self._is_used:
+        if not selected or self.is_used:
             return ""
         resuming = ""
         made_by = scrubbed(
@@ -181,8 +192,10 @@ class SessionRun:
                 "environment": self._environment,
                 "versions": _with_versions(self.record, self._versions),
             }
-            self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None, "waiting": ""})
-        self._is_used = True
+            self.record = self.record.model_copy(
+                update={**anew, "finished": None, "exit_status": None, "interrupted": False, "waiting": ""}
+            )
+        self.is_used = True
         self.record = with_selected(self.record, selected, made_by).model_copy(
             update={"version": RECORD_VERSION, "shard_times": shard_times}
         )
@@ -203,16 +216,23 @@ class SessionRun:
             places = (of(each.task, each.agent, self.name, each.number, self._scrubber) for each in selected)
             list(pool.map(self._storage.restore, places))
 
-    def write(self, records: Sequence[RoundRecord], begun: Iterable[tuple[str, str, int]], exit_status: int) -> None:
+    def write(
+        self,
+        records: Sequence[RoundRecord],
+        begun: Iterable[tuple[str, str, int]],
+        exit_status: int,
+        *,
+        interrupted: bool = False,
+    ) -> None:
         """Write how the run ended, with the scores of each agent; not where nothing was selected.
 
         Of the attempts that were ``begun`` it names the directories.
         """
         from pytest_evocode.metrics.failures import refusal_rates
-        from pytest_evocode.metrics.grid import by_agent, suite_facts
+        from pytest_evocode.metrics.grid import by_agent, scored, suite_facts
         from pytest_evocode.metrics.scores import RunMode
 
-        if self.record is None or not self._is_used:
+        if self.record is None or not self.is_used:
             return
         directories = (
             directory.AttemptDirectory.of(Path(), task, agent, self.name, number).path.as_posix()
@@ -222,10 +242,13 @@ class SessionRun:
         ended = {
             "finished": directory.now(),
             "exit_status": exit_status,
+            "interrupted": interrupted,
             "refusal_rates": refusal_rates(records),
             "waiting": next((record.waiting for record in records if record.waiting), ""),
             "attempts": tuple(dict.fromkeys((*self.record.attempts, *directories))),
-            "scores": {agent: asdict(mode.scores(of_agent, suites)) for agent, of_agent in by_agent(records).items()},
+            "scores": {
+                agent: asdict(mode.scores(of_agent, suites)) for agent, of_agent in by_agent(scored(records)).items()
+            },
         }
         ended_run = self.record.model_copy(update=ended)
         write_jobs(self._results, ended_run)
@@ -238,7 +261,7 @@ class SessionRun:
 
     def count_unfinished(self) -> int:
         """Return how many attempts of the run can be continued."""
-        if not self._is_used:
+        if not self.is_used:
             return 0
         attempts = f"*/harbor_jobs/*/{self.name}/*"
         left = [

@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -18,10 +18,11 @@ import pytest
 from pytest_evocode.environments.scratch import Scratch, hold
 from pytest_evocode.errors import RecordFault, StorageFault, UsageError
 from pytest_evocode.plugin.kept_rounds import KeptRound, KeptRounds, RoundPlace
+from pytest_evocode.plugin.options import conditions
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.records import RoundRecord, Unscored
 from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.secrets import Scrubber
 
@@ -89,6 +90,8 @@ class EvocodeSession:
         """The directories of the tasks that were collected, by the tasks' names."""
         self.selected: Selected = ()
         """The attempts that are to be made, those of other shards too, once tasks have been collected."""
+        self.interrupted = False
+        """Whether somebody ended the session, as by Ctrl-C; that it stops by itself, as with ``-x``, is not that."""
         self.errors = 0
         """How many reports of the session are errors, which are no verdict on any agent."""
         self.running: _Running | None = None
@@ -151,6 +154,14 @@ class EvocodeSession:
         self.config.add_cleanup(scratch.close)
         (scratch.path / _FAILED_BUILDS).mkdir()
         return scratch.path
+
+    @cached_property
+    def conditions(self) -> dict[str, str]:
+        """What can change a verdict or a score, besides what records have as fields of their own; without secrets."""
+        from importlib.metadata import version
+
+        given = {name: self.scrubber.text(text) for name, text in conditions(self.config).items()}
+        return {**given, "version": version("pytest-evocode")}
 
     @property
     def run_mode(self) -> RunMode:
@@ -266,12 +277,14 @@ class EvocodeSession:
         follow, those of attempts included that were never begun: the same counts that ``evocode results`` counts.
         """
         found = {RoundPlace.of(each): each for each in self._rounds.without_cases()}
-        for place, record in not_reached(self.selected, found, never_begun=self.run is not None).items():
+        is_recorded = self.run is not None and self.run.is_used  # Else the session was refused.
+        for place, record in not_reached(self.selected, found, never_begun=is_recorded).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
         if self.config.pluginmanager.hasplugin("dsession") or self.cluster is not None or self.jobs is not None:
-            return [record for _, record in sorted(found.items())]
-        return list(found.values())
+            found = dict(sorted(found.items()))
+        records = list(found.values())
+        return broken_off(records, self.attempt_directory) if self.interrupted and self.run is not None else records
 
     @property
     def begun(self) -> list[tuple[str, str, int]]:
@@ -346,6 +359,33 @@ def as_recorded(directory: AttemptDirectory, record: RoundRecord) -> RoundRecord
     with contextlib.suppress(RecordFault):  # A damaged one is one that is not there.
         return directory.read_rounds([record.round]).get(record.round, record)
     return record
+
+
+def broken_off(
+    records: Sequence[RoundRecord], directory_of: Callable[[str, str, int], AttemptDirectory]
+) -> list[RoundRecord]:
+    """Return the records of an interrupted session; those of attempts without an end say that no score counts them.
+
+    An attempt that has left nothing never started. What a turn used is added as far as its trajectory tells.
+    """
+    from pytest_evocode.environments.task_environment import STOPPED
+    from pytest_evocode.results.loading import usage_of_turn
+
+    states: dict[tuple[str, str, int], Unscored] = {}
+    for record in records:
+        key = record.task, record.agent, record.attempt
+        if record.outcome == "not reached" and record.cause == STOPPED and key not in states:
+            states[key] = "unfinished" if directory_of(*key).path.is_dir() else "never started"
+    found = []
+    for record in records:
+        key = record.task, record.agent, record.attempt
+        if key in states and record.unscored is None:
+            usage = record.usage
+            if usage is None and record.outcome == "not reached":
+                usage = usage_of_turn(directory_of(*key).path, record.round)
+            record = record.model_copy(update={"unscored": states[key], "usage": usage})
+        found.append(record)
+    return found
 
 
 def given_up(

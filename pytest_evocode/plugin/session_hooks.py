@@ -99,7 +99,7 @@ class SessionHooks:
         if evocode.settings.check or evocode.settings.warm or evocode.settings.case:
             return
         try:
-            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, *environment)
+            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, *environment, evocode.conditions)
         except EvocodeError as error:
             raise pytest.UsageError(f"--evocode-resume: {error}") from None
         except OSError as error:
@@ -163,6 +163,10 @@ class SessionHooks:
             run = f"run {session.run_name}" if session.run_name else "the newest unfinished run of what is selected"
             yield f"results {session.shown(settings.results)}, {run}"
 
+    def pytest_keyboard_interrupt(self) -> None:
+        """Note that somebody ends the session; pytest calls it for ``pytest.exit`` too."""
+        self._session.interrupted = True
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Decide the exit status and write the run's record."""
@@ -181,7 +185,7 @@ class SessionHooks:
             session.exitstatus = pytest.ExitCode.OK if evocode.selected else session.exitstatus
         result = yield
         if evocode.run is not None:
-            evocode.run.write(evocode.records, evocode.begun, int(session.exitstatus))
+            evocode.run.write(evocode.records, evocode.begun, int(session.exitstatus), interrupted=evocode.interrupted)
             evocode.forget_connections()
         return result
 

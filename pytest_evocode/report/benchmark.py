@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pytest_evocode.metrics.failures import refusal_rates
 from pytest_evocode.metrics.faults import faults
 from pytest_evocode.metrics.flaky import FlakyRound
-from pytest_evocode.metrics.grid import by_agent, by_task, suite_facts
+from pytest_evocode.metrics.grid import by_agent, by_task, scored, suite_facts
+from pytest_evocode.metrics.score_table import apart_in
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.score_columns import SESSION
-from pytest_evocode.report.score_lines import flaky_lines, notes_below, scores_table
+from pytest_evocode.report.score_lines import apart_lines, flaky_lines, notes_below, scores_table
 from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.report.views import definition_lines, shown_cells
 from pytest_evocode.results.records import Outcome, RoundRecord, total_waits
@@ -41,9 +42,10 @@ def lowest_score(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> float
     None where no reward decides any round of an agent, which is no score that could reach anything.
     """
     suites = suite_facts(records)
-    found = [mode.score(of_agent, suites) for of_agent in by_agent(records).values()]
+    found = [mode.score(of_agent, suites) for of_agent in by_agent(scored(records)).values()]
     known = [score for score in found if score is not None]
-    return min(known) if len(known) == len(found) else None
+    # An agent of which nothing is scored reaches nothing, beside others that do.
+    return min(known) if known and len(known) == len(by_agent(records)) else None
 
 
 def waiting_attempts(records: Sequence[RoundRecord]) -> set[tuple[str, str, int]]:
@@ -83,21 +85,24 @@ def benchmark_lines(
         fail_under: The score that ``--evocode-fail-under`` asks for, 0 to 100.
         flaky: The rounds whose verdict is not always the same.
     """
-    agents = {mode.name(agent): of_agent for agent, of_agent in by_agent(records).items()}
+    counting = scored(records)
+    agents = {mode.name(agent): of_agent for agent, of_agent in by_agent(counting).items()}
     suites = suite_facts(records)
     found = {agent: mode.scores(of_agent, suites) for agent, of_agent in agents.items()}
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent, suites)) for agent, of_agent in agents.items()}
-    scores = scores_table(found, spent, table=SESSION[mode.mode], faults=broken)
-    yield from aligned(shown_cells(scores))
+    if agents:
+        scores = scores_table(found, spent, table=SESSION[mode.mode], faults=broken)
+        yield from aligned(shown_cells(scores))
+    yield from apart_lines(apart_in(records))
     yield from unpriced_lines(agents)
     grids = {name: mode.grid(of_agent) for name, of_agent in agents.items()}
-    yield from notes_below(found, grids, records, broken)
+    yield from notes_below(found, grids, counting, broken)
     for agent, rate in refusal_rates(records).items():
         refused = sorted(record.place for record in records if record.agent == agent and record.refused)
         yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
     yield from lower_bound_lines(agents)
-    if definitions:
+    if definitions and agents:
         yield from definition_lines(scores)
     if grid:
         yield ""
@@ -175,18 +180,21 @@ def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     """Return a head and a row for each attempt, with a mark for each round.
 
     The marks are ``.`` (passed), ``F`` (failed), ``u`` (undecided), ``E`` (error), ``-`` (not reached) and ``w``
-    (waiting for a later session); empty is a round that was not selected.
+    (waiting for a later session); empty is a round that was not selected. Where no score counts an attempt, a last
+    column says why.
     """
     agents = by_agent(records)
     longest = max(record.declared_rounds for record in records)
-    rows: list[tuple[str, ...]] = [("round", *(str(index) for index in range(1, longest + 1)))]
+    states = {(each.task, each.agent, each.attempt): each.unscored for each in records if each.unscored is not None}
+    rows: list[tuple[str, ...]] = [("round", *(str(index) for index in range(1, longest + 1)), *[""][: len(states)])]
     for agent, of_agent in agents.items():
         for task, attempts in by_task(of_agent).items():
             for number, attempt in attempts.items():
                 marks = {record.index: _WAITING if record.waiting else _MARKS[record.outcome] for record in attempt}
                 name = task if len(agents) == 1 else f"{task} {agent}"
                 label = name if number == 1 else f"{name}.{number}" if len(agents) > 1 else f"{name} {agent}.{number}"
-                rows.append((label, *(marks.get(index, "") for index in range(1, longest + 1))))
+                state = [states.get((task, agent, number), "")] if states else []
+                rows.append((label, *(marks.get(index, "") for index in range(1, longest + 1)), *state))
     return rows
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.metrics.score_table import ScoreRow
+from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow
+from pytest_evocode.results.identity import conditions_hash
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.phases import PHASES
 from pytest_evocode.results.records import RoundRecord
@@ -30,7 +31,8 @@ ROUND_COLUMNS: dict[str, type] = {
     "completion_tokens": int, "requests": int, "cost_usd": float, "agent_seconds": float, "verifier_seconds": float,
     "activity": str, "interaction": str, "category": str, "difficulty": str, "change_types": str,
     "environment": str, "started": str, "directory": str, "label": str, "identity": str, "task_hash": str,
-    "strict": bool, "verify": str, "overhead_seconds": float,
+    "strict": bool, "verify": str, "overhead_seconds": float, "unscored": str,
+    "conditions": str, "version": str, "image": str,
     **{_phase_column(name): float for name in PHASES},
 }  # fmt: skip
 CASE_COLUMNS: dict[str, type] = {
@@ -52,6 +54,31 @@ def round_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
         for record in _without_record(row):
             of_number = (each for each in row.attempts if _is_of(record, each))
             yield _round_row(row, next(of_number, None), record)
+
+
+def apart_rows(apart: Iterable[ApartAttempt]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each round of attempts that no score counts, which ``unscored`` says why; none has passed.
+
+    What turns without a record used is in a row without a round.
+    """
+    for each in apart:
+        if (stored := each.stored) is None:
+            continue
+        record = stored.record
+        known = {name: getattr(each, name) for name in ("task", "agent", "attempt", "run")}
+        known |= {"mode": record.mode, "from_round": record.from_round, "finished": stored.finished}
+        known |= {
+            **_about_conditions(stored),
+            "unscored": each.state,
+            "directory": str(stored.path),
+            "environment": record.environment,
+        }
+        for round_ in record.rounds:
+            values = {**round_values(round_), "index": round_.index, "declared_rounds": round_.declared_rounds, **known}
+            yield {name: values.get(name) for name in ROUND_COLUMNS} | {"cause": round_.cause or None, "passed": None}
+        if stored.unrecorded is not None:
+            values = {**dict(stored.unrecorded), **known}
+            yield {name: values.get(name) for name in ROUND_COLUMNS} | {"cause": each.why}
 
 
 def _is_of(record: RoundRecord, attempt: StoredAttempt) -> bool:
@@ -121,6 +148,7 @@ def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord
         "environment": conditions.environment or (attempt.record.environment if attempt else None),
         "strict": conditions.strict,
         "verify": conditions.verify or (None if conditions.strict is None else "task"),
+        **_about_conditions(attempt),
         "task_hash": (attempt.record.task_hash if attempt else row.contents.get(record.task)) or None,
         "started": (attempt.record.started if attempt else None) or None,
         "directory": str(attempt.path) if attempt else None,
@@ -129,6 +157,14 @@ def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord
         values |= {name: getattr(facts, name) for name in ("activity", "interaction", "category", "difficulty")}
         values["change_types"] = " ".join(facts.changes(record.index))
     return {name: values.get(name) for name in ROUND_COLUMNS}
+
+
+def _about_conditions(attempt: StoredAttempt | None) -> dict[str, str | None]:
+    """Return the hash of an attempt's conditions, and what of them keeps attempts not apart."""
+    if attempt is None or (conditions := attempt.record.conditions) is None:
+        return {}
+    told = {name: conditions.get(name) for name in ("version", "image")}
+    return {"conditions": conditions_hash(attempt.record), **told}
 
 
 def round_values(record: RoundRecord) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from pytest_evocode.report.score_columns import (
 from pytest_evocode.report.score_lines import TRUSTS, case_lines, fault_lines, undecided_lines
 from pytest_evocode.report.tables import NOT_MEASURED, join_first
 from pytest_evocode.report.views import Column, Row, Table, View, count_column
-from pytest_evocode.results.identity import NOT_SAID, short_contents
+from pytest_evocode.results.identity import NOT_SAID, condition_columns, short_contents
 
 _Groups = Mapping[str, Sequence[str]]
 """What rows have in common, with the names of the rows."""
@@ -59,7 +59,7 @@ def _is_one_ranking(first: ScoreRow, second: ScoreRow) -> bool:
 
 def can_be_compared(first: ScoreRow, second: ScoreRow) -> bool:
     """Return whether two rows can be compared over what both have: in mode, conditions and contents of tasks."""
-    conditions = zip(_conditions(first), _conditions(second), strict=True)
+    conditions = _conditions([first, second])
     return (
         _mode_of(first) == _mode_of(second)
         and not differing_contents(first, second)
@@ -71,7 +71,7 @@ def ranking_notes(rows: Sequence[ScoreRow]) -> Iterator[str]:
     """Yield why the rows are not one ranking, a line for each reason; nothing where they are."""
     every = sorted({task.task for row in rows for task in row.grid.tasks})
     yield from _differ("modes", _grouped({row.name: _mode_of(row) for row in rows}))
-    for column in zip(*map(_conditions, rows), strict=True):
+    for column in _conditions(rows):
         said = {row.name: text for row, text in zip(rows, column, strict=True) if text}
         yield from _differ("conditions", _grouped(said))
     yield from _differ("tasks", _grouped({row.name: _selection(row, every) for row in rows}))
@@ -95,9 +95,10 @@ def _mode_of(row: ScoreRow) -> str:
     return row.mode if row.from_round is None else f"{row.mode} from {row.from_round}"
 
 
-def _conditions(row: ScoreRow) -> tuple[str, ...]:
-    """Return the conditions of a row as texts, which are empty where its records do not say."""
-    return tuple("" if text.endswith(NOT_SAID) else text for text in row.subject.conditions.texts())
+def _conditions(rows: Sequence[ScoreRow]) -> list[tuple[str, ...]]:
+    """Return for each condition its text in each row, which is empty where the row's records do not say."""
+    columns = condition_columns([row.subject.conditions for row in rows])
+    return [tuple("" if text.endswith(NOT_SAID) else text for text in column) for column in columns]
 
 
 def _selection(row: ScoreRow, every: Sequence[str]) -> str:

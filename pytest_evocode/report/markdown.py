@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.flaky import FlakyRound
-from pytest_evocode.metrics.grid import by_agent
+from pytest_evocode.metrics.grid import by_agent, scored
 from pytest_evocode.metrics.intervals import Interval
+from pytest_evocode.metrics.score_table import apart_in
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.benchmark import grid_rows
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.score_lines import flaky_lines, interval_lines, notes_below, scores_table
+from pytest_evocode.report.score_lines import apart_lines, flaky_lines, interval_lines, notes_below, scores_table
 from pytest_evocode.report.tables import markdown_table, plain
 from pytest_evocode.report.views import shown_cells
 from pytest_evocode.results.records import RoundRecord
@@ -50,12 +51,13 @@ def session_summary(
         describe: Returns what is to be said of a round that failed.
     """
     (head, *rows) = grid_rows(records)
+    notes = notes_below(scores, by_agent(records), scored(records), faults)
     marks = [(name, *(_MARKS.get(cell, cell) for cell in cells)) for name, *cells in rows]
     parts = [
         "## Benchmark",
         "  \n".join(map(plain, about)),
-        markdown_table(shown_cells(scores_table(scores, spent, intervals, faults=faults))),
-        "  \n".join(map(plain, [*interval_lines(intervals), *notes_below(scores, by_agent(records), records, faults)])),
+        markdown_table(shown_cells(scores_table(scores, spent, intervals, faults=faults))) if scores else "",
+        "  \n".join(map(plain, [*apart_lines(apart_in(records)), *interval_lines(intervals), *notes])),
         markdown_table([head, *marks]),
         _LEGEND,
         "  \n".join(map(plain, flaky_lines(flaky))),

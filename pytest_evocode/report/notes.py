@@ -9,18 +9,24 @@ from typing import Any
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.tables import counted, join_first
-from pytest_evocode.results.identity import NOT_SAID, are_different, short_contents
+from pytest_evocode.results.identity import NOT_SAID, are_different, condition_columns, short_contents, short_hash
 from pytest_evocode.results.loading import StoredAttempt
 
 
 def identity_json(row: ScoreRow) -> dict[str, Any]:
     """Return who a row is and under which conditions, as JSON values; None is not said."""
     conditions = row.subject.conditions
+    settings = None if conditions.settings is None else dict(conditions.settings)
     return {
         "agent": row.agent,
         "label": row.label or row.agent,
         "identity": row.subject.agent.hash,
-        "conditions": {**conditions._asdict(), "environment": conditions.environment or None},
+        "conditions": {
+            **conditions._asdict(),
+            "environment": conditions.environment or None,
+            "settings": settings,
+            "hash": None if settings is None else short_hash(conditions),
+        },
         "contents": {task: digest or None for task, digest in row.contents.items()},
     }
 
@@ -28,6 +34,8 @@ def identity_json(row: ScoreRow) -> dict[str, Any]:
 def identity_notes(table: ScoreTable) -> Iterator[str]:
     """Yield what is not scored together, and what cannot be compared although it is in one table."""
     yield from _several_of_one_name(table.rows)
+    for row in table.rows:
+        yield from _pooled(row)
     yield from _changed_tasks(table)
     yield from _single_rounds_apart(table)
     if not table.any_version:
@@ -45,6 +53,23 @@ def _several_of_one_name(rows: Sequence[ScoreRow]) -> Iterator[str]:
                 f"{name}: attempts by different agents of this name, or under different conditions, are not scored "
                 f"together: {', '.join(found)}"
             )
+
+
+def _pooled(row: ScoreRow) -> Iterator[str]:
+    """Yield what differs between attempts that are scored together all the same."""
+    versions: dict[str, int] = defaultdict(int)
+    images: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for attempt in row.attempts:
+        conditions = attempt.record.conditions or {}
+        if version := conditions.get("version"):
+            versions[version] += 1
+        if image := conditions.get("image"):
+            images[attempt.record.task, attempt.record.task_hash].setdefault(image)
+    if len(versions) > 1:
+        told = ", ".join(f"{version} ({counted(number, 'attempt')})" for version, number in sorted(versions.items()))
+        yield f"{row.name}: attempts by different versions of pytest-evocode are scored together: {told}"
+    if differing := sorted({task for (task, _), found in images.items() if len(found) > 1}):
+        yield f"{row.name}: attempts in different images of one task are scored together: {join_first(differing)}"
 
 
 def _changed_tasks(table: ScoreTable) -> Iterator[str]:
@@ -109,7 +134,7 @@ def _contents_between(rows: Sequence[ScoreRow]) -> Iterator[str]:
 
 def _conditions_between(rows: Sequence[ScoreRow]) -> Iterator[str]:
     """Yield the conditions that are said to differ between agents of different names."""
-    for texts in zip(*(row.subject.conditions.texts() for row in rows), strict=True):
+    for texts in condition_columns([row.subject.conditions for row in rows]):
         found: dict[str, dict[str, None]] = defaultdict(dict)
         names = set()
         for text, row in zip(texts, rows, strict=True):
@@ -154,7 +179,12 @@ def row_notes(row: ScoreRow) -> Iterator[str]:
 
 
 def superseded_notes(table: ScoreTable) -> Iterator[str]:
-    """Yield how many attempts do not count because newer ones do."""
+    """Yield what does not count: attempts that newer ones replace, and runs that are excluded."""
+    if table.excluded:
+        yield (
+            f"excluded, so no score counts them: {join_first(table.excluded)}; "
+            "evocode runs --include RUN counts one again"
+        )
     if table.superseded:
         yield f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
 

@@ -10,12 +10,13 @@ from typing import Any
 from pytest_evocode.metrics.breakdown import Dimension, Group, Times, breakdown, times, times_by
 from pytest_evocode.metrics.intervals import NO_INTERVAL
 from pytest_evocode.metrics.over_attempts import Headline, OverAttempts
-from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
+from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.score_columns import COLUMNS, interval_column
 from pytest_evocode.report.score_lines import (
+    apart_lines,
     attempts_lines,
     flaky_lines,
     groups_table,
@@ -158,6 +159,12 @@ def _times_of(row: ScoreRow) -> Times:
 
 def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:
     """Return a line for each row of the table; with intervals, those of the scores that have one."""
+    if not table.rows:
+        return View(
+            [],
+            json=lambda: results_json(table, by=None, with_intervals=with_intervals),
+            notes=list(apart_lines(table.apart)),
+        )
     scores = {row.name: table.scores(row) for row in table.rows}
     spent = {row.name: spending(row.records) for row in table.rows}
     found = {row.name: table.intervals_or_reasons(row) for row in table.rows} if with_intervals else None
@@ -166,7 +173,7 @@ def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:
     records = [record for row in table.rows for record in row.records]
     controls = {row.name for row in table.rows if row.is_control}
     compared = {name: row for name, row in scores.items() if name not in controls}
-    below = [*interval_lines(found), *attempts_lines(compared)]
+    below = [*apart_lines(table.apart), *interval_lines(found), *attempts_lines(compared)]
     below += notes_below(scores, grids, records, faults, name_marked=False)
     tables = [scores_table(scores, spent, found, faults=faults, notes=below)]
     if several := {row.name: each for row in table.rows if (each := table.over_attempts(row))}:
@@ -200,7 +207,20 @@ def results_json(
     for row in table.rows:
         values = _row(table, row, by, with_intervals)
         rows.append(values | time_json(table, row, by) if with_times else values)
-    return {"rows": rows}
+    return {"rows": rows, "unscored": list(map(apart_json, table.apart))}
+
+
+def apart_json(apart: ApartAttempt) -> dict[str, Any]:
+    """Return an attempt that no score counts as JSON values."""
+    values: dict[str, Any] = {
+        name: getattr(apart, name) for name in ("task", "agent", "attempt", "run", "state", "why")
+    }
+    rounds = apart.stored.record.rounds if apart.stored is not None else ()
+    return values | {
+        "rounds": {each.round: each.outcome for each in rounds},
+        "usage": apart.usage.model_dump() if apart.usage is not None else None,
+        "directory": str(apart.stored.path) if apart.stored is not None else None,
+    }
 
 
 def _row(table: ScoreTable, row: ScoreRow, by: Dimension | None, with_intervals: bool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Rounds
 from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
+from pytest_evocode.metrics.score_table import ApartAttempt
 from pytest_evocode.metrics.scores import Scores, mean_rewards
 from pytest_evocode.metrics.spending import Spending
 from pytest_evocode.names import attempt_name
@@ -28,7 +29,7 @@ from pytest_evocode.report.score_columns import (
 )
 from pytest_evocode.report.tables import NOT_MEASURED, counted, format_number, join_first
 from pytest_evocode.report.views import Column, Row, Table, count_column, text_column
-from pytest_evocode.results.records import DecidingRule, RoundRecord
+from pytest_evocode.results.records import DecidingRule, RoundRecord, Usage
 
 
 def notes_below(
@@ -53,6 +54,33 @@ def notes_below(
     yield from deciding_lines(records)
     yield from mark_lines(scores, records if name_marked else ())
     yield from fault_lines(faults)
+
+
+def apart_lines(found: Iterable[ApartAttempt]) -> Iterator[str]:
+    r"""Yield which attempts no score counts and why, with what was used of models.
+
+    >>> from pytest_evocode.metrics.score_table import ApartAttempt
+    >>> used = Usage(prompt_tokens=1200, completion_tokens=34)
+    >>> print(*apart_lines([
+    ...     ApartAttempt("ledger", "gpt", 2, "RUN", "unfinished", "interrupted after 1 of 3 rounds", used),
+    ...     ApartAttempt("mesh", "gpt", 1, "RUN", "never started", "no image"),
+    ...     ApartAttempt("zoo", "gpt", 1, "RUN", "never started", "no image")]), sep="\n")
+    not scored, unfinished: ledger gpt.2 (RUN): interrupted after 1 of 3 rounds, 1,234 tokens
+    not scored, never started: mesh gpt, zoo gpt (RUN): no image
+    """
+    groups: dict[tuple[str, str, str], list[ApartAttempt]] = defaultdict(list)
+    for each in found:
+        groups[each.state, each.run, each.why + _used(each.usage)].append(each)
+    for (state, run, why), attempts in sorted(groups.items(), key=lambda each: each[0], reverse=True):
+        names = join_first([f"{each.task} {attempt_name(each.agent, each.attempt)}" for each in attempts], 5)
+        yield f"not scored, {state}: {names}{f' ({run})' if run else ''}: {why}"
+
+
+def _used(usage: Usage | None) -> str:
+    if usage is None or usage.tokens is None:
+        return ""
+    cost = f", ${usage.cost_usd:,.4f}" if usage.cost_usd is not None else ""
+    return f", {usage.tokens:,} tokens{cost}"
 
 
 def fault_lines(faults: Mapping[str, Faults | None]) -> Iterator[str]:

@@ -9,11 +9,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pytest_evocode.names import agent_id
 from pytest_evocode.secrets import is_secret_name
+
+if TYPE_CHECKING:
+    from pytest_evocode.results.records import AttemptRecord, RunRecord
 
 HASH_LENGTH = 10
 """Hexadecimal digits of an identity's hash."""
@@ -130,15 +133,101 @@ class Conditions(NamedTuple):
     """Whether suites found nothing of the agent's system that the task does not declare."""
     verify: str | None = None
     """How suites were judged by the session's choice; None is by the tasks', or, where ``strict`` is None, not said."""
+    settings: tuple[tuple[str, str], ...] | None = None
+    """The other options and settings that can change a verdict or a score, by name; None is not said."""
 
     def texts(self) -> tuple[str, str, str]:
-        """Return each condition for people."""
+        """Return each condition but the settings for people."""
         said = self.strict is not None
         return (
             self.environment or f"environment {NOT_SAID}",
             ("strict" if self.strict else "not strict") if said else f"strict {NOT_SAID}",
             f"verify={self.verify or 'task'}" if said or self.verify else f"verify {NOT_SAID}",
         )
+
+    def setting(self, name: str) -> str:
+        """Return a setting for people."""
+        if self.settings is None:
+            return f"conditions {NOT_SAID}"
+        value = dict(self.settings).get(name)
+        return f"no {name}" if value is None else f"{name}={value}"
+
+
+_WITHOUT_EFFECT = frozenset({"version", "image"})
+"""What of recorded conditions keeps attempts not apart: it is only told where it differs."""
+_OF_THEIR_OWN = frozenset({"strict", "verify"})
+"""Of these records have fields, too, which earlier versions had alone."""
+
+
+def settings_of(conditions: Mapping[str, str] | None) -> tuple[tuple[str, str], ...] | None:
+    """Return the settings of recorded conditions that keep attempts apart, in order.
+
+    >>> settings_of({"verify-times": "3", "strict": "yes", "version": "1.2"}), settings_of(None)
+    ((('verify-times', '3'),), None)
+    """
+    if conditions is None:
+        return None
+    left_out = _WITHOUT_EFFECT | _OF_THEIR_OWN
+    return tuple(sorted((name, value) for name, value in conditions.items() if name not in left_out))
+
+
+def differing_settings(first: Mapping[str, str] | None, second: Mapping[str, str] | None) -> list[str]:
+    """Return what differs between recorded conditions, for people; nothing where one of them is not known.
+
+    >>> differing_settings({"verify-times": "1", "version": "1"}, {"verify-times": "3", "budget": "turns=9"})
+    ['no budget against budget turns=9', 'verify-times 1 against 3']
+    """
+    if first is None or second is None:
+        return []
+    one, other = dict(settings_of(first) or ()), dict(settings_of(second) or ())
+    return [
+        _against(name, one.get(name), other.get(name))
+        for name in sorted({*one, *other})
+        if one.get(name) != other.get(name)
+    ]
+
+
+def _against(name: str, one: str | None, other: str | None) -> str:
+    if one is not None and other is not None:
+        return f"{name} {one} against {other}"
+    said = [f"no {name}" if value is None else f"{name} {value}" for value in (one, other)]
+    return " against ".join(said)
+
+
+def differing_conditions(first: Conditions, second: Conditions) -> list[str]:
+    """Return what is said to differ between two conditions besides the environment, for people.
+
+    >>> differing_conditions(Conditions("docker", True, None, ()), Conditions("sandbox", False, None, ()))
+    ['strict against not strict']
+    """
+    pairs = list(zip(first.texts(), second.texts(), strict=True))[1:]
+    said = [
+        " against ".join(pair) for pair in pairs if pair[0] != pair[1] and not any(NOT_SAID in each for each in pair)
+    ]
+    known = [None if each.settings is None else dict(each.settings) for each in (first, second)]
+    return [*said, *differing_settings(*known)]
+
+
+def conditions_hash(record: AttemptRecord | RunRecord) -> str:
+    """Return the first digits of a SHA-256 over all that a record says of its conditions; empty where it does not.
+
+    These are its settings with the product's version, the environment, the mode, and of an attempt the task's contents
+    and its image.
+    """
+    if record.conditions is None:
+        return ""
+    contents = getattr(record, "task_hash", "")
+    return short_hash([record.conditions, record.environment, record.mode, record.from_round, contents])
+
+
+def condition_columns(conditions: Sequence[Conditions]) -> list[tuple[str, ...]]:
+    """Return for each condition its text in each of some conditions."""
+    names = sorted({name for each in conditions for name, _ in each.settings or ()})
+    silent = any(each.settings is None for each in conditions) and not names
+    columns = list(zip(*(each.texts() for each in conditions), strict=True))
+    columns += [tuple(each.setting(name) for each in conditions) for name in names]
+    # Where some say that nothing was given, and others say nothing.
+    return columns + ([tuple(each.setting("conditions") for each in conditions)] if silent else [])
 
 
 class Subject(NamedTuple):
@@ -199,9 +288,9 @@ def subject_labels(subjects: Iterable[Subject]) -> dict[Subject, str]:
         by_name[subject.agent.name].append(subject)
     found = {}
     for of_name in by_name.values():
-        columns = list(zip(*(subject.conditions.texts() for subject in of_name), strict=True))
+        columns = condition_columns([subject.conditions for subject in of_name])
         for place, subject in enumerate(of_name):
-            differing = [column[place] for column in columns if len(set(column)) > 1]
+            differing = list(dict.fromkeys(column[place] for column in columns if len(set(column)) > 1))
             # What is not said together is said once.
             silent = [text.removesuffix(f" {NOT_SAID}") for text in differing if text.endswith(NOT_SAID)]
             words = [text for text in differing if not text.endswith(NOT_SAID)]

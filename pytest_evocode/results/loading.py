@@ -6,7 +6,7 @@ import contextlib
 import gc
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,19 @@ from typing import Any, Literal
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
-from pytest_evocode.results.foreign import OLD_RESULTS, TaskLookup, TrialFiles, is_trial, read_trial
+from pytest_evocode.results.foreign import OLD_RESULTS, TaskLookup, TrialFiles, is_trial, read_trial, read_turn
 from pytest_evocode.results.parsing import Record, check_attempt, check_run, parse_object, read_own_attempt, read_record
 from pytest_evocode.results.plain_files import open_plain
-from pytest_evocode.results.records import AttemptRecord, AttemptState, RoundRecord, RunRecord, TaskFacts
+from pytest_evocode.results.records import (
+    AttemptRecord,
+    AttemptState,
+    RoundRecord,
+    RunRecord,
+    TaskFacts,
+    Unscored,
+    Usage,
+    total_usage,
+)
 
 Layout = Literal["evocode", "harbor", "multiround"]
 
@@ -38,15 +47,32 @@ class StoredAttempt:
     """The indices of the rounds that were selected; one of them without a record was not reached."""
     waiting: bool = False
     """Whether the rounds that were not selected wait for a later session."""
+    ended_without: bool = False
+    """Whether its session came to an end by itself all the same where the attempt did not."""
+    unrecorded: Usage | None = None
+    """What turns used that have no record, because the attempt was interrupted."""
 
     @property
     def partial(self) -> bool:
         """Whether rounds were left out that an attempt in its mode goes through."""
         return len(self.selected) < len(whole_chain(self.record))
 
+    @property
+    def unscored(self) -> Unscored | None:
+        """Why no score counts it: it never started, or it was interrupted; None of one that counts."""
+        rounds = self.record.rounds
+        if rounds and all(each.unscored == "never started" for each in rounds):
+            return "never started"
+        return "unfinished" if not (self.finished or self.waiting or self.ended_without) else None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all of its turns used, as far as that is known; None where no model was used."""
+        return total_usage([*(each.usage for each in self.record.rounds), self.unrecorded])
+
     def as_whole(self) -> StoredAttempt:
         """Return the attempt as an unfinished one of which all rounds were selected."""
-        return replace(self, selected=whole_chain(self.record), finished=False)
+        return replace(self, selected=whole_chain(self.record), finished=False, ended_without=True)
 
     @property
     def round_names(self) -> list[str]:
@@ -216,6 +242,8 @@ class _Loader:
         self._tasks = tasks
         self._numbers: Counter[tuple[object, ...]] = Counter()
         self._seen: set[str] = set()
+        self._without_rounds: list[Path] = []
+        """Attempts of which no round has a record, that only their run's record tells something of."""
 
     def visit(self, directory: str) -> None:
         """Load what is in a directory and below."""
@@ -249,6 +277,9 @@ class _Loader:
                 of_name = runs[attempt.path.parents[4], attempt.run]
                 if of_name:
                     self.results.attempts[index] = _completed(attempt, max(of_name, key=partial(_selects, attempt)))
+        for path in self._without_rounds:
+            of_name = runs[path.parents[4], path.parent.name]
+            self.results.attempts += filter(None, [next(filter(None, (_begun(path, run) for run in of_name)), None)])
         begun: dict[tuple[Path, str], set[tuple[str, str, int]]] = defaultdict(set)
         for attempt in self.results.attempts:
             if attempt.layout == "evocode" and len(attempt.path.parents) > 4:
@@ -325,13 +356,16 @@ class _Loader:
             attempt = _unfinished(rounds, states)
             try:
                 check_attempt(attempt)
-                self._add(directory, attempt, "evocode", finished=False)
+                used = _unrecorded(directory, {record.round for record in rounds})
+                self._add(directory, attempt, "evocode", finished=False, unrecorded=used)
             except DamagedRecord as error:
                 self._problem(directory, error, "remove the steps that do not belong there")
         elif "config.json" in names and any(directory.glob("steps/*/verifier/reward.*")):
             config = self._parse(directory / "config.json")
             if config is not None and is_trial(config):
                 self._add_trial(directory, config, finished=False)
+        elif len(directory.parents) > 4 and directory not in self._without_rounds:
+            self._without_rounds.append(directory)
         return True
 
     def _load_runs(self, directory: Path, names: Set[str]) -> None:
@@ -357,7 +391,15 @@ class _Loader:
         self._numbers[key] += 1
         self._add(directory, numbered(record, self._numbers[key]), layout, finished=finished)
 
-    def _add(self, directory: Path, record: AttemptRecord, layout: Layout, *, finished: bool = True) -> None:
+    def _add(
+        self,
+        directory: Path,
+        record: AttemptRecord,
+        layout: Layout,
+        *,
+        finished: bool = True,
+        unrecorded: Usage | None = None,
+    ) -> None:
         place = str(directory)
         if place in self._seen:
             return
@@ -368,7 +410,19 @@ class _Loader:
         # Others leave out what was not reached; we do so only where the attempt has not ended.
         selected = (recorded(record) if layout == "evocode" and finished else ()) or whole_chain(record)
         run = place.rsplit(os.sep, 2)[-2]
-        self.results.attempts.append(StoredAttempt(record, directory, run, finished, layout, selected))
+        self.results.attempts.append(
+            StoredAttempt(
+                record,
+                directory,
+                run,
+                finished,
+                layout,
+                selected,
+                # Harbor makes single rounds as trials of their own; only a run's record tells of more.
+                ended_without=not finished and bool(record.finished),
+                unrecorded=unrecorded,
+            )
+        )
 
     def _read(self, kind: type[Record], path: Path, advice: str) -> Record | None:
         """Return the record in a file, or None, with a line in ``problems`` that ends with ``advice``."""
@@ -435,7 +489,51 @@ def _completed(attempt: StoredAttempt, run: RunRecord) -> StoredAttempt:
         selected = made  # The others are neither passed nor failed.
     # In single-round mode each round writes the attempt's record again.
     finished = bool(record.finished) and set(selected) <= set(made)
-    return replace(attempt, record=record, selected=selected, finished=finished, waiting=waiting)
+    ended = not (finished or run.broke_off)
+    return replace(attempt, record=record, selected=selected, finished=finished, waiting=waiting, ended_without=ended)
+
+
+def _begun(path: Path, run: RunRecord) -> StoredAttempt | None:
+    """Return an attempt that was interrupted before any of its rounds had a record; None where it is not the run's."""
+    task, agent = path.parents[3].name, path.parents[1].name
+    number = path.name.removeprefix(f"{task}__a")
+    is_selected = number.isdecimal() and int(number) in run.selected.get(task, {}).get(agent, ())
+    known = run.tasks.get(task)
+    if not is_selected or known is None or not run.broke_off:
+        return None
+    record = AttemptRecord(
+        task=task,
+        agent=agent,
+        attempt=int(number),
+        mode=run.mode,
+        from_round=run.from_round,
+        environment=run.environment,
+        task_hash=known.task_hash,
+        made_by=run.agents.get(agent, {}),
+        started="",
+        finished="",
+        declared_rounds=known.facts.rounds,
+        facts=known.facts,
+        rewards={},
+        rounds=(),
+    )
+    chain = whole_chain(record)
+    return StoredAttempt(record, path, run.run, False, "evocode", chain, unrecorded=_unrecorded(path, ()))
+
+
+def _unrecorded(attempt: Path, recorded: Container[str]) -> Usage | None:
+    """Return what turns used of rounds that have no record."""
+    names = sorted(path.name for path in (attempt / "steps").glob("*") if path.name not in recorded)
+    return total_usage(usage_of_turn(attempt, name) for name in names)
+
+
+def usage_of_turn(attempt: Path, round_name: str) -> Usage | None:
+    """Return what a turn used, as its trajectory tells, which may be of a part of it; None where it does not."""
+    try:
+        with open_plain(attempt / "steps" / round_name / "agent" / "trajectory.json") as file:
+            return read_turn(file.read(), {}).usage
+    except OSError:
+        return None
 
 
 def _without_waiting(run: RunRecord, begun: Set[tuple[str, str, int]]) -> RunRecord:

@@ -214,6 +214,10 @@ ChangeClass = str
 """What became of a path that an agent changed: ``carried`` is where the suite, or the program that it tests, ran, and
 ``left behind`` is not. Earlier versions told apart what a path is for.
 """
+Unscored = Literal["never started", "unfinished"]
+"""Why no score counts an attempt: what it needs did not start before its agent's first turn, or its session was
+interrupted. Nothing that an agent does is either.
+"""
 Mode = Literal["chain", "fail-stop", "single-round"]
 """How an attempt goes through its rounds: all of them (chain), up to the first that fails (fail-stop), or each by
 itself, from the state that the reference solutions of the earlier rounds lead to (single-round).
@@ -391,6 +395,8 @@ class RoundRecord(ResultsRecord):
     """Of the outcome ``not reached``: why the round waits for a later session, such as at the limit of the run's cost.
     Such a round is neither passed nor failed, and no score counts it.
     """
+    unscored: Unscored | None = None
+    """Of an attempt that no score counts: why; ``cause`` has the reason. None of one that counts."""
     agent_seconds: float | None = None
     verifier_seconds: float | None = None
     phases: Phases | None = None
@@ -480,6 +486,11 @@ class AttemptRecord(HarborFields):
     """
     verify: Verify | None = None
     """How suites were judged by the session's choice; None for the tasks' own."""
+    conditions: dict[str, str] | None = None
+    """The options and settings that can change a verdict or a score, by name, as far as they are given or have a
+    default; beside them the product's ``version``, and ``image``, which identifies the task's image. None in records
+    that do not say.
+    """
     deterministic: bool = False
     """Whether the agent says that it does the same in every attempt, as the oracle does."""
     started: str
@@ -520,6 +531,12 @@ class RunRecord(ResultsRecord):
     was continued with others. Empty in records that do not say.
     """
     exit_status: int | None = None
+    interrupted: bool = False
+    """Whether the session was interrupted, as by Ctrl-C, so that attempts without an end count in no score."""
+    excluded: bool = False
+    """Whether no score counts the run, because ``evocode runs --exclude`` says so."""
+    tags: tuple[str, ...] = ()
+    """What ``evocode runs --tag`` calls it."""
     attempts: tuple[str, ...] = ()
     """The attempts' directories, relative to the results directory."""
     mode: Mode = "chain"
@@ -538,6 +555,8 @@ class RunRecord(ResultsRecord):
     """How suites were judged by the session's choice; None for the tasks' own."""
     strict: bool | None = None
     """As ``strict`` of an attempt."""
+    conditions: dict[str, str] | None = None
+    """As ``conditions`` of an attempt, without ``image``."""
     agents: dict[str, dict[str, Any]] = {}
     """What made each selected agent, by name, as ``made_by`` of its attempts."""
     waiting: str = ""
@@ -550,6 +569,11 @@ class RunRecord(ResultsRecord):
     """
     scores: dict[str, dict[str, float | int | None]] = {}
     """The metrics by agent; see :class:`pytest_evocode.metrics.scores.Scores`."""
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the session did not come to its own end: it was interrupted or killed, or is under way."""
+        return self.interrupted or self.finished is None
 
 
 class TurnRecord(ResultsRecord):

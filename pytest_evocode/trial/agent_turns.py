@@ -50,6 +50,8 @@ class AgentTurns:
         self._journal = Journal()
         self.under_way = False
         """Whether the agent works: an error raised meanwhile that is not one of the package's is the agent's."""
+        self.begun = False
+        """Whether the agent has had a turn in this session."""
         self.taken: dict[str, Any] = {}
         """What the last turn took, as fields of a record, until a record has it."""
         self.taking = False
@@ -118,7 +120,7 @@ class AgentTurns:
         logger.debug("%s, %s: the turn of %s begins", context.task.name, round_.name, self._agent.name)
         environment.allow_network(self._network(round_))
         self.spending.begin_turn(waiting := Waiting(self._context.options.waiting_limit))
-        self.under_way = True
+        self.under_way = self.begun = True
         try:
             try:
                 self.stopwatch.begin("agent")

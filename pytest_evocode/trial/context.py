@@ -67,6 +67,8 @@ class TrialOptions:
 
     agent: Mapping[str, Any] = field(default_factory=dict)
     """What made the agent, for records; see :attr:`pytest_evocode.results.records.AttemptRecord.made_by`."""
+    conditions: Mapping[str, str] | None = None
+    """What else can change a verdict or a score, for records; see ``conditions`` of an attempt's record there."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     """The host's variables, which the ``${VAR}`` of task.toml are taken from."""
     timeout_multiplier: float = 1.0

@@ -23,6 +23,7 @@ from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import (
     Cancelled,
     EnvironmentFault,
+    EvocodeError,
     RecordFault,
     ResumeRefused,
     RunLimitReached,
@@ -553,12 +554,15 @@ class AttemptLog:
 
     # How the attempt ends.
 
-    def break_off(self, index: int, error: BaseException, fault: Fault, taken: Mapping[str, Any]) -> None:
+    def break_off(
+        self, index: int, error: BaseException, fault: Fault, taken: Mapping[str, Any], *, had_turn: bool
+    ) -> None:
         """Give an error to the round in which it happened: the first from ``index`` on that has no record.
 
         Where the session was stopped it is no error, and where the run has used what it may these rounds wait for a
         later session. ``fault`` says whose it is, and ``taken`` what the round had used until then, as fields of its
-        record.
+        record. An attempt whose agent never had a turn, in this session (``had_turn``) or an earlier one, for a reason
+        that is not its own, counts in no score.
         """
         refused = isinstance(error, ResumeRefused)
         if not self._first_played.done():
@@ -577,8 +581,15 @@ class AttemptLog:
                 self.skip_after(left[0] - 1, f"waiting: {error}", waiting)
             else:
                 taken = {**taken, "agent_seconds": None}  # No more than a part of what the turn would have taken.
+                # In single-round mode other rounds of the attempt may have been played.
+                is_begun = had_turn or refused or bool(self._played) or len(left) < len(self._records)
+                if fault == "infrastructure" and not is_begun and self._mode != "single-round":
+                    taken["unscored"] = "never started"
                 self.deliver(self._record(round_, "error", describe_error(error), fault=fault, **taken), done=False)
-                self.skip_after(round_.index, f"the attempt ended in {round_.name} with an error")
+                more = {later: {"unscored": taken.get("unscored")} for later in left[1:]}
+                self.skip_after(round_.index, f"the attempt ended in {round_.name} with an error", more)
+        elif left:
+            self.skip_after(index - 1, STOPPED, {left[0]: {**taken, "agent_seconds": None}})
         self.skip_after(index - 1, STOPPED)
 
     def write_attempt(self, started: str, *, deterministic: bool) -> None:
@@ -609,6 +620,7 @@ class AttemptLog:
                     made_by=dict(self._context.options.agent),
                     strict=self._context.options.strict,
                     verify=self._task.verify,
+                    conditions=self._conditions(),
                     deterministic=deterministic,
                     started=min(started, earlier.started) if earlier is not None else started,
                     finished=now(),
@@ -621,6 +633,17 @@ class AttemptLog:
         if self.is_finished:  # No session goes on from here, and one that dies now leaves nothing that is needed.
             with self._lock:
                 self._directory.write_state(None)
+
+    def _conditions(self) -> dict[str, str] | None:
+        """Return the conditions of the attempt, with what identifies the image that turns were taken in."""
+        given = self._context.options.conditions
+        if given is None:
+            return None
+        conditions = dict(given)
+        if any(record.result().unscored is None for record in self._records.values()):
+            with contextlib.suppress(EvocodeError):
+                conditions["image"] = self._context.engine.image_key(self._task)
+        return conditions
 
     def close(self, *, finished: bool) -> None:
         """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -253,6 +254,7 @@ class Regrader:
             "task_hash": content_hash(task.directory),
             "facts": task_facts(task),
             "regraded": now(),
+            "conditions": record.conditions and {**record.conditions, "version": version("pytest-evocode")},
         }
         directory.write_attempt(record.model_copy(update=changes))
         write_job_of(directory.path)

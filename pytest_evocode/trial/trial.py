@@ -333,7 +333,7 @@ class Trial:
         logger.info("%s: the attempt ends with %s in round %d or later", self.task.name, type(error).__name__, index)
         if not self._ready.done():
             self._ready.set_exception(error)
-        self._log.break_off(index, error, self._turns.fault_of(error), self._turns.taken)
+        self._log.break_off(index, error, self._turns.fault_of(error), self._turns.taken, had_turn=self._turns.begun)
 
     def _end(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""

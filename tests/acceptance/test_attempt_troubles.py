@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.results.loading import load_results
+from tests.acceptance.tasks import DOCKERFILE
+
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
@@ -240,3 +244,39 @@ def test_tests_rewards_and_solutions_are_out_of_the_agents_reach(
         test={2: "[ ! -s seen ] && [ ! -e /solution ] && echo 1 > /logs/verifier/reward.txt"},
     )
     assert run_tasks("tasks", env=env).outcomes == {"passed": 2}
+
+
+def test_an_attempt_whose_environment_does_not_start_is_in_no_score(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2)
+    write_task("broken", 2, dockerfile=f"{DOCKERFILE}RUN no-such-program\n")
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 2, "errors": 1, "skipped": 1}
+    assert session.run.scores["oracle"]["dataset_score"] == 100.0
+    assert [each.unscored for each in session.record("broken").rounds] == ["never started"] * 2
+    session.has("not scored, never started: broken oracle: what its error says came before the agent's first turn")
+    (apart,) = score_table(load_results([session.results])).apart
+    assert "'no-such-program' ended with exit code 127" in apart.why
+
+
+def test_an_agent_that_breaks_down_in_its_first_turn_is_scored(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makeconftest(
+        """
+        from pytest_evocode.errors import EnvironmentFault
+
+        class Gone:
+            name = "gone"
+
+            def run_round(self, context):
+                context.environment.stop()
+                raise EnvironmentFault("the environment did not start")
+
+        def pytest_evocode_make_agent(name):
+            return Gone() if name == "gone" else None
+        """
+    )
+    write_task("a", 2)
+    session = run_tasks("tasks", agent="gone")
+    assert session.run.scores["gone"]["dataset_score"] == 0.0
+    assert [each.unscored for each in session.record("a", "gone").rounds] == [None, None]

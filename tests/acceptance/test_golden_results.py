@@ -38,6 +38,7 @@ VARYING = [
     (r'"phases": \{[^}]*\}', '"phases": PHASES'),
     (r"slots: \d+, busy .*", "SLOTS"),
     (r'"versions": \{[^}]*\}', '"versions": VERSIONS'),
+    (r'("image": )"\w+"', r'\1"IMAGE"'),  # Of a sandbox, made from the machine's own system.
     (r'"changed": \{\s*"counts": \{[^}]*\},\s*"address": "\w*"\s*\}', '"changed": CHANGED'),
     (r"\d+\.\d+ ?s\b( \(\d:\d\d:\d\d\))?", "SECONDS"),
     (r"=+ (.*?) =+", r"== \1 =="),

@@ -300,3 +300,21 @@ def test_a_damaged_state_is_left_alone_and_says_what_to_do(
     assert f"remove {directory} to run the attempt anew" in shown.stderr
     shutil.rmtree(directory)
     assert "4 passed" in session("--evocode-resume", "tasks").stdout
+
+
+def test_a_run_is_not_resumed_under_conditions_that_could_change_its_verdicts(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    first = run_tasks("--evocode-verify-times=2", "--evocode-budget=total-cost=1", "tasks")
+    assert first.run.conditions is not None
+    assert first.run.conditions["verify-times"] == "2"
+    of_attempt = first.record().conditions
+    assert of_attempt is not None
+    assert of_attempt == {**first.run.conditions, "image": of_attempt["image"]}
+    refused = run_tasks("--evocode-resume", "tasks")
+    assert refused.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert f"the run {first.run.run} was begun under other conditions, verify-times 2 against 1 now; " in refused.text
+    assert "evocode benchmark" not in refused.text
+    again = run_tasks("--evocode-resume", "--evocode-verify-times=2", "tasks")
+    assert again.outcomes == {"passed": 1}

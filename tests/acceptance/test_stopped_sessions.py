@@ -17,6 +17,8 @@ import pytest
 
 from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, connect
 from pytest_evocode.environments.owners import Owner
+from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import RunRecord
 from tests.acceptance.sessions import sandboxes_left
 from tests.acceptance.tasks import DOCKERFILE
@@ -191,7 +193,10 @@ def test_a_signal_ends_a_session_which_keeps_what_it_recorded_and_leaves_nothing
     assert sandboxes_left(cache) == []
     (path,) = (results / "runs").iterdir()
     run = RunRecord.model_validate_json(path.read_text())
-    assert (run.exit_status, len(run.attempts)) == (status, 1)
+    assert (run.exit_status, len(run.attempts), run.interrupted, run.scores) == (status, 1, True, {})
+    done = 2 if place == "test" else 1  # Beside the suite of the second round that of the third has ended.
+    assert f"not scored, unfinished: a oracle: interrupted after {done} of 3 rounds" in session.text()
+    assert [each.state for each in score_table(load_results([results])).apart] == ["unfinished"]
     assert list(results.rglob(".*")) == []
     assert not list(results.glob("a/**/result.json"))
     said = "stopped by SIGTERM" if number == signal.SIGTERM else "continue with --evocode-resume="

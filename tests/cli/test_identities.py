@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,3 +208,66 @@ def test_agents_under_different_conditions_are_told(evocode: Evocode, tmp_path: 
     assert "agents ran under different conditions, which their scores depend on: docker: gpt; sandbox: nop" in told
     assert "not strict: nop; strict: gpt" in told
     assert "verify" not in told
+
+
+ONCE: dict[str, Any] = {"strict": False, "conditions": {"verify-times": "1", "version": "1.0", "image": "a"}}
+THRICE: dict[str, Any] = {"strict": False, "conditions": {"verify-times": "3", "version": "1.0", "image": "a"}}
+
+
+def test_attempts_under_different_settings_are_not_scored_together(evocode: Evocode, tmp_path: Path) -> None:
+    results = tmp_path / "evocode-results"
+    write_attempt(results, outcomes="pf", number=1, **ONCE)
+    write_attempt(results, outcomes="ff", number=2, run=NEW, **THRICE)
+    ran = evocode("results")
+    assert [line.split()[:3] for line in ran.lines[1:3]] == [
+        ["gpt", "verify-times=1", "50.0"],
+        ["gpt", "verify-times=3", "0.0"],
+    ]
+    assert "not scored together: gpt verify-times=1, gpt verify-times=3" in ran.err
+    rows = evocode("results", "--json").json["rows"]
+    assert [row["conditions"]["settings"] for row in rows] == [{"verify-times": "1"}, {"verify-times": "3"}]
+    assert len({row["conditions"]["hash"] for row in rows}) == 2
+    assert len({row["conditions"] for row in evocode("export", "--json").json}) == 2
+    assert "verify-times=1 (gpt verify-times=1); verify-times=3 (gpt verify-times=3)" in evocode("leaderboard").out
+
+
+def test_agents_under_different_settings_are_compared_only_where_that_is_asked_for(
+    evocode: Evocode, tmp_path: Path
+) -> None:
+    write_attempt(tmp_path / "old", outcomes="pf", **ONCE)
+    write_attempt(tmp_path / "new", outcomes="pp", run=NEW, **THRICE)
+    ran = evocode("compare", "old", "new")
+    assert (ran.status, ran.out) == (2, "")
+    assert "different conditions, which scores depend on: verify-times 1 against 3; " in ran.err
+    ran = evocode("compare", "old", "new", "--any-conditions")
+    assert ran.status == 0
+    assert "note: A against B: verify-times 1 against 3" in ran.err
+
+
+def test_another_version_of_the_product_or_image_is_told_and_keeps_nothing_apart(
+    evocode: Evocode, tmp_path: Path
+) -> None:
+    later: dict[str, Any] = {"strict": False, "conditions": {"verify-times": "1", "version": "1.1", "image": "b"}}
+    for directory in ("evocode-results", "old"):
+        write_attempt(tmp_path / directory, outcomes="pf", number=1, **ONCE)
+    for directory in ("evocode-results", "new"):
+        write_attempt(tmp_path / directory, outcomes="ff", number=2, run=NEW, **later)
+    ran = evocode("results")
+    assert ran.lines[1].startswith("gpt 25.0")
+    told = "attempts by different versions of pytest-evocode are scored together: 1.0 (1 attempt), 1.1 (1 attempt)"
+    assert f"note: gpt: {told}" in ran.err
+    assert "note: gpt: attempts in different images of one task are scored together: ledger" in ran.err
+    ran = evocode("compare", "old", "new")
+    assert ran.status == 0
+    assert "note: A was made with pytest-evocode 1.0, B with 1.1" in ran.err
+
+
+def test_of_older_records_it_is_not_known_under_which_conditions_they_were_made(
+    evocode: Evocode, tmp_path: Path
+) -> None:
+    write_attempt(tmp_path / "old", outcomes="pf", strict=False)
+    write_attempt(tmp_path / "new", outcomes="pp", run=NEW, **ONCE)
+    ran = evocode("compare", "old", "new")
+    assert ran.status == 0
+    assert "note: it is not known whether A ran under the same conditions" in ran.err
+    assert "gpt (conditions not said)" in evocode("results", "old", "new").out

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.results.records import SelectedTask, TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts, Usage
 from tests.cli.conftest import Evocode
-from tests.result_trees import write_attempt, write_files, write_session
+from tests.result_trees import RUN, write_attempt, write_files, write_session
 
 OLD, NEW = "2026-01-01__00-00-00", "2026-02-01__00-00-00"
 LEDGER = TaskFacts(
@@ -163,7 +163,36 @@ def test_what_is_missing_is_told_and_counts(evocode: Evocode, results: Path) -> 
 
 def test_what_was_broken_off_is_told(evocode: Evocode, results: Path) -> None:
     write_attempt(results, "third", "gpt", "p", of=4, finished=False)
+    write_session(results, {"third": {"gpt": [1]}})
     assert "note: gpt: not finished, missing rounds count as not passed: third (2026-01-02" in evocode("results").err
+
+
+def test_what_was_interrupted_is_shown_with_its_tokens_and_has_no_score(evocode: Evocode, results: Path) -> None:
+    used = Usage(prompt_tokens=1000, completion_tokens=20, cost_usd=0.5)
+    write_attempt(results, "third", "gpt", "p", of=4, finished=False, usage=used)
+    line = f"not scored, unfinished: third gpt ({RUN}): interrupted after 1 of 4 rounds, 1,020 tokens, $0.5000"
+    ran = evocode("results")
+    assert line in ran.lines
+    assert ran.lines[1].startswith("gpt 75.0")
+    assert f"note: {line}" in evocode("leaderboard").err
+    (apart,) = evocode("results", "--json").json["unscored"]
+    assert (apart["state"], apart["rounds"], apart["usage"]["prompt_tokens"]) == (
+        "unfinished", {"round-1": "passed"}, 1000,
+    )  # fmt: skip
+    rows = evocode("export", "--json").json
+    (row,) = (row for row in rows if row["unscored"])
+    assert (row["unscored"], row["task"], row["outcome"], row["passed"], row["prompt_tokens"]) == (
+        "unfinished", "third", "passed", None, 1000,
+    )  # fmt: skip
+
+
+def test_where_nothing_is_scored_the_reason_is_all_there_is(evocode: Evocode, tmp_path: Path) -> None:
+    write_attempt(tmp_path / "evocode-results", outcomes="p", of=2, finished=False)
+    line = f"not scored, unfinished: ledger gpt ({RUN}): interrupted after 1 of 2 rounds"
+    assert evocode("results").lines == [line]
+    ran = evocode("leaderboard")
+    assert (ran.status, ran.out) == (1, "")
+    assert f"note: {line}\nError: there are no results in evocode-results with a score" in ran.err
 
 
 def test_older_attempts_are_told_and_can_be_counted(evocode: Evocode, results: Path) -> None:

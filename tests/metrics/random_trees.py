@@ -70,6 +70,8 @@ class RandomTrees:
                 "version": VERSION + (state == "newer"),
                 "run": run,
                 "started": f"{run[:10]}T00:00:00+00:00",
+                "finished": f"{run[:10]}T01:00:00+00:00" if self._happens(0.7) else None,
+                "interrupted": self._happens(0.2),
                 "arguments": [],
                 "environment": "sandbox",
                 "mode": mode,

@@ -79,6 +79,7 @@ def read_attempt(place: Path, run: Values | None) -> Values | None:
             return None
         rounds = {each["index"]: each for each in record["rounds"]}
         finished = record["mode"] != "single-round" or len(rounds) == len(record["declared_rounds"])
+        interrupted = False
     else:
         rounds = {}
         for path in place.glob("steps/*/round.json"):
@@ -94,7 +95,7 @@ def read_attempt(place: Path, run: Values | None) -> Values | None:
         record |= {"declared_rounds": names, "mode": run["mode"], "from_round": run["from_round"], "started": ""}
         known = run["tasks"].get(record["task"])
         record |= {"facts": known["facts"] if known else None, "regraded": None}
-        finished = False
+        finished, interrupted = False, True
     chain = chain_of(record)
     selected = chain
     if finished and rounds:
@@ -105,15 +106,22 @@ def read_attempt(place: Path, run: Values | None) -> Values | None:
             first = 1 if record["mode"] == "single-round" else min(rounds, default=1)
             selected = sorted({*rounds, *(index for index in part if index in chain and index >= first)})
         finished = bool(record["started"]) and set(selected) <= set(rounds)
+        interrupted = broke_off(run)
     return {
         "record": record,
         "place": place,
         "run": place.parent.name,
         "finished": finished,
+        "apart": not finished and interrupted,
         "rounds": rounds,
         "selected": selected,
         "partial": len(selected) < len(chain),
     }
+
+
+def broke_off(run: Values) -> bool:
+    """Whether a session was interrupted or killed; no score counts what it has left unfinished or not begun."""
+    return run["interrupted"] or run["finished"] is None
 
 
 def without_copies(attempts: list[Values]) -> list[Values]:
@@ -143,7 +151,8 @@ def count_attempts(directories: list[Path], all_runs: bool) -> tuple[dict[Row, V
     runs = read_runs(directories)
     attempts = sorted(read_attempts(directories, runs), key=lambda each: (each["run"], str(each["place"])))
     rows: dict[Row, Values] = {}
-    for each in attempts:
+    scored = [each for each in attempts if not each["apart"]]
+    for each in scored:
         row = rows.setdefault(row_of(each["record"], each["record"]["agent"]), {"found": [], "missing": {}})
         row["found"].append(each)
     facts: dict[str, Values] = {}
@@ -163,6 +172,13 @@ def count_attempts(directories: list[Path], all_runs: bool) -> tuple[dict[Row, V
         for task, agents in run["selected"].items():
             for agent, numbers in agents.items():
                 for number in numbers:
+                    of_number = [
+                        each
+                        for each in attempts
+                        if each["run"] == run["run"] and each["record"]["agent"] == agent and is_at(each, task, number)
+                    ]
+                    if all(each["apart"] for each in of_number) and (of_number or broke_off(run)):
+                        continue
                     part = run["partial"].get(task, {}).get(agent, {}).get(str(number))
                     wanted.append((row_of(run, agent), run["run"], task, number, part))
     if not all_runs:

@@ -14,7 +14,7 @@ from pytest_evocode.metrics.failures import failure_kinds
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import load_results
-from pytest_evocode.results.records import SelectedTask, TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts, Usage
 from tests.result_trees import write_attempt, write_files, write_session
 
 OLD, NEW = "2026-01-01__00-00-00", "2026-02-01__00-00-00"
@@ -114,10 +114,54 @@ def test_of_attempts_with_one_number_the_newest_counts(tmp_path: Path) -> None:
     assert (found.superseded, scores(tmp_path)) == (1, {"gpt": 75.0})
 
 
-def test_the_newest_counts_even_if_it_was_broken_off(tmp_path: Path) -> None:
+def test_the_newest_counts_even_if_it_was_broken_off_in_a_session_that_ended_by_itself(tmp_path: Path) -> None:
     write_attempt(tmp_path, outcomes="pp", run=OLD)
     write_attempt(tmp_path, outcomes="p", of=2, run=NEW, finished=False)
+    write_session(tmp_path, {"ledger": {"gpt": [1]}}, run=NEW)
     assert scores(tmp_path) == {"gpt": 50.0}
+
+
+@pytest.mark.parametrize("ended", [{"finished": None}, {"interrupted": True}])
+def test_an_interrupted_attempt_has_no_score_and_replaces_none(tmp_path: Path, ended: dict[str, Any]) -> None:
+    write_attempt(tmp_path, outcomes="pp", run=OLD)
+    used = Usage(prompt_tokens=70, completion_tokens=7)
+    write_attempt(tmp_path, outcomes="p", of=2, run=NEW, finished=False, usage=used)
+    write_session(tmp_path, {"ledger": {"gpt": [1, 2]}}, run=NEW, **ended)
+    found = rows(tmp_path)
+    assert (scores(tmp_path), found.superseded, found.rows[0].missing) == ({"gpt": 100.0}, 0, ())
+    assert [(each.attempt, each.run, each.state, each.why, each.usage) for each in found.apart] == [
+        (1, NEW, "unfinished", "interrupted after 1 of 2 rounds", used),
+        (2, NEW, "never started", "its session was stopped before it, or is under way", None),
+    ]
+
+
+def test_of_an_attempt_that_was_interrupted_in_its_first_turn_the_tokens_are_known(tmp_path: Path) -> None:
+    path = write_attempt(tmp_path, outcomes="-", of=2, finished=False)
+    facts = TaskFacts(rounds=("round-1", "round-2"))
+    known = {"ledger": SelectedTask(facts=facts)}
+    write_session(tmp_path, {"ledger": {"gpt": [1]}}, finished=None, tasks=known)
+    turn = {"final_metrics": {"total_prompt_tokens": 50, "total_completion_tokens": 5}, "steps": []}
+    write_files(path, {"steps/round-1/agent/trajectory.json": turn})
+    found = rows(tmp_path)
+    assert found.rows == ()
+    assert [(each.state, each.why) for each in found.apart] == [("unfinished", "interrupted after 0 of 2 rounds")]
+    assert found.apart[0].usage == Usage(prompt_tokens=50, completion_tokens=5)
+
+
+def test_an_attempt_that_never_started_is_in_no_score_and_no_k(tmp_path: Path) -> None:
+    write_attempt(tmp_path, outcomes="pf")
+    path = write_attempt(tmp_path, outcomes="e-", number=2)
+    record = json.loads((path / "result.json").read_text())
+    for each in record["rounds"]:
+        each["unscored"] = "never started"
+    (path / "result.json").write_text(json.dumps(record))
+    write_session(tmp_path, {"ledger": {"gpt": [1, 2]}})
+    found = rows(tmp_path)
+    score = found.scores(found.rows[0])
+    assert (score.dataset_score, score.attempts, found.over_attempts(found.rows[0])) == (50.0, 1, {})
+    assert [(each.attempt, each.state, each.why) for each in found.apart] == [
+        (2, "never started", "the engine is down")
+    ]
 
 
 def test_all_runs_count_where_that_is_wanted(tmp_path: Path) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+
+from pytest_evocode.plugin import options
+from pytest_evocode.plugin.options import conditions
 
 pytestmark = pytest.mark.every_python
 
@@ -33,3 +38,36 @@ def test_an_option_is_explained_in_one_or_two_lines(shown: list[str]) -> None:
             rest.append(line.strip())
     assert len(explanations) > 20
     assert {name: len(lines) for name, lines in explanations.items() if not 1 <= len(lines) <= 2} == {}
+
+
+def test_what_can_change_a_verdict_or_a_score_is_among_the_conditions(pytester: pytest.Pytester) -> None:
+    assert conditions(pytester.parseconfigure()) == {
+        "timeout-multiplier": "1",
+        "verify-times": "1",
+        "waiting-minutes": "60",
+    }
+    pytester.makeini("[pytest]\nevocode_reward_key = tests\nevocode_waiting_minutes = 5.0\n")
+    given = ["--evocode-verify-times=3", "--evocode-strict", "--evocode-budget=turns=9,total-cost=5"]
+    beside = ["--evocode-jobs=4", "--evocode-keep", "--evocode-report", "--evocode-agent-option=token=secret"]
+    assert conditions(pytester.parseconfigure(*given, *beside)) == {
+        "budget": "turns=9",
+        "reward-key": "tests",
+        "strict": "yes",
+        "timeout-multiplier": "1",
+        "verify-times": "3",
+        "waiting-minutes": "5",
+    }
+
+
+def test_a_new_option_or_setting_is_a_condition_unless_it_says_that_it_changes_nothing(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def declare(option: Callable[..., None], flag: Callable[..., None], setting: Callable[..., None]) -> None:
+        flag("strict", "")
+        option("jobs", "N", "")
+        setting("storage", "", counts=False)
+
+    pytester.makeini("[pytest]\nevocode_storage = kept\n")
+    config = pytester.parseconfigure("--evocode-strict")
+    monkeypatch.setattr(options, "_declare", declare)
+    assert conditions(config) == {"strict": "yes", "jobs": "1"}

@@ -13,6 +13,7 @@ from pytest_evocode.results.identity import (
     agent_labels,
     distinct_names,
     identity_of,
+    settings_of,
     subject_labels,
 )
 
@@ -143,3 +144,12 @@ def test_how_a_model_is_reached_is_not_who_an_agent_is() -> None:
     plain = identity_of({"spec": "openai/gpt-5"}, "gpt-5")
     options = {"max_connections": 4, "base_url": "http://a", "ca": {"path": "ca.pem", "sha256": "0"}}
     assert identity_of({"spec": "openai/gpt-5", "options": options}, "gpt-5") == plain
+
+
+def test_settings_that_differ_are_in_labels_and_those_of_the_product_are_not() -> None:
+    gpt = identity_of({}, "gpt")
+    given = [{"verify-times": "1", "version": "1.0"}, {"verify-times": "3", "version": "1.1"}]
+    subjects = [Subject(gpt, Conditions("docker", False, None, settings_of(each))) for each in given]
+    assert list(subject_labels(subjects).values()) == ["gpt verify-times=1", "gpt verify-times=3"]
+    silent = Subject(gpt, Conditions("docker", False, None, None))
+    assert subject_labels([subjects[0], silent])[silent] == "gpt (conditions not said)"

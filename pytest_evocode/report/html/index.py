@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.metrics.grouping import known_facts, known_rounds
+from pytest_evocode.metrics.grouping import known_facts, known_rounds, session_of, session_of_run
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.spending import Amount, spending
 from pytest_evocode.names import natural_key
@@ -20,7 +20,7 @@ from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.notes import identity_notes, missing_notes, superseded_notes
 from pytest_evocode.report.score_columns import COLUMNS, REPORT, REPORT_MAIN, REPORT_MORE
-from pytest_evocode.report.score_lines import TRUSTS
+from pytest_evocode.report.score_lines import TRUSTS, apart_lines
 from pytest_evocode.results.directory import now
 from pytest_evocode.results.loading import Results, StoredAttempt
 from pytest_evocode.results.merging import missing_shards
@@ -69,6 +69,9 @@ def index_of(
     processes, unreadable = read_processes(table)
     failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
     rankings = ranked(table)
+    if under_way:  # What its session has not ended yet is no news.
+        open_runs = {stored.record.run for stored in results.runs if stored.record.finished is None}
+        table = replace(table, apart=tuple(each for each in table.apart if each.run not in open_runs))
     return {
         "format": FORMAT,
         "title": title,
@@ -98,6 +101,7 @@ def _notes(table: ScoreTable) -> Iterator[str]:
     if table.rows:
         yield from leaderboard(table, with_intervals=True).notes
         yield from identity_notes(table)
+    yield from apart_lines(table.apart)
     yield from superseded_notes(table)
 
 
@@ -134,10 +138,13 @@ def attempts_of(
     """
     counting = {attempt.path: (row, attempt) for row in table.rows for attempt in row.attempts}
     beside = {attempt.path: row for row in table.rows for attempt in row.beside}
+    excluded = {session_of_run(each) for each in results.runs if each.record.excluded}
+    apart = {each.stored.path: f"{each.state}: {each.why}" for each in table.apart if each.stored is not None}
     found = []
     for stored in results.attempts:
         row, attempt = counting.get(stored.path, (None, stored))
-        why = "" if row else _why_left_out(stored, beside.get(stored.path), run, tasks)
+        why = "its run is excluded" if session_of(stored) in excluded else apart.get(stored.path, "")
+        why = why if row or why else _why_left_out(stored, beside.get(stored.path), run, tasks)
         # A table counts partial attempts in full where a whole one was to be made; here they are as they were made.
         attempt = replace(attempt, selected=stored.selected, finished=stored.finished)
         found.append(_attempt(attempt, row, attempt_id(stored, roots), cells_of(attempt), why))
@@ -168,6 +175,8 @@ def _attempt(attempt: StoredAttempt, row: ScoreRow | None, id_: str, cells: str,
 def _taken(attempt: StoredAttempt) -> dict[str, float | None]:
     """Return what an attempt took; a sum that lacks rounds would make it look cheaper than it is, and is unknown."""
     spent = spending(attempt.record.rounds)
+    if attempt.unscored is not None and attempt.usage is not None:  # In an interrupted turn more may have been used.
+        return {"cost_usd": attempt.usage.cost_usd, "tokens": attempt.usage.tokens, "seconds": None}
     prompts, replies = map(_complete, (spent.prompt_tokens, spent.completion_tokens))
     seconds = [amount for amount in (spent.agent_seconds, spent.verifier_seconds) if amount is not None]
     return {
@@ -184,6 +193,8 @@ def _complete(amount: Amount | None) -> float | None:
 def _why_left_out(
     attempt: StoredAttempt, beside: ScoreRow | None, run: str | None, tasks: Collection[str] | None
 ) -> str:
+    if attempt.unscored is not None:
+        return "it has not ended yet"
     if beside is not None:
         return "only a part of its rounds was selected, and an attempt of its number with all rounds counts"
     if run is not None and attempt.run != run:

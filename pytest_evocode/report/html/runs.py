@@ -57,7 +57,11 @@ def _missing(record: RunRecord, attempts: Sequence[StoredAttempt]) -> Iterator[s
 
 
 def _about_attempts(attempts: Sequence[StoredAttempt]) -> Iterator[str]:
-    if unfinished := [_name(each) for each in attempts if not each.finished]:
+    if never := [_name(each) for each in attempts if each.unscored == "never started"]:
+        yield _line(never, "attempt never started, and is not scored", "attempts never started, and are not scored")
+    if interrupted := [_name(each) for each in attempts if each.unscored == "unfinished"]:
+        yield _line(interrupted, "attempt is unfinished, and not scored", "attempts are unfinished, and not scored")
+    if unfinished := [_name(each) for each in attempts if not each.finished and each.unscored is None]:
         yield _line(
             unfinished,
             "attempt is not finished, and its missing rounds count as not passed",
@@ -91,7 +95,7 @@ _ABOUT_ROUNDS: tuple[tuple[str, str, _About], ...] = (
     (
         "round ended in an infrastructure error, and counts as not passed",
         "rounds ended in infrastructure errors, and count as not passed",
-        _when(lambda record: record.outcome == "error" and record.fault != "agent"),
+        _when(lambda record: record.outcome == "error" and record.fault != "agent" and record.unscored is None),
     ),
     (
         "round ended because the agent broke down",

@@ -284,9 +284,13 @@ def test_a_harness_is_what_drives_a_model_and_references_have_none(tmp_path: Pat
 
 def test_a_run_that_was_broken_off_has_the_command_that_continues_it(tmp_path: Path) -> None:
     write_attempt(tmp_path, outcomes="p", of=2, finished=False)
-    write_session(tmp_path, {"ledger": {"gpt": [1]}})
-    (run,) = index(tmp_path)["runs"]
+    write_session(tmp_path, {"ledger": {"gpt": [1]}}, finished=None)
+    found = index(tmp_path)
+    (run,) = found["runs"]
     assert run["finished"] is None
+    assert run["warnings"] == ["1 attempt is unfinished, and not scored: ledger gpt"]
+    assert [each["left_out"] for each in found["attempts"]] == ["unfinished: interrupted after 1 of 2 rounds"]
+    assert f"not scored, unfinished: ledger gpt ({RUN}): interrupted after 1 of 2 rounds" in found["notes"]
     assert ["continue what is unfinished", f"pytest --evocode-resume={RUN}"] in run["commands"]
 
 
