@@ -1,4 +1,4 @@
-"""Where a script that failed reads its stdin, in which there is nothing, told by what it prints where that is refused."""
+"""Where a script reads its stdin, in which there is nothing, told by what it prints where that is refused."""
 
 from __future__ import annotations
 

@@ -74,6 +74,7 @@ def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iter
     """
     passed: set[str] = set()
     failing_since: dict[str, str] = {}
+    faults: dict[str, str] = {}
     for round_, run in runs:
         cases = run.verdict.cases if run.verdict else ()
         failing_since = {case.id: failing_since.get(case.id, round_.name) for case in cases if case.failing}
@@ -81,6 +82,9 @@ def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iter
         regressions = [case for case in new if case.id in passed and case.origin != round_.name]
         passed.update(case.id for case in cases if case.status == "passed")
         why = why_not(run, [case for case in new if case not in regressions])
+        if run.verdict is None and (earlier := faults.setdefault(why, round_.name)) != round_.name:
+            yield [f"{round_.name} does not pass for the same reason as {earlier}"]
+            continue
         yield (
             [
                 f"{round_.name} does not pass: {why}",

@@ -175,7 +175,7 @@ class PlayedAttempt:
         )
 
     def _where_stdin_is_read(self, before: Snapshot, round_: Round, fault: str) -> str:
-        """Return where a solution that failed reads its stdin, which it is run once more for; nothing if it does not."""
+        """Return where a solution that failed reads its stdin, for which it is run once more; nothing if nowhere."""
         if not self._is_oracle or round_.solution is None:
             return ""
         turns = AgentTurns(self.context, OracleAgent(readable_stdin=False))

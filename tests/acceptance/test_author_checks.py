@@ -392,6 +392,19 @@ def test_a_script_that_reads_its_stdin_is_told_so_with_the_line(
     assert lines[-1] == f"{task}/steps/round-1/tests/test.sh:5: {advice}"
 
 
+def test_a_fixture_that_is_not_there_is_one_line_for_all_rounds(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    task = write_native("a", 2, test={1: native_test(1) + "\n\ndef test_more(evocode_rund):\n    pass\n"})
+    path = task / "steps/round-1/tests/test_line_1.py"
+    line = path.read_text().splitlines().index("def test_more(evocode_rund):") + 1
+    said = "fixture 'evocode_rund' not found, used by test_more; known: evocode_round"
+    assert check_tasks(f"{CHECK}::oracle").messages["oracle"].splitlines() == [
+        f"round-1 does not pass: {path}:{line}: {said}",
+        "round-2 does not pass for the same reason as round-1",
+    ]
+
+
 @pytest.mark.nightly
 def test_an_environment_that_goes_away_is_an_error_of_what_it_was_needed_for(
     monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, check_tasks: CheckTasks
