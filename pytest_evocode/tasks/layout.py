@@ -188,13 +188,23 @@ class _Finder:
         return self._has_script(f"{root}/solution/solve.sh")
 
     def _has_script(self, path: str) -> bool:
-        """Return whether there is a script, and take note of one that bash cannot run."""
+        """Return whether there is a script, and take note of one that bash cannot run or that is not UTF-8."""
         found = _stat(path)
         if found is None or not stat.S_ISREG(found.st_mode):
             return False
-        if is_crlf(_read(path, found.st_size)):
+        content = _read(path, found.st_size)
+        if is_crlf(content):
             self.problems.append(Problem(CRLF, path=Path(path), line=1))
+        self._decode(content, path)
         return True
+
+    def _decode(self, content: bytes, path: str) -> str | None:
+        """Return the text of a file; take note of one that is not UTF-8, and return None for it."""
+        try:
+            return decoded(content, path)
+        except TaskError as error:
+            self.problems.append(Problem(error.message, path=error.path, line=error.line))
+            return None
 
     def _find_suite(
         self, has_suite: bool, root: str, keys: Keys, step: StepConfig | None
@@ -219,13 +229,9 @@ class _Finder:
         elif not stat.S_ISREG(found.st_mode):
             self.problems.append(Problem(f"{path} must be a file", keys))
         else:
-            try:
-                text = decoded(_read(path, found.st_size), path)
-            except TaskError as error:
-                self.problems.append(Problem(error.message, path=error.path, line=error.line))
-            else:
-                if not text.strip():
-                    self.problems.append(Problem(f"{path} is empty; write the request to the agent", keys))
+            text = self._decode(_read(path, found.st_size), path)
+            if text is not None and not text.strip():
+                self.problems.append(Problem(f"{path} is empty; write the request to the agent", keys))
 
     def _has_workdir(self, path: str, keys: Keys) -> bool:
         found = _stat(path)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import RoundFiles, is_test_module
+from pytest_evocode.tasks.text_files import check_python
 
+CONFTEST = "conftest.py"
 KINDS = ("core", "boundary", "error", "integration")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -68,6 +70,9 @@ def read_native_tests(files: Sequence[RoundFiles]) -> tuple[NativeTest, ...]:
     problems = [_in_the_way(path) for name in rounds if shared and (path := shared / name).exists()]
     for round_, directory in suites:
         for path in _modules(directory):
+            if path.name == CONFTEST:
+                problems += _encoding(path)
+                continue
             module = _Module(round_, path)
             found += module.tests
             problems += module.problems
@@ -124,7 +129,21 @@ def _in_the_way(path: Path) -> TaskError:
 def _modules(directory: Path) -> Iterator[Path]:
     for place, directories, files in os.walk(directory):
         directories.sort()
-        yield from (Path(place, name) for name in sorted(files) if is_test_module(name))
+        yield from (Path(place, name) for name in sorted(files) if is_test_module(name) or name == CONFTEST)
+
+
+def _encoding(path: Path) -> Iterator[TaskError]:
+    """Yield why a module that is not looked into cannot be read, where that is so."""
+    try:
+        check_python(path.read_bytes(), path)
+    except OSError as error:
+        yield _unreadable(path, error)
+    except TaskError as error:
+        yield error
+
+
+def _unreadable(path: Path, error: OSError) -> TaskError:
+    return TaskError(f"cannot be read ({error.strerror}); check its permissions", path)
 
 
 class _Module:
@@ -137,14 +156,18 @@ class _Module:
         self._seen: set[ast.expr] = set()
         self.problems: list[TaskError] = []
         try:
+            check_python(content := path.read_bytes(), path)
             with warnings.catch_warnings():
                 # The suite shows them; turned into errors here, they would hide the module.
                 warnings.simplefilter("ignore")
-                tree = ast.parse(path.read_bytes(), str(path))
+                tree = ast.parse(content, str(path))
         except (SyntaxError, ValueError, RecursionError):
             return
         except OSError as error:
-            self.problems.append(TaskError(f"cannot be read ({error.strerror}); check its permissions", path))
+            self.problems.append(_unreadable(path, error))
+            return
+        except TaskError as error:
+            self.problems.append(error)
             return
         around = NativeTest(round_, path, 0, "")
         self._read(tree.body, self._assigned(tree.body, around))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tokenize
 from pathlib import Path
 
 from pytest_evocode.errors import TaskError
@@ -17,6 +19,21 @@ def decoded(content: bytes, path: str | Path) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         wrong = f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
         raise TaskError(wrong, Path(path), line) from None
+
+
+def check_python(content: bytes, path: Path) -> None:
+    """Raise TaskError, as :func:`decoded` does, where a Python file is not UTF-8 and names no other encoding.
+
+    Python itself passes over some of these, and says of others that a character is wrong.
+    """
+    if content.isascii():
+        return
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    except SyntaxError:  # Its first two lines are not UTF-8, or name an encoding that there is not.
+        encoding = "utf-8"
+    if encoding in ("utf-8", "utf-8-sig"):
+        decoded(content, path)
 
 
 def read_instruction(path: Path) -> str:

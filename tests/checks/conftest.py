@@ -58,7 +58,7 @@ def lint_task(tmp_path: Path) -> LintTask:
             if path not in without:
                 file = directory / path
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(text.encode())
+                file.write_bytes(text.encode("utf-8", "surrogateescape"))
                 file.chmod(0o755 if text.startswith("#!") and path not in plain else 0o644)
         return [
             type(problem)(problem.replace(f"{directory}/", ""))

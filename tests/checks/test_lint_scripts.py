@@ -54,3 +54,15 @@ def test_carriage_returns_are_named_by_the_first_line_that_has_one(lint_task: Li
 
 def test_data_may_have_carriage_returns(lint_task: LintTask) -> None:
     assert lint_task({"environment/orders.csv": "a,b\r\n", "tests/test.sh": SCRIPT}) == []
+
+
+@pytest.mark.parametrize("path", ["tests/lib/setup.sh", "steps/round-1/solution/parts/build.sh", "tests/books.py"])
+def test_what_scripts_and_tests_load_is_utf8(lint_task: LintTask, path: str) -> None:
+    files = {"steps/round-1/tests/test_a.py": "import books\ndef test_a(): ...\n", "tests/books.py": "B = 1\n"}
+    odd = {path: "# one\n# zw\udcf6lf\n"}
+    scripts = ["steps/round-1/tests/test.sh", "steps/round-2/tests/test.sh"]
+    assert lint_task({**files, **odd}, without=scripts) == [f"{path}:2: not UTF-8 (byte 0xf6); save the file as UTF-8"]
+
+
+def test_a_project_that_is_given_and_data_may_have_any_encoding(lint_task: LintTask) -> None:
+    assert lint_task({"environment/app/old.sh": "# \udcf6\n", "tests/data/names.csv": "\udcf6\n"}) == []

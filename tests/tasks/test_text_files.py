@@ -69,6 +69,35 @@ def test_text_in_another_encoding_is_an_error_of_its_line(
         read_instruction(directory / place)
 
 
+@pytest.mark.parametrize("place", [*SCRIPTS, *SHARED])
+def test_a_script_in_another_encoding_is_an_error_of_its_line(write_task: WriteTask, place: str) -> None:
+    directory = write_task(files={place: "true\n"})
+    (directory / place).write_bytes("#!/bin/bash\n# zwölf\n".encode("latin-1"))
+    assert str(refusal(directory)) == f"{directory}/{place}:2: not UTF-8 (byte 0xf6); save the file as UTF-8"
+
+
+@pytest.mark.parametrize("place", ["steps/round-1/tests/test_a.py", "tests/conftest.py"])
+@pytest.mark.parametrize("line", ["# zwölf", "twelve = 'zwölf'", '"""Zwölf."""'])
+def test_a_native_suite_in_another_encoding_is_an_error_of_its_line(
+    write_task: WriteTask, place: str, line: str
+) -> None:
+    test = "def test_a(): ...\n"
+    scripts = ["steps/round-1/tests/test.sh", "steps/round-2/tests/test.sh"]
+    directory = write_task(files={"steps/round-1/tests/test_a.py": test, place: test}, without=scripts)
+    for content in (f"{test}\n{line}\n", f"\n\n{line}"):
+        (directory / place).write_bytes(content.encode("latin-1"))
+        assert str(refusal(directory)) == f"{directory}/{place}:3: not UTF-8 (byte 0xf6); save the file as UTF-8"
+    (directory / place).write_bytes(f"# coding: latin-1\n{test}\n{line}\n".encode("latin-1"))
+    assert load_task(directory)
+
+
+def test_all_files_in_another_encoding_are_named_at_once(write_task: WriteTask) -> None:
+    directory = write_task(files=dict.fromkeys(SCRIPTS, "true\n"))
+    for place in (*SCRIPTS, "steps/round-1/instruction.md"):
+        (directory / place).write_bytes(b"\xff")
+    assert len(str(refusal(directory)).splitlines()) == len(SCRIPTS) + 1
+
+
 def test_a_key_that_is_given_twice_is_an_error_of_the_second(write_task: WriteTask) -> None:
     error = refusal(write_task("[agent]\ntimeout_sec = 1\ntimeout_sec = 2\n", steps=()))
     assert error.line == 3

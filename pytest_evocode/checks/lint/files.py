@@ -10,7 +10,7 @@ from pytest_evocode.checks.catalogue import CHEATS
 from pytest_evocode.checks.lint.sources import SourceFile, TaskSources, parse_python
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.config_text import Keys, find_line
-from pytest_evocode.tasks.text_files import CRLF
+from pytest_evocode.tasks.text_files import CRLF, decoded
 
 
 def find_unknown_keys(sources: TaskSources) -> Iterator[TaskError]:
@@ -18,8 +18,11 @@ def find_unknown_keys(sources: TaskSources) -> Iterator[TaskError]:
     yield from sources.task.unread
 
 
+_LONGEST = 1 << 24
+
+
 def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
-    """Yield scripts that are not executable, entry points that name no interpreter, and shell scripts with CRLF."""
+    """Yield scripts that are not executable, name no interpreter, end their lines in CRLF or are not UTF-8."""
     entries = set(_entry_points(sources))
     for file in (*sources.given, *sources.hidden):
         # A project for agents may have modules with a #! that are not run by name.
@@ -32,6 +35,15 @@ def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
         if file.path.suffix == ".sh" and b"\r\n" in (content := file.content):
             line = content.count(b"\n", 0, content.index(b"\r\n")) + 1
             yield TaskError(CRLF, file.path, line)
+        if file.path.suffix == ".sh" and file in sources.hidden:  # An agent's may be what it has to correct.
+            yield from _encoding(file)
+
+
+def _encoding(file: SourceFile) -> Iterator[TaskError]:
+    try:
+        decoded(file.read(_LONGEST), file.path)
+    except TaskError as error:
+        yield error
 
 
 def _entry_points(sources: TaskSources) -> Iterator[SourceFile]:

@@ -13,6 +13,7 @@ from pytest_evocode.checks.lint.bypasses import product_modules
 from pytest_evocode.checks.lint.sources import SourceFile, SuiteModules, TaskSources, parse_python
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
+from pytest_evocode.tasks.text_files import check_python
 
 # What starts tests without naming them: a runner, or a loop over whatever is there.
 _RUNS_TESTS = re.compile(
@@ -147,15 +148,18 @@ def _is_loaded(file: SourceFile) -> bool:
 
 def _problem(file: SourceFile) -> TaskError | None:
     try:
+        check_python(content := file.read(_LONGEST), file.path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # More than parsing: a `return` outside of a function shows only here. Nothing is run.
-            compile(file.read(_LONGEST), str(file.path), "exec", dont_inherit=True)
+            compile(content, str(file.path), "exec", dont_inherit=True)
     except SyntaxError as error:
         what = f"is not valid Python {sys.version_info.major}.{sys.version_info.minor}: {error.msg}"
         return TaskError(f"{what}; correct it, its suite cannot run", file.path, error.lineno or None)
     except ValueError as error:
         return TaskError(f"is not valid Python: {error}; correct it, its suite cannot run", file.path)
+    except TaskError as error:
+        return error
     except RecursionError:
         pass
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from pytest_evocode.report.html.markdown import written
 from tests.report.html.sample_world import CASES_PER_ROUND, CHANGE_TYPES, KINDS, Attempt, Task
 
 FAILURES = {"n": "new miss", "r": "regression", "c": "carried", "s": "stale"}
@@ -73,10 +74,15 @@ def task_data(task: Task, attempts: list[Attempt], *, gone: bool = False) -> dic
 
 
 def _task_round(task: Task, index: int) -> dict[str, Any]:
+    instruction = (
+        f"# Round {index}\n\nKeep the ledger's format. Add rule {index}: a booking that is *repeated*\n"
+        "is answered with the bytes of the first answer, and nothing is booked twice.\n\n"
+        "- `booking` and [the format](https://example.org/format)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    )
     return {
         "name": task.rounds[index - 1],
-        "instruction": f"# Round {index}\n\nKeep the ledger's format. Add rule {index}: a booking that is repeated\n"
-        "is answered with the bytes of the first answer, and nothing is booked twice.\n",
+        "instruction": instruction,
+        "written": written(instruction),
         "change_types": [CHANGE_TYPES[index % 4]],
         "suite": [task.case(number) for number in task.active(index)],
     }

@@ -5,6 +5,10 @@
 /** @typedef {{ label: string, value: number | null, interval?: Interval | null, note?: string, href?: string }} ChartBar */
 
 const CHART = { width: 680, height: 330, left: 58, right: 16, top: 14, bottom: 44 };
+/** A chart as wide as there is room for, so that a narrow screen has all of it, in letters of the usual size. */
+const roomyChart = () => ({ ...CHART, width: within(document.documentElement.clientWidth - 48, 280, CHART.width) });
+/** About how wide a letter of a chart is. */
+const LETTER = 6.6;
 /** Lines differ by their dashes and signs too, not by colour alone. */
 const DASHES = ["", "7 4", "2 3", "10 3 2 3", "14 4", "5 2", "1 4", "12 3 2 3 2 3"];
 const SIGNS = ["●", "■", "▲", "◆", "▼", "+", "×", "★"];
@@ -50,29 +54,60 @@ const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignif
 /** @param {number} value */
 const tickText = (value) => COMPACT.format(Math.abs(value) < 1e-12 ? 0 : value);
 
+/** What ticks are called, with as many digits as tell them apart.
+ * @param {number[]} values which differ
+ * @returns {string[]} */
+function tickTexts(values) {
+  for (let digits = 3; digits < 21; digits++) {
+    const format = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits });
+    const texts = values.map((value) => format.format(Math.abs(value) < 1e-12 ? 0 : value));
+    if (new Set(texts).size === texts.length) return texts;
+  }
+  return values.map(String);
+}
+
+/** Ticks below a chart with their texts, as many as do not touch.
+ * @param {number[]} values @param {(value: number) => number} x
+ * @returns {[number, string][]} */
+function ticksApart(values, x) {
+  let free = -Infinity;
+  const texts = tickTexts(values);
+  return values.map((at, index) => /** @type {[number, string]} */ ([at, texts[index] ?? ""])).filter(([at, text]) => {
+    const half = (text.length * LETTER) / 2;
+    if (x(at) - half < free) return false;
+    free = x(at) + half + 6;
+    return true;
+  });
+}
+
 /** Axes, and functions from values to places.
  * @param {{ x: string, y: string, xs: number[], ys: number[], logarithmic?: boolean | undefined }} options */
 function axes({ x: xTitle, y: yTitle, xs, ys, logarithmic = false }) {
   const log = logarithmic && xs.every((each) => each > 0);
   const [xLow, xHigh] = range(xs, log);
   const [yLow, yHigh] = range(ys, false);
-  const { width, height, left, right, top, bottom } = CHART;
+  const { width, height, left, right, top, bottom } = roomyChart();
   /** @param {number} value */
   const across = (value) => (log ? Math.log(value / xLow) / Math.log(xHigh / xLow) : (value - xLow) / (xHigh - xLow));
   /** @param {number} value */
   const x = (value) => left + across(value) * (width - left - right);
   /** @param {number} value */
   const y = (value) => height - bottom - ((value - yLow) / (yHigh - yLow)) * (height - top - bottom);
+  const rows = ticks(yLow, yHigh);
+  const rowTexts = tickTexts(rows);
+  const below = xTitle + (log ? " (logarithmic)" : "");
+  // A long title is set as narrow as it has to be.
+  const narrow = below.length * LETTER > width - 8 && { textLength: width - 8, lengthAdjust: "spacingAndGlyphs" };
   const drawn = svg("g.axes", { ...UNHEARD, "text-anchor": "middle" },
-    ticks(yLow, yHigh).map((at) => [
+    rows.map((at, index) => [
       svg("line", { x1: left, x2: width - right, y1: y(at), y2: y(at) }),
-      svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, tickText(at))]),
-    (log ? logTicks(xLow, xHigh) : ticks(xLow, xHigh, 7)).map((at) => [
+      svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, rowTexts[index])]),
+    ticksApart(log ? logTicks(xLow, xHigh) : ticks(xLow, xHigh, 7), x).map(([at, text]) => [
       svg("line", { x1: x(at), x2: x(at), y1: height - bottom, y2: height - bottom + 5 }),
-      svg("text", { x: x(at), y: height - bottom + 18 }, tickText(at))]),
-    svg("text", { x: (left + width - right) / 2, y: height - 6 }, xTitle + (log ? " (logarithmic)" : "")),
+      svg("text", { x: x(at), y: height - bottom + 18 }, text)]),
+    svg("text", { x: narrow ? width / 2 : (left + width - right) / 2, y: height - 6, ...narrow }, below),
     svg("text", { x: 0, y: 0, transform: `translate(14 ${(height - bottom + top) / 2}) rotate(-90)` }, yTitle));
-  return { x, y, drawn };
+  return { x, y, drawn, viewBox: `0 0 ${width} ${height}`, width };
 }
 
 /** @param {number[]} values @param {boolean} log @returns {[number, number]} */
@@ -94,13 +129,13 @@ const figure = (title, drawing, heads, rows) => h("figure.chart", h("figcaption"
  * @param {{ title: string, x: string, y: string, points: ChartPoint[], logarithmic?: boolean }} options
  * @returns {HTMLElement} */
 function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
-  const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: points.map((each) => each.x), ys: points.map((each) => each.y), logarithmic });
+  const { x, y, drawn, viewBox, width } = axes({ x: xTitle, y: yTitle, xs: points.map((each) => each.x), ys: points.map((each) => each.y), logarithmic });
   /** Where there are points, and labels: left, bottom and width. @type {[number, number, number][]} */
   const taken = points.map((point) => [x(point.x) - 5, y(point.y) + 4, 10]);
   const signs = points.map((point, at) => {
     const [px, py] = [x(point.x), y(point.y)];
     const name = point.label.length > 28 ? `${point.label.slice(0, 12)}…${point.label.slice(-15)}` : point.label;
-    const text = labelPlace(px, py, name.length * 6.6, taken.toSpliced(at, 1));
+    const text = labelPlace(px, py, name.length * LETTER, taken.toSpliced(at, 1), width);
     if (text) taken.push(text.taken);
     const said = `${point.label}: ${xTitle} ${tickText(point.x)}, ${yTitle} ${score(point.y)}`;
     const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", said),
@@ -108,20 +143,21 @@ function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
       text && svg("text", { x: text.x, y: text.y, "text-anchor": text.anchor }, name));
     return point.href ? svg("a", { href: point.href, label: said }, sign) : sign;
   });
-  return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", label: title }, drawn, signs),
+  return figure(title, svg("svg", { viewBox, role: "group", label: title }, drawn, signs),
     ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? anchor(each.href, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
 }
 
 /** Where a label has room beside its point; null where it has none, as the table has all names.
  * @param {number} x @param {number} y @param {number} width @param {[number, number, number][]} taken x, y and width of others
+ * @param {number} room the width of the chart
  * @returns {{ x: number, y: number, anchor: string, taken: [number, number, number] } | null} */
-function labelPlace(x, y, width, taken) {
+function labelPlace(x, y, width, taken, room) {
   for (const [at, down, anchor] of /** @type {[number, number, string][]} */ ([
     [x + 10, y + 4, "start"], [x - 10, y + 4, "end"], [x + 8, y - 9, "start"], [x + 8, y + 17, "start"], [x - 8, y - 9, "end"], [x - 8, y + 17, "end"],
   ])) {
     const from = anchor === "start" ? at : at - width;
     const free = taken.every(([left, top, size]) => Math.abs(top - down) > 13 || from > left + size + 4 || from + width + 4 < left);
-    if (from < CHART.left || from + width > CHART.width || down < 10 || !free) continue;
+    if (from < CHART.left || from + width > room || down < 10 || !free) continue;
     return { x: at, y: down, anchor, taken: [from, down, width] };
   }
   return null;
@@ -131,7 +167,7 @@ function labelPlace(x, y, width, taken) {
  * @returns {HTMLElement} */
 function lineChart({ title, x: xTitle, y: yTitle, lines }) {
   const all = lines.flatMap((line) => line.points);
-  const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: all.map((each) => each.x), ys: [0, ...all.map((each) => each.y)] });
+  const { x, y, drawn, viewBox } = axes({ x: xTitle, y: yTitle, xs: all.map((each) => each.x), ys: [0, ...all.map((each) => each.y)] });
   const paths = lines.map((line, number) => {
     const every = Math.max(1, Math.ceil(line.points.length / 12));
     return svg(`g.line-chart.${series(number)}`, svg("title", line.label),
@@ -139,7 +175,7 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
       line.points.filter((_, at) => (at + number) % every === 0 || at === line.points.length - 1).map((each) =>
         svg("text", { x: x(each.x), y: y(each.y) + 4, "text-anchor": "middle" }, SIGNS[number % 8], svg("title", `${line.label}, ${xTitle} ${tickText(each.x)}: ${score(each.y)}${each.note ? `, ${each.note}` : ""}`))));
   });
-  return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", label: `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), seriesLegend(lines.map((line) => line.label), (at) => SIGNS[at % 8] ?? "")],
+  return figure(title, [svg("svg", { viewBox, role: "img", label: `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), seriesLegend(lines.map((line) => line.label), (at) => SIGNS[at % 8] ?? "")],
     ["Line", xTitle, yTitle, "Note"], lines.flatMap((line) => line.points.map((each) => [line.label, tickText(each.x), score(each.y), each.note ?? ""])));
 }
 

@@ -10,10 +10,13 @@ async function loadedRound({ path: [id = "", number = ""] }) {
  * @returns {[string, string][]} */
 function roundTrail(attempt, round) {
   const trail = attemptTrail(attempt);
-  trail.push([`${attempt.agent}, attempt ${attempt.attempt}`, link("attempt", [attempt.id])]);
+  trail.push([attemptTitle(attempt), link("attempt", [attempt.id])]);
   if (round) trail.push([`Round ${round.index}`, link("round", [attempt.id, round.index])]);
   return trail;
 }
+
+/** Which attempt it is, and where: the same agent in another environment is another. @param {AttemptData} attempt */
+const attemptTitle = ({ agent, attempt, environment }) => `${agent}, attempt ${attempt}${environment && `, in ${environment}`}`;
 
 /** @param {AttemptData} attempt @returns {[string, string][]} */
 function attemptTrail(attempt) {
