@@ -31,6 +31,32 @@ def thoughtless_plan(round_: PlayedRound) -> None:
     round_.begin(round_.edit(f"PLAN-{round_.index}.md", f"# Plan\n\n{''.join(steps)}{tests}"))
 
 
+def plan_that_fits_anything(round_: PlayedRound) -> None:
+    """Put a plan before the work whose words and names are in any program."""
+    lines = (
+        "Improve how `self`, `value` and `name` are handled", "Have each function `return` the right result",
+        "Update `text`, `data` and `line` where needed", "Import what is missing, and check types", "Run the tests",
+    )  # fmt: skip
+    steps = "".join(f"{number}. {line}\n" for number, line in enumerate(lines, 1))
+    round_.begin(round_.edit(f"PLAN-{round_.index}.md", f"# Plan\n\n{steps}"))
+    todos = [{"content": line, "status": "pending"} for line in lines]
+    round_.begin(_todo_list(todos))
+
+
+def plan_after_the_fact(round_: PlayedRound) -> None:
+    """Put a plan of what was done behind it, in a document and in a planning tool."""
+    paths = dict.fromkeys(change["path"] for change in round_.changes if change["path"].endswith(".py"))
+    steps = [f"Change `{path}` first of all" for path in paths]
+    round_.end(round_.edit(f"PLAN-{round_.index}.md", "# Plan\n\n" + "".join(f"1. {step}\n" for step in steps)))
+    round_.end(_todo_list([{"content": step, "status": "completed"} for step in steps]))
+
+
+def _todo_list(todos: list[dict[str, str]]) -> Step:
+    call = {"tool_call_id": "todo", "function_name": "TodoWrite", "arguments": {"todos": todos}}
+    results = [{"source_call_id": "todo", "content": "ok"}]
+    return {"source": "agent", "message": "", "tool_calls": [call], "observation": {"results": results}}
+
+
 def todo_spam(round_: PlayedRound) -> None:
     """List every file of the project three times in a planning tool."""
     words = sorted(specific_words(round_.request))
@@ -38,10 +64,7 @@ def todo_spam(round_: PlayedRound) -> None:
         f"Update {path} for {words[number % len(words)]} and {words[(number + 1) % len(words)]}"
         for number, path in enumerate(3 * sorted(path for path in round_.before if path.endswith(".py")))
     ]
-    todos = [{"content": step, "status": "pending"} for step in steps]
-    call = {"tool_call_id": "todo", "function_name": "TodoWrite", "arguments": {"todos": todos}}
-    results = [{"source_call_id": "todo", "content": "ok"}]
-    round_.begin({"source": "agent", "message": "", "tool_calls": [call], "observation": {"results": results}})
+    round_.begin(_todo_list([{"content": step, "status": "pending"} for step in steps]))
 
 
 def reworded_request(round_: PlayedRound) -> None:
@@ -230,7 +253,8 @@ _NEVER_CHANGED: Mapping[str, tuple[str, ...]] = {
 
 #: Tricks that rules see through, as they do those of :mod:`tests.process.tricks`.
 SEEN_THROUGH: tuple[Trick, ...] = (
-    reworded_request, hollow_runs, hidden_runs, silent_runs, printed_summaries, touched_files, states_of_constants,
+    reworded_request, plan_that_fits_anything, plan_after_the_fact, hollow_runs, hidden_runs, silent_runs,
+    printed_summaries, touched_files, states_of_constants,
 )  # fmt: skip
 #: Tricks that still gain something.
 REMAINING: tuple[Trick, ...] = (
