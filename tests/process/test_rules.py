@@ -62,10 +62,8 @@ ASKED: Mapping[str, Callable[[str, Example], Any]] = {
     "claims work": lambda text, _: all_found(claims(text), text),
     "assumes": lambda text, _: assumes(text),
     "asks": lambda text, _: asks(text, {"export", "invoice"}),
-    "steps": lambda text, _: len([step for step in plan_steps(text) if step.acts]),
-    "steps that change something": lambda text, _: len(
-        [step for step in plan_steps(text) if step.acts and not step.looks]
-    ),
+    "steps": lambda text, _: len(plan_steps(text)),
+    "steps that change something": lambda text, _: len([step for step in plan_steps(text) if not step.looks]),
     "purpose": lambda text, _: last_run(text, "done", 0).partition(" ")[0],
     "outcome of tests": lambda text, _: ENDED[read_runner_output(text).passed],
     "outcome of a command": lambda text, example: last_run(example["command"], text, example["exit_code"]),

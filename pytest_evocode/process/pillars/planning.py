@@ -1,8 +1,9 @@
 """Planning fidelity: was there a plan before the first edit, how good was it, and was it followed?
 
-A plan has steps: what each will do, and to which file, function or command. A description of what is there, a
-diagnosis and an intention to look at something announce no change, and have no such step. What is copied from a
-request, word for word or with other words strewn in, is none either.
+A plan has steps in any layout and language: items of a list, rows of a table, sentences. A step counts by the files,
+functions, commands and behaviours that it names, and a plan by whether the agent turned to them afterwards. What is
+copied from a request, word for word or with other words strewn in, is none; nor is a description of what is there, a
+diagnosis, or an intention to look at something, as far as they can be told apart.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from math import inf, sqrt
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.pillars.messages import claims, specific_words
-from pytest_evocode.process.rules import PLANS
-from pytest_evocode.process.trajectory.events import Event, FileEdit, RoundActivity
+from pytest_evocode.process.rules import FILES, PLANS
+from pytest_evocode.process.trajectory.events import Event, FileEdit, FileRead, RoundActivity
 from pytest_evocode.process.trajectory.file_texts import hunks_between
 
 #: Words in a row that count as copied.
@@ -115,126 +117,121 @@ class PlanStep:
 
     text: str
     names: tuple[str, ...]
-    verb: str = ""
-    """What it will do; empty for an item that announces nothing."""
     listed: bool = True
-    """Whether it is an item of a list, and not a clause of a sentence."""
+    """Whether it is an item of a list, and not a part of a sentence."""
 
     @property
     def atomic(self) -> bool:
         """Whether the step names something, and at most one file."""
-        files = {posixpath.basename(name) for name in self.names if PLANS["file_path"].fullmatch(name)}
+        files = {posixpath.basename(name) for name in self.names if _is_file(name)}
         return bool(self.names) and len(files) <= 1
-
-    @property
-    def acts(self) -> bool:
-        """Whether the step announces something that will be done."""
-        return bool(self.verb)
 
     @property
     def looks(self) -> bool:
         """Whether the step only looks at something."""
-        return self.verb in PLANS.words["looking"]
+        first = PLANS["lead"].sub("", self.text.strip(" ,:;-*")).partition(" ")[0].strip("`,:;.").lower()
+        verbs = PLANS.words["looking"]
+        stem = first.removesuffix("ing")
+        if first in verbs or PLANS.find(self.text, "to_look"):
+            return True
+        return stem != first and not verbs.isdisjoint((stem, f"{stem}e", stem[:-1]))
 
     @property
     def runs_tests(self) -> bool:
-        """Whether the step runs tests."""
-        return self.verb in ("run", "rerun", "re-run", "test") and PLANS.find(self.text, "runs_tests")
+        """Whether the step runs tests, and names nothing else."""
+        others = [name for name in self.names if name != RUN_TESTS and not PLANS.find(name, "runs_tests")]
+        return PLANS.find(self.text, "runs_tests") and not others
+
+
+#: The name of what a step runs that says in whatever words that it runs the tests.
+RUN_TESTS = "run tests"
 
 
 def plan_steps(text: str, *, is_to_do: bool = False) -> list[PlanStep]:
-    r"""Return the steps of a plan in order: its list items or, without a list, the clauses that announce something.
+    r"""Return the steps of a text in order: its items or, without a list, the parts of sentences that name something.
 
-    An item that only heads a nested list is left out. In a list of what is to be done (``is_to_do``, or by its heading
-    or boxes to tick) an item that only names a file, a function or a command announces a change or a run.
+    An item that only heads a nested list is left out, as are descriptions and diagnoses. In a list of what is to be
+    done (``is_to_do``, or by its heading or boxes to tick) less is taken for a description.
 
     >>> [step.text for step in plan_steps("Plan:\n1. Read a.py\n2. Fix b.py\n")]
     ['Read a.py', 'Fix b.py']
-    >>> [(step.text, step.verb) for step in plan_steps("I'll add parse() to a.py and then run pytest.")]
-    [('add parse() to a.py', 'add'), ('run pytest', 'run')]
+    >>> [step.text for step in plan_steps("I'll add parse() to a.py and then run pytest.")]
+    ['add parse() to a.py', 'run pytest']
+    >>> [step.text for step in plan_steps("| File | What |\n|---|---|\n| a.py | `parse()` |\n| b.py | tests |")]
+    ['a.py: `parse()`', 'b.py: tests']
     """
-    text = "\n".join(map(_items_on_lines, text.splitlines()))
-    items = [match for line in text.splitlines() if (match := PLANS["item"].match(line))]
-    depths = [len(item["indent"]) for item in items]
+    lines = list(_lines(text))
+    items = [match for line in lines if (match := PLANS["item"].match(line))]
+    depths = [-1 if "#" in item[0] else len(item["indent"]) for item in items]
     leaves = [
-        item for item, depth, following in zip(items, depths, [*depths[1:], 0], strict=False) if following <= depth
+        item for item, depth, following in zip(items, depths, [*depths[1:], -2], strict=False) if following <= depth
     ]
+    if len(leaves) < LEAST_STEPS:
+        leaves = items
     if leaves:
-        is_to_do = is_to_do or PLANS.find(text, "checkbox") or _is_headed(text)
-        return [_listed(item["text"].strip(), is_to_do) for item in leaves]
+        is_headed = is_to_do or PLANS.find(text, "checkbox") or _is_headed(lines)
+        found = [PlanStep(item["text"].strip(), names_in(item["text"])) for item in leaves]
+        return found if is_to_do else [step for step in found if not _describes(step.text, is_headed)]
     return list(_clauses(text))
 
 
-def _items_on_lines(line: str) -> str:
-    """Divide a line with a list in it: (1) this; (2) that."""
-    return re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line) if "(1) " in line and "(2) " in line else line
-
-
-def _is_headed(text: str) -> bool:
-    """Return whether the first list has a heading that says that this will be done."""
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, the rows of its tables as items, and an item for each of (1) this and (2) that."""
     lines = text.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if PLANS.find(line, "row"):
+            if not PLANS.find(line, "rule") and not PLANS.find(following, "rule"):
+                cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+                yield "- " + ": ".join(cell for cell in cells if cell and not cell.isdigit())
+        elif "(1) " in line and "(2) " in line:
+            yield from re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line).splitlines()
+        elif line.startswith("#") and PLANS["item"].match(line) and not PLANS["item"].match(following):
+            yield f"{line}: {following}"  # What stands below a heading belongs to it.
+        else:
+            yield line
+
+
+def _is_headed(lines: Sequence[str]) -> bool:
+    """Return whether the first list has a heading that says that this will be done."""
     first = next(number for number, line in enumerate(lines) if PLANS["item"].match(line))
     return any(PLANS.find(line, "to_do") for line in lines[:first])
 
 
-def _listed(text: str, is_to_do: bool) -> PlanStep:
+def _describes(text: str, is_headed: bool) -> bool:
+    """Return whether an item says what is there or what is wrong, or asks, as far as its words tell."""
     plain = PLANS["marks"].sub("", text).strip()
     target = PLANS["target_first"].match(plain)
-    if target is not None and (what := target["what"]):
-        verb = _verb(what)
-        if not verb and not PLANS.find(what, "finding") and (is_to_do or not PLANS["third_person"].match(what)):
-            verb = "change"  # `path: what is to be there`.
-        return PlanStep(text, names_in(plain), verb)
-    return PlanStep(text, names_in(plain), _verb(plain) or (_verb_of_target(plain) if is_to_do else ""))
-
-
-def _verb_of_target(plain: str) -> str:
-    """Return what is to be done with what an item names, where it has no verb of its own."""
-    names = names_in(plain)
-    if not names or PLANS.find(plain, "finding"):
-        return ""
-    if PLANS.find(plain, "runs_tests") or PLANS["command"].match(plain):
-        return "run"
-    starts = PLANS["named_first"].match(plain) is not None
-    return "change" if starts and not PLANS["third_person"].match(plain) else ""
+    if target is not None:
+        return not is_headed and PLANS.find(target["what"], "third_person", "finding")
+    if PLANS.find(plain, "open", "finding_of_a_name"):
+        return True
+    rest = re.findall(r"[^\W\d_]{3,}", reduce(lambda text, name: text.replace(name, " "), names_in(plain), plain))
+    return not is_headed and (not rest or PLANS.find(plain, "finding") or bool(claims(plain)))
 
 
 def _clauses(text: str) -> Iterator[PlanStep]:
-    """Yield the clauses of the sentences in which the agent says what it will do."""
-    for sentence in re.split(r"(?<=[a-z0-9`)])[.!?]+(?:\s+|$)|\n\s*\n", text):
-        if not PLANS.find(sentence, "intent"):
+    """Yield the parts of sentences that name something, from the first that says that something will be done."""
+    begun = False
+    for sentence in PLANS["sentence"].split(text):
+        says = PLANS.find(sentence, "intent", "order")
+        begun = begun or says
+        describes = PLANS.find(sentence, "open") or (PLANS.find(sentence, "finding") and not says) or claims(sentence)
+        if not begun or describes:
             continue
-        started = False
-        for clause in re.split(PLANS["clause"], sentence[PLANS["intent"].search(sentence).start() :]):  # type: ignore[union-attr]
+        looks = False
+        for clause in PLANS["clause"].split(sentence):
             plain = PLANS["lead"].sub("", clause.strip(" ,:;-"))
-            verb = _verb(clause) if started or PLANS.find(clause, "intent") else ""
-            if verb:
-                started = True
-                yield PlanStep(plain, names_in(clause), verb, listed=False)
-
-
-def _verb(text: str) -> str:
-    """Return the verb of what a text announces; empty where it announces nothing."""
-    first = PLANS["lead"].sub("", text.strip(" ,:;-*")).partition(" ")[0].strip("`,:;.").lower()
-    if first in PLANS.words["looking"] or first in PLANS.words["acting"]:
-        return first
-    if first.endswith("ing") and PLANS["lead"].match(text) and (stem := _base_of(first)):
-        return stem
-    return ""
-
-
-def _base_of(gerund: str) -> str:
-    stem = gerund.removesuffix("ing")
-    doubled = stem[:-1] if len(stem) > 2 and stem[-1] == stem[-2] else stem
-    return next(
-        (each for each in (stem, f"{stem}e", doubled) if each in PLANS.words["looking"] | PLANS.words["acting"]), ""
-    )
+            step = PlanStep(plain, names_in(plain), listed=False)
+            # What follows in the sentence is what it looks for.
+            looks = step.looks or (looks and not PLANS.find(clause.strip(), "order"))
+            if step.names and (step.looks or not looks):
+                yield step
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the files, functions and commands that a text names.
+    """Return the files, functions and commands that a text names, except for those that any program has.
 
-    >>> names_in("Fix `parse_date()` in src/dates.py, then run `pytest -q`")
+    >>> names_in("Fix `self` and `parse_date()` in src/dates.py, then run `pytest -q`")
     ('parse_date', 'pytest -q', 'src/dates.py')
     """
     names = {name.removesuffix("()").strip() for name in _QUOTED.findall(text)}
@@ -244,20 +241,19 @@ def names_in(text: str) -> tuple[str, ...]:
     )
     names.update(_CALL.findall(rest))
     names.update(_NAME.findall(rest))
+    names = {name for name in names if _is_file(name) or specific_words(name) - PLANS.words["any_program"]}
     if PLANS.find(rest, "runs_tests"):
-        names.add("run tests")
-    return tuple(sorted(name for name in names if name))
+        names.add(RUN_TESTS)
+    return tuple(sorted(names))
 
 
 PlanForm = Literal["document", "tool", "message"]
 
 #: Least number of non-blank characters in a plan (RigorBench).
 LEAST_CHARACTERS = 50
-#: Least number of words that a plan shares with the request; fewer where the request has fewer.
-LEAST_WORDS = 3
-#: Least number of steps that act on something.
+#: Least number of steps.
 LEAST_STEPS = 2
-#: Least number of the request's words in a step that names no file, function or command.
+#: Least number of words of the request or of the later work in a step that names no file, function or command.
 WORDS_OF_STEP = 2
 
 _CREATED = {"document": 1.0, "tool": 1.0, "message": 0.5}
@@ -274,7 +270,7 @@ class FoundPlan:
     shared: tuple[str, ...]
     """Words that the plan and the request share."""
     steps: tuple[PlanStep, ...]
-    """The steps that act on something, in order."""
+    """The steps that name something, or are about the request, in order."""
 
 
 def planning(activity: RoundActivity) -> dict[str, Measure]:
@@ -320,21 +316,22 @@ def _first_match(step: PlanStep, activity: RoundActivity, after: int, done: int)
     Of test runs it is the first since ``done``, when the steps before this one had begun.
     """
     looking = step.looks
-    found: list[Event] = []
+    every: list[Event] = []
     for name in step.names:
-        if name == "run tests" or PLANS.find(name, "runs_tests"):
+        found: list[Event] = []
+        if name == RUN_TESTS or PLANS.find(name, "runs_tests"):
             found += [run for run in activity.runs if run.purpose == "test" and run.at >= done and run.at > after][:1]
-        elif looking and PLANS["file_path"].fullmatch(name):
-            found += [read for read in activity.reads if _is_path(name, read.path) and read.at > after][:1]
-        elif PLANS["file_path"].fullmatch(name):
-            found += [edit for edit in activity.edits if _is_path(name, edit.path) and edit.at > after][:1]
-        else:
-            word = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
+        elif _is_file(name):
+            touched: Sequence[FileRead | FileEdit] = activity.reads if looking else activity.edits
+            found += [each for each in touched if _is_path(name, each.path) and each.at > after][:1]
+        elif symbol := re.match(r"[\w.$-]+", name):
+            word = re.compile(rf"\b{re.escape(symbol[0].rpartition('.')[2])}\b")
             found += [edit for edit in activity.edits if edit.at > after and _writes(edit, word)][:1]
             found += [run for run in activity.runs if run.at > after and word.search(run.key)][:1]
+        every += found
     # A step that names several things has begun once the agent has turned to the last of them.
-    if found:
-        return max(found, key=lambda event: event.at)
+    if every:
+        return max(every, key=lambda event: event.at)
     return _by_words(step, activity, after) if not step.names else None
 
 
@@ -343,9 +340,16 @@ def _by_words(step: PlanStep, activity: RoundActivity, after: int) -> Event | No
     for edit in activity.edits:
         if edit.at > after and edit.of_product:
             written = specific_words(f"{edit.path} " + "".join(line for hunk in edit.hunks for line in hunk.added))
-            if len(words & written) >= 2:
+            if len(words & written) >= WORDS_OF_STEP:
                 return edit
     return None
+
+
+def _is_file(name: str) -> bool:
+    """Return whether a name is that of a file, and not of a member such as `Client.rate`."""
+    suffix = posixpath.splitext(name)[1].lower()
+    known = any(suffix in FILES.words[kind] for kind in ("code", "data", "prose"))
+    return PLANS["file_path"].fullmatch(name) is not None and ("/" in name or known)
 
 
 def _is_path(name: str, path: str) -> bool:
@@ -374,7 +378,7 @@ def find_plan(activity: RoundActivity) -> FoundPlan | None:
     texts: list[tuple[Event, PlanForm, str]] = [
         (edit, "document", _new_text(edit, activity.before.get(path)))
         for path, edit in documents.items()
-        if path not in asked_for
+        if path not in asked_for and not PLANS.find(path, "for_users")
     ]
     texts += [(plan, "tool", plan.text) for plan in activity.plans if before(plan)]
     texts += [(message, "message", message.text) for message in activity.messages if before(message)]
@@ -402,19 +406,34 @@ def _as_plan(activity: RoundActivity, event: Event, form: PlanForm, text: str) -
     if len("".join(own.split())) < LEAST_CHARACTERS:
         return None
     asked = specific_words(activity.instruction)
-    shared = asked & specific_words(own)
-    if len(shared) < min(LEAST_WORDS, max(1, len(asked))):
-        return None
     requests = activity.requests or (activity.instruction,)
     steps = tuple(
         step
         for step in plan_steps(own, is_to_do=form == "tool")
-        if step.acts and _is_about(step, asked) and not says_again(step.text, requests)
+        if _is_about(step, asked, activity, event.at) and not says_again(step.text, requests)
     )
-    changing = [step for step in steps if not step.looks and not step.runs_tests]
+    changing = _changing(steps)
     if not changing or len(steps) < LEAST_STEPS:
         return None
-    return FoundPlan(event, form, own, tuple(sorted(shared)), steps)
+    if any(edit.at > event.at and edit.of_product for edit in activity.edits):
+        followed = _is_turned_to(steps, activity, event.at)
+    else:  # It went no further, so its words have to say it.
+        told = own.partition(steps[-1].text)[0]  # What follows a list is not about it.
+        says_so = form != "message" or PLANS.find(told, "intent", "to_do", "checkbox")
+        followed = says_so and (form == "tool" or sum(bool(step.names) for step in changing) >= LEAST_STEPS)
+    if not followed:
+        return None
+    return FoundPlan(event, form, own, tuple(sorted(asked & specific_words(own))), steps)
+
+
+def _is_turned_to(steps: Sequence[PlanStep], activity: RoundActivity, after: int) -> bool:
+    """Return whether the agent later changed what half of the steps are about that will change something."""
+    matches = [_first_match(step, activity, after, after) for step in steps]
+    return 2 * sum(isinstance(match, FileEdit) for match in matches) >= len(_changing(steps))
+
+
+def _changing(steps: Sequence[PlanStep]) -> list[PlanStep]:
+    return [step for step in steps if not step.looks and not step.runs_tests]
 
 
 def _without_reports(text: str) -> str:
@@ -424,15 +443,17 @@ def _without_reports(text: str) -> str:
     for line in text.splitlines():
         is_item = re.match(r"\s*(?:[-*+\u2022]|\d+[.)])\s", line) is not None
         if line.strip() and not is_item:
-            reports = line.rstrip().endswith(":") and bool(claims(line))
+            reports = line.rstrip().endswith(":") and bool(claims(PLANS["sentence"].split(line)[-1]))
         if not reports:
             kept.append(line)
     return "\n".join(kept)
 
 
-def _is_about(step: PlanStep, asked: set[str]) -> bool:
-    """Return whether a step names something, or is about the request in its own words."""
-    return bool(step.names) or len(specific_words(step.text) & asked) >= WORDS_OF_STEP
+def _is_about(step: PlanStep, asked: set[str], activity: RoundActivity, after: int) -> bool:
+    """Return whether a step names something, or is about the request or the later work in its own words."""
+    if step.names or len(specific_words(step.text) & asked) >= WORDS_OF_STEP:
+        return True
+    return _by_words(step, activity, after) is not None
 
 
 def decomposition(plan: FoundPlan, known: set[str]) -> tuple[float, str]:
@@ -454,7 +475,7 @@ def decomposition(plan: FoundPlan, known: set[str]) -> tuple[float, str]:
 
 def _is_known(name: str, known: set[str]) -> bool:
     parts = {name, posixpath.basename(name), name.partition(" ")[0], name.rpartition(".")[2]}
-    return name == "run tests" or PLANS.find(name, "runs_tests") or bool(parts & known)
+    return name == RUN_TESTS or PLANS.find(name, "runs_tests") or bool(parts & known)
 
 
 def names_of_work(activity: RoundActivity) -> set[str]:

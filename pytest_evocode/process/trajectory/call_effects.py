@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -20,13 +20,22 @@ from pytest_evocode.process.trajectory.outputs import (
     RunnerOutcome,
     passed_by_last_words,
     read_runner_output,
+    summaries_in,
 )
 from pytest_evocode.process.trajectory.shell.commands import EMPTY_LINE, CommandLine, SimpleCommand, parse_line
 from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
-from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose, CommandPurposes, prepares
+from pytest_evocode.process.trajectory.shell.purposes import (
+    CommandPurpose,
+    CommandPurposes,
+    only_shows,
+    prepares,
+    script_of,
+)
 
 #: With which pytest refuses its command line.
 _USAGE_ERROR = 4
+#: Words by which a runner's summary is found in what an agent has written.
+_WORDS_OF_SUMMARY = 4
 _SUBJECT_LINES = re.compile(r"^(?:#.*)?\n", re.MULTILINE)
 
 
@@ -60,6 +69,12 @@ class CallReader:
     """Whether a top-level Python module belongs to the workspace."""
     recorded: bool
     """Whether changes were recorded, so that they need not be guessed from what a call says it does."""
+    known_text: Callable[[str], str | None]
+    """Returns the text of a file in the workspace; None where it is unknown."""
+    said: list[str] = field(default_factory=list)
+    """All that the agent has given to its tools so far."""
+    logs: dict[str, SimpleCommand] = field(default_factory=dict)
+    """By file, the command that may have run tests and has written what they printed."""
 
     def read(self, result: CallResult, step: int, at: int) -> CallEffects:
         """Return the effects of a call in the step ``step``, at the position ``at`` of the round."""
@@ -69,6 +84,9 @@ class CallReader:
             line = self._meant(line, use.line)
         effects = CallEffects(use.line or _summary(result, use), plan=use.plan, question=use.question)
         effects.adds_to_plan = use.adds_to_plan
+        self.said.extend(text for text in result.call.arguments.values() if isinstance(text, str))
+        if use.kind == "other" and COMMANDS.find(tool := result.call.function_name, "running_tools"):
+            line = CommandLine((SimpleCommand((tool,), tool),), False)
         effects.runs = list(self._runs(line, result, step, at))
         self._git(line, result, effects)
         touched = [touched_by(command) for command in line.commands]
@@ -117,6 +135,13 @@ class CallReader:
         if any(purpose and not prepares(line.commands[number]) for number, purpose in found):
             # What was run behind an installation tells how it went.
             found = [(number, None if prepares(line.commands[number]) else purpose) for number, purpose in found]
+        if summaries := summaries_in(result.output):
+            printed = "\n".join(filter(None, map(_printed_by, line.commands)))
+            if _has_words_of(printed, summaries):
+                result = replace(result, output="")  # The agent has printed it, whatever was run beside that.
+            elif all(purpose != "test" for _, purpose in found):
+                line, found = self._by_output(line, summaries, found)
+        self._keep_logs(line, found, result)
         found = found[: self._reached(line, result, found)]
         for number, purpose in found:
             command = line.commands[number]
@@ -144,6 +169,56 @@ class CallReader:
                 whole=purpose == "test" and self.purposes.runs_all_tests(command),
             )
 
+    def _by_output(
+        self, line: CommandLine, summaries: Sequence[str], found: list[tuple[int, CommandPurpose | None]]
+    ) -> tuple[CommandLine, list[tuple[int, CommandPurpose | None]]]:
+        """Make the last command that may have run tests a test run, as a runner has summed up tests.
+
+        What only shows an output stands for the command that has written it, if that was seen. What the agent has
+        written before is no runner's.
+        """
+        if any(text.strip() in said for said in self.said for text in summaries):
+            return line, found
+        commands = list(line.commands)
+        for number, _ in reversed(found):
+            command = commands[number]
+            shown = next((path for path in self._places(touched_by(command).reads) if path in self.logs), None)
+            if shown is not None:
+                commands[number] = replace(self.logs.pop(shown), after=command.after)
+            if shown is not None or self._may_test(command, summaries):
+                found[number] = (number, "test")
+                break
+        return replace(line, commands=tuple(commands)), found
+
+    def _may_test(self, command: SimpleCommand, summaries: Sequence[str] = ()) -> bool:
+        """Return whether a command may run tests, and neither only shows nor makes up what a runner prints."""
+        if (script := self._shell_script(command)) is not None:
+            return not _has_words_of(script, summaries) and any(map(self._may_test, parse_line(script).commands))
+        if typed_in := _typed_in(command):
+            calls = self._starts_product(command) or COMMANDS.find(typed_in, "may_call_tests")
+            return calls and not _has_words_of(typed_in, summaries)
+        text = self.known_text(self._place(_script(command), command.cwd or "")) or ""
+        return not only_shows(command) and not _has_words_of(text, summaries)
+
+    def _shell_script(self, command: SimpleCommand) -> str | None:
+        return script_of(command, lambda path: self.known_text(self._place(path, command.cwd or "")))
+
+    def _keep_logs(
+        self, line: CommandLine, found: Iterable[tuple[int, CommandPurpose | None]], result: CallResult
+    ) -> None:
+        """Remember which command has written which file, where it may have run tests and how it ended is not known."""
+        for number, purpose in found:
+            command = line.commands[number]
+            changes = touched_by(command).changes
+            if command.after in ("|", "|&") and line.commands[number + 1 :][:1]:
+                changes += touched_by(line.commands[number + 1]).changes  # As of tee.
+            known = purpose == "test" and line.exit_code_of(number, result.exit_code) is not None
+            if changes and not known and self._may_test(command):
+                self.logs.update(dict.fromkeys(self._places(change.path for change in changes), command))
+
+    def _places(self, paths: Iterable[str]) -> list[str]:
+        return [self._place(path, "") for path in paths]
+
     @staticmethod
     def _reached(line: CommandLine, result: CallResult, found: Iterable[tuple[int, CommandPurpose | None]]) -> int:
         """Return how many commands were run, by what the first builds or tests of ``a && b`` have printed."""
@@ -158,16 +233,15 @@ class CallReader:
         return len(numbers)
 
     def _purpose(self, command: SimpleCommand, result: CallResult) -> CommandPurpose | None:
-        """Return what a command is for; a script that prints what test runners print has run tests."""
+        """Return what a command is for; a script whose text is known is for what its commands are for."""
         purpose = self.purposes.of(command)
         if purpose is None and result.exit_code not in (None, 0) and prepares(command):
             return "build"  # What cannot be fetched or installed stops the build.
         if purpose is None and COMMANDS["installed"].match(command.text) and not is_known(command.program):
             return "program"
-        if purpose == "program" and self._is_product(command):
-            outcome = read_runner_output(result.output)
-            if outcome.passed is not None and OUTPUTS.find(result.output, "totals_of_a_script"):
-                return "test"
+        if purpose != "test" and (script := self._shell_script(command)):
+            within = [self.purposes.of(each) for each in parse_line(script).commands]
+            return "test" if "test" in within else purpose
         return purpose
 
     def _cause(
@@ -243,6 +317,21 @@ def _script(command: SimpleCommand) -> str:
         return ""
     named = [word for word in words[1:] if not word.startswith("-")]
     return next(filter(COMMANDS["of_a_script"].search, named), named[0] if named else "")
+
+
+def _printed_by(command: SimpleCommand) -> str:
+    """Return the text that a command prints as it was written, as far as its words tell."""
+    words = command.words[1:] if command.program in ("echo", "printf") else (command.stdin, _typed_in(command))
+    return " ".join(word for word in words if word)
+
+
+def _has_words_of(text: str, summaries: Iterable[str]) -> bool:
+    """Return whether a text has the words of what a runner has printed to sum up, with whatever between them."""
+    for summary in summaries if text else ():
+        words = re.findall(r"[^\W\d_]{2,}", summary)[:_WORDS_OF_SUMMARY]
+        if re.search(r"\b" + r"\b.{0,40}?\b".join(map(re.escape, words)), text, re.DOTALL):
+            return True
+    return False
 
 
 def _is_scratch(path: str) -> bool:

@@ -175,6 +175,10 @@ class WorkspaceTexts:
         for path, text in files.items():
             self._set(path, text)
 
+    def text_of(self, path: str) -> str | None:
+        """Return the text of a file; None where there is none, or it is unknown."""
+        return next(iter(self._candidates(path, TextChange(path, "modified"))), None)
+
     def apply(self, change: TextChange) -> tuple[str | None, str | None]:
         """Apply a change and return the file's text before and after; None for no file or an unknown text."""
         path = change.path

@@ -10,7 +10,8 @@ import binascii
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, get_args
@@ -181,14 +182,15 @@ def read_runner_output(output: str) -> RunnerOutcome:
         name, verdict = OUTPUTS["took"].sub("", match["name"].strip()), match["verdict"]
         if verdict not in OUTPUTS.words["skipped_marks"]:
             tests[name] = verdict in OUTPUTS.words["passed_marks"]
-    totals = _totals(output)
-    if totals is not None and any(totals):
-        return RunnerOutcome(totals[1] == 0, tests)
+    found = _summaries(output)
+    passed, failed = _totals(found)
+    if passed or failed:
+        return RunnerOutcome(failed == 0, tests)
     if tests:
         return RunnerOutcome(all(tests.values()), tests)
     if OUTPUTS.find(output, "broken_suite"):
         return RunnerOutcome(False)
-    return RunnerOutcome(None, empty=totals is not None or OUTPUTS.find(output, "no_tests"))
+    return RunnerOutcome(None, empty=bool(found) or OUTPUTS.find(output, "no_tests"))
 
 
 def broken_off(output: str) -> tuple[str, ...]:
@@ -216,28 +218,37 @@ def passed_by_last_words(purpose: Literal["build", "test"], output: str) -> bool
     return False if OUTPUTS.find(output, failed) else OUTPUTS.find(output, passed) or None
 
 
-def _totals(output: str) -> tuple[int, int] | None:
-    """Return the numbers of passed and failed tests, by the last line that counts them."""
-    for pattern in OUTPUTS.series["totals"]:
-        matches = list(pattern.finditer(output))
-        if matches and "line" in matches[-1].groupdict():
-            counts = OUTPUTS["count"].findall(matches[-1]["line"])
-            passed = sum(int(number) for number, what in counts if what == "passed")
-            return passed, sum(int(number) for number, what in counts if what != "passed")
-        if matches:  # One total for each crate or file.
-            return sum(int(match["passed"]) for match in matches), sum(int(match["failed"] or 0) for match in matches)
-    if unittest := list(OUTPUTS["unittest"].finditer(output)):
-        ran, verdict, details = unittest[-1].groups()
-        failed = sum(int(number) for number in re.findall(r"(?:failures|errors)=(\d+)", details or ""))
-        return int(ran) - failed, max(failed, int(verdict == "FAILED"))
-    if packages := OUTPUTS["go_package"].findall(output):
-        return packages.count("ok"), packages.count("FAIL")
-    for pattern in OUTPUTS.series["counted"]:
-        if matches := list(pattern.finditer(output)):
-            numbers = {name: int(number or 0) for name, number in matches[-1].groupdict().items()}
-            broken = numbers.get("failed", 0) + numbers.get("errors", 0)
-            return numbers["ran"] - broken - numbers.get("left_out", 0), broken
-    return None
+def _totals(summaries: Iterable[re.Match[str]]) -> tuple[int, int]:
+    """Return the numbers of passed and failed tests, over all suites that were summed up."""
+    passed = failed = 0
+    for match in summaries:
+        groups = {name: text for name, text in match.groupdict().items() if text}
+        number = Counter({name: int(text) if text.isdigit() else 1 for name, text in groups.items()})
+        for count, what in OUTPUTS["count"].findall(groups.get("line", "")):
+            number["passed" if what == "passed" else "failed"] += int(count)
+        broken = max(number["failed"] + number["errors"], number["broken"])
+        failed += broken
+        passed += number["passed"] or max(0, number["ran"] - broken - number["left_out"])
+    return passed, failed
+
+
+def _summaries(output: str) -> list[re.Match[str]]:
+    """Return where the first runner that sums up its tests in an output does so."""
+    found = (list(each.finditer(output)) for each in OUTPUTS.series["summary"])
+    return next(filter(None, found), [])
+
+
+def summaries_in(output: str) -> tuple[str, ...]:
+    r"""Return what a runner of tests has printed to sum up; empty where no test was run.
+
+    >>> summaries_in("building\n== 3 passed in 0.10s =="), summaries_in("3 tests collected in 0.01s")
+    (('== 3 passed in 0.10s ==',), ())
+    """
+    output = without_escapes(output)
+    if any(_totals(found := _summaries(output))):
+        return tuple(match[0] for match in found)
+    plan = OUTPUTS["tap_plan"].search(output)
+    return (plan[0],) if plan and read_runner_output(output).tests else ()
 
 
 def without_escapes(output: str) -> str:

@@ -110,6 +110,7 @@ def read_rounds(rounds: Iterable[RecordedRound], context: TaskContext) -> Iterat
         matching=lambda pattern: sorted({*context.matching(pattern), *matching_paths(workspace.texts, pattern)}),
         is_ours=lambda module: _is_ours(module, workspace, context.originals),
         recorded=any(is_watched(round_.trajectory) for round_ in rounds),
+        known_text=workspace.text_of,
     )
     requests: list[str] = []
     for round_ in rounds:

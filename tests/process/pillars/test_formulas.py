@@ -76,7 +76,10 @@ def test_a_document_that_was_asked_for_is_no_plan() -> None:
         # Listed, and each names one thing that is there.
         (PLAN, 1),
         # What is named nowhere else says nothing of the work.
-        ("Plan for the monthly budget limits:\n1. Call `frobnicate()`\n2. Report overdrafts in `xyzzy.py`\n", 2 / 3),
+        (
+            "The monthly budget limits:\n1. Call `frobnicate()`\n2. Report `overdrafts()` in `xyzzy.py`\n",
+            2 / 3,
+        ),
         # Two files at once.
         ("Budget, overdrafts, limits:\n1. Change ledger.py and report.py\n2. Run `pytest` on ledger.py\n", 2 / 3),
     ],

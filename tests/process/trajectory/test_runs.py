@@ -93,3 +93,82 @@ def test_a_scratch_script_is_known_by_its_whole_name() -> None:
     frames = '  File "/tmp/check_db.py", line 5, in <module>\n  File "/app/a/db.py", line 12, in insert\n'
     recording.bash("python /tmp/check_db.py", f"Traceback (most recent call last):\n{frames}KeyError: 1", 1)
     assert activity_of(recording).runs[-1].failure == "product"
+
+
+HIDDEN = "=== 1 failed, 3 passed in 0.12s ==="
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python -m coverage run -m pytest", "bin/test", "npm run ci", "yarn ci", "make ci", "tools/ci.sh", "pnpm check",
+        "sh tools/verify", "npm run test:unit -- --ci",
+    ],
+)  # fmt: skip
+def test_tests_are_known_by_the_program_where_nothing_is_printed(command: str) -> None:
+    assert last_run(command, "", 1) == ("test", False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "dev/all", "./go", "invoke all", "earthly +all", "$RUNNER", "make", "python everything.py",
+        "watchexec -1 pytest",
+        "ls src; dev/all 2>&1 | tail -5", "cd sub && dev/all; echo done", "dev/all > out.log 2>&1; tail -3 out.log",
+        "python - <<'EOF'\nimport subprocess\nsubprocess.run(['py' + 'test'])\nEOF", "cat a.py && dev/all",
+        "docker compose up app", "source all.sh",
+    ],
+)  # fmt: skip
+def test_a_summary_makes_a_test_run_of_any_program(command: str) -> None:
+    assert last_run(command, HIDDEN, None) == ("test", False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat old.log", "tail -n 3 run.log | grep passed", "git show HEAD:run.log", "docker logs app", "less < old.log",
+        f"echo '{HIDDEN}'", f"printf '%s\\n' '{HIDDEN}'", f"cat <<'EOF'\n{HIDDEN}\nEOF",
+        f"dev/all >/dev/null; echo '{HIDDEN}'",
+        "python -c \"print(open('old.log').read())\"",
+        'dev/all >/dev/null; n=3; echo "=== 1 failed, $n passed in 0.1s ==="',
+        "cargo test -- --list", "pytest --collect-only -q", "npm ci", "grep -rn passed . ; ls", "gh run view 3 --log",
+    ],
+)  # fmt: skip
+def test_a_summary_that_is_only_shown_or_printed_is_no_run(command: str) -> None:
+    assert last_run(command, HIDDEN, None) is None or last_run(command, HIDDEN, None) == ("program", None)
+
+
+def test_what_the_agent_has_written_before_is_no_summary() -> None:
+    recording = Recording().write("tools/show.py", "print('=' * 3, 3, 'passed', 'in', '0.1s')\n")
+    recording.bash("python tools/show.py", "=== 3 passed in 0.1s", 0)
+    recording.write("tools/show", "#!/bin/sh\ncat old.log\n").bash("sh tools/show", HIDDEN, 0)
+    recording.call("Write", {"file_path": "/app/old.log", "content": HIDDEN}).bash("dev/all", HIDDEN, 0)
+    assert not [run for run in activity_of(recording).runs if run.purpose == "test"]
+
+
+def test_a_printed_summary_tells_nothing_of_the_tests_beside_it() -> None:
+    assert last_run("pytest -q >/dev/null; echo '3 passed in 0.1s'", "3 passed in 0.1s", 0) == ("test", None)
+
+
+def test_a_log_that_is_shown_later_tells_how_the_tests_ended() -> None:
+    recording = Recording().bash("dev/all > /tmp/out.log 2>&1; true", "", 0).bash("tail -3 /tmp/out.log", HIDDEN, 0)
+    recording.bash("cat /tmp/out.log", HIDDEN, 0)
+    assert [(run.key, run.passed) for run in activity_of(recording).runs if run.purpose == "test"] == [("all", False)]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "command"),
+    [
+        ("check-all", "#!/bin/sh\nset -e\npython -m unittest -q >/dev/null 2>&1\n", "./check-all"),
+        ("package.json", '{"scripts": {"all": "jest --silent"}}', "npm run all"),
+        ("Makefile", "all:\n\t@pytest -q >/dev/null\n", "make all"),
+    ],
+)
+def test_a_script_is_for_what_its_commands_are_for(path: str, text: str, command: str) -> None:
+    recording = Recording().write(path, text).bash(command, "", 1)
+    assert [(run.purpose, run.passed) for run in activity_of(recording).runs] == [("test", False)]
+
+
+def test_a_tool_of_the_harness_can_run_tests() -> None:
+    assert [run.purpose for run in activity_of(Recording().call("mcp__ide__runTests", {}, HIDDEN)).runs] == ["test"]
+    assert not activity_of(Recording().call("WebFetch", {"url": "x"}, HIDDEN)).runs

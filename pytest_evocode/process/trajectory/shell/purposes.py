@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise, takewhile
@@ -43,6 +43,8 @@ class CommandPurposes:
             return "test"
         if self.build and _is_declared(words, self.build):
             return "build"
+        if command.program in COMMANDS.words["package_managers"] and prepares(command):
+            return None
         if command.program in ("psql", "mysql", "mariadb", "sqlite3"):
             scripts = [*words, *(each.target or "" for each in command.redirects if each.operator == "<")]
             return "program" if any(word.endswith(".sql") for word in scripts) else None
@@ -91,7 +93,8 @@ def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
     if program in COMMANDS.words["shells"]:
         if "-n" in words[1:3]:
             return "build"  # It checks the syntax.
-        return _of_script(first) if COMMANDS.find(first, "script") else None
+        named = COMMANDS.find(posixpath.basename(first), "named_test")
+        return "test" if named else _of_script(first) if COMMANDS.find(first, "script") else None
     if program in COMMANDS.words["build_tools"]:
         return "test" if program in ("ninja", "cmake") and {"test", "check"}.intersection(plain) else "build"
     if program in COMMANDS.words["package_managers"]:
@@ -117,13 +120,59 @@ def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
         cleans = plain and COMMANDS.words["cleans"].issuperset(plain)
         if cleans or COMMANDS.words["makes_nothing"].intersection(words):
             return None
-        return "test" if {"test", "tests", "check"}.intersection(plain) else "build"
+        return "test" if any(COMMANDS.find(word, "named_test") for word in plain) else "build"
     if COMMANDS["interpreters"].fullmatch(program):
         return _of_interpreter(words)
+    if "/" in words[0] and COMMANDS.find(program, "named_test"):
+        return "test"
     if words[0].startswith(("./", "../")) or (COMMANDS.find(words[0], "script") and "/" in words[0]):
         return _of_script(words[0])
     meant = meant_program(program) if "/" not in words[0] else None
     return _purpose(meant, [meant, *words[1:]]) if meant else None
+
+
+def script_of(command: SimpleCommand, text_of: Callable[[str], str | None]) -> str | None:
+    """Return the shell lines that a command runs: of a script, of package.json or of a target; None where unknown.
+
+    >>> script_of(parse_line("npm run ci").commands[0], {"package.json": '{"scripts": {"ci": "jest"}}'}.get)
+    'jest'
+    """
+    words = [word or "" for word in command.words]
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    if command.program in COMMANDS.words["package_managers"]:
+        task = next((word for word in plain if word not in ("run", "run-script")), "")
+        scripts = _scripts_in(text_of("package.json") or "")
+        return scripts.get(task)
+    if command.program in COMMANDS.words["makes"]:
+        texts = filter(None, map(text_of, ("Makefile", "makefile", "justfile")))
+        target = re.escape(plain[0]) if plain else "(?!)"
+        recipe = re.search(rf"^{target}\s*:.*\n((?:[\t ]+.*\n?)+)", next(texts, ""), re.MULTILINE)
+        return re.sub(r"(?m)^\s+[@-]*", "", recipe[1]) if recipe else None
+    path = plain[0] if command.program in COMMANDS.words["shells"] and plain else (words[0] if words else "")
+    text = text_of(path) if "/" in path or path != command.program else None
+    return text if text and (path != words[0] or COMMANDS.find(text, "of_the_shell")) else None
+
+
+def _scripts_in(package: str) -> Mapping[str, str]:
+    try:
+        scripts = json.loads(package or "{}").get("scripts", {})
+    except (ValueError, AttributeError):
+        return {}
+    return {name: line for name, line in scripts.items() if isinstance(line, str)} if isinstance(scripts, dict) else {}
+
+
+def only_shows(command: SimpleCommand) -> bool:
+    """Return whether a program only reads, prints, fetches or moves, whatever it is given, or lists.
+
+    >>> [only_shows(parse_line(line).commands[0]) for line in ("cat a.log", "docker logs db", "bin/all")]
+    [True, True, False]
+    """
+    words = [word or "" for word in command.words]
+    if not words:
+        return True
+    shows = command.program in COMMANDS.words["runs_nothing"] or command.program in COMMANDS.tables["readers"]
+    logs = COMMANDS.tables["shows_logs"].get(command.program, frozenset())
+    return shows or not logs.isdisjoint(words[1:3]) or prepares(command) or _lists(command.program, words)
 
 
 def prepares(command: SimpleCommand) -> bool:
@@ -151,7 +200,8 @@ def _lists(program: str, words: Sequence[str]) -> bool:
     kinds = ("test_tools", "build_tools", "toolchains", "package_managers", "makes")
     known = words[1:3] in (["-m", "pytest"], ["-m", "unittest"])
     if known or any(program in COMMANDS.words[kind] for kind in kinds):
-        own = words[: words.index("--")] if "--" in words and program in COMMANDS.words["toolchains"] else words
+        starts = program in COMMANDS.words["toolchains"] and words[1:2] != ["test"]
+        own = words[: words.index("--")] if "--" in words and starts else words
         if COMMANDS.words["lists"].intersection(own):
             return True
     # Further words are the script's.
@@ -186,7 +236,8 @@ def _of_package_manager(plain: Sequence[str]) -> CommandPurpose | None:
     script = plain[1] if plain[:1] in (["run"], ["run-script"]) and len(plain) > 1 else (plain[0] if plain else "")
     if len(plain) > 1 and plain[1].startswith("test") and _meant(plain[0], {"run"}):
         return "test"
-    if script in ("t", "tst") or script.startswith("test") or _meant(script, {"test"}):
+    named = COMMANDS.find(script, "named_test")
+    if script in ("t", "tst") or named or script.startswith("test") or _meant(script, {"test"}):
         return "test"
     if script.startswith("build") or script in COMMANDS.words["build_scripts"] or _meant(script, {"build"}):
         return "build"
@@ -232,6 +283,9 @@ def _of_interpreter(words: Sequence[str]) -> CommandPurpose | None:
             is_test = module in COMMANDS.words["test_modules"] or _meant(module, {"pytest", "unittest"})
             if is_test or rest[:2] == ["django", "test"]:
                 return "test"
+            if module in ("coverage", "trace", "cProfile", "pdb"):  # They run another module or a script.
+                rest = [word for word in rest[1:] if word != "run" and not word.startswith("--")]
+                continue
             if module in COMMANDS.words["build_modules"]:
                 return "build"
             return None if module in ("pip", "venv", "http", "json", "ensurepip", "site") else "program"
@@ -288,12 +342,9 @@ def recognise_project(texts: Mapping[str, str]) -> Project | None:
 
 
 def _npm(text: str) -> Project | None:
-    try:
-        scripts = json.loads(text or "{}").get("scripts", {})
-    except (ValueError, AttributeError):
-        return None
+    scripts = _scripts_in(text)
     build = "npm run build" if "build" in scripts else None
-    has_tests = "test" in scripts and "no test specified" not in str(scripts["test"])
+    has_tests = "test" in scripts and "no test specified" not in scripts["test"]
     return Project("npm", build, "npm test" if has_tests else None) if build or has_tests else None
 
 
