@@ -54,7 +54,7 @@ RUN python3 -c "import ensurepip" || {{ apt-get -qq update && apt-get -qq --yes 
 WITH_PYTHON = """\
 COPY python /opt/python
 RUN echo /opt/python/lib >/etc/ld.so.conf.d/python.conf && ldconfig
-RUN rm /usr/local/bin/python3
+RUN rm -f /usr/local/bin/python3
 RUN printf '#!/bin/sh\\nexec /opt/python/bin/python3 "$@"\\n' >/usr/local/bin/python3
 RUN chmod 755 /usr/local/bin/python3
 """
@@ -62,6 +62,13 @@ API = 'api = "openai"'
 PINS = {"npm": "@", "PyPI": "=="}
 #: A file that gets a line for each program whose newest version has passed, in place of the one that was tried.
 NEWEST = os.environ.get("EVOCODE_NEWEST_CLIS")
+#: Programs of which newer versions fail; their rows say so.
+HELD = {"Gemini CLI"}
+PLAYED = [
+    pytest.param(heading, marks=pytest.mark.xfail(strict=False) if NEWEST and heading in HELD else ())
+    for heading in BLOCKS
+    if KINDS[heading].rounds
+]
 BASE, BASES = "python:3.11-slim-bookworm", {"OpenHands": "python:3.12-slim-bookworm"}
 REQUESTS = (
     f"The word is {WORD}. Write hello to hello.txt.\n",
@@ -121,7 +128,7 @@ def test_what_the_command_of_the_page_names_is_accepted(
 @pytest.mark.docker
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("heading", [heading for heading in BLOCKS if KINDS[heading].rounds])
+@pytest.mark.parametrize("heading", PLAYED)
 def test_the_real_program_keeps_its_conversation_and_costs_what_the_server_says(
     heading: str,
     run_tasks: RunTasks,
