@@ -291,7 +291,7 @@ def test_a_command_that_ran_into_its_limit_timed_out_and_what_is_read_has_no_exi
         {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "x"}},
         {"type": "tool_use", "id": "c2", "name": "Read", "input": {"file_path": "a"}},
     ]
-    told = [
+    told: list[dict[str, Any]] = [
         {
             "type": "tool_result",
             "tool_use_id": "c1",
