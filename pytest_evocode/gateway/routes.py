@@ -9,16 +9,10 @@ from typing import Literal
 
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts, find_model_facts
-from pytest_evocode.llm.providers import LONGEST_PAUSE, PROVIDERS, account_name
+from pytest_evocode.llm.providers import PROVIDERS, account_name
 
 Family = Literal["anthropic", "openai", "google"]
 """APIs of one make: Messages; Chat Completions and Responses; generateContent."""
-
-_SERVERS: Mapping[Family, str] = {
-    "anthropic": "https://api.anthropic.com",
-    "openai": "https://api.openai.com/v1",
-    "google": "https://generativelanguage.googleapis.com",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,23 +39,17 @@ class Route:
     @property
     def server(self) -> str:
         """The server's address, without a slash at its end."""
-        return (self.base_url or _SERVERS[self.family]).rstrip("/")
+        return (self.base_url or PROVIDERS[self.family].server).rstrip("/")
 
     @property
     def credentials(self) -> dict[str, str]:
         """The headers that have the key."""
-        if not self.key:
-            return {}
-        if self.family == "openai" or self.bearer:
-            return {"Authorization": f"Bearer {self.key}"}
-        return {"x-api-key" if self.family == "anthropic" else "x-goog-api-key": self.key}
+        return PROVIDERS[self.family].credentials(*self._key_and_token)
 
     @property
     def silence(self) -> float:
         """Seconds without a byte after which a stream counts as broken."""
-        provider = PROVIDERS[self.family]
-        usual = provider.silence if provider.is_official(self.base_url) else LONGEST_PAUSE
-        return self.options.silence_seconds or usual
+        return PROVIDERS[self.family].first_silence(self.base_url, self.options)
 
     def allows(self, model: str) -> bool:
         """Whether a model may be asked."""
@@ -70,5 +58,8 @@ class Route:
     @property
     def account(self) -> str:
         """What the provider limits: its server and the key; clients of the same share one pace."""
-        key, token = ("", self.key) if self.bearer else (self.key, "")
-        return account_name(self.family, self.base_url, key, token)
+        return account_name(self.family, self.base_url, *self._key_and_token)
+
+    @property
+    def _key_and_token(self) -> tuple[str, str]:
+        return ("", self.key) if self.bearer else (self.key, "")

@@ -29,7 +29,7 @@ from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.model_probe import probe, probe_compaction
 from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
-from pytest_evocode.llm.providers import LONGEST_PAUSE, Access, Provider, account_name
+from pytest_evocode.llm.providers import Access, Provider, account_name
 from pytest_evocode.llm.sdk_private import events_of
 from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.waiting import WaitCause, waiting_of_turn
@@ -393,8 +393,7 @@ class ProviderConnection:
         """
         if self._is_plain:
             return LONGEST_SILENCE
-        first = self._options.silence_seconds or (self._provider.silence if self.is_official else LONGEST_PAUSE)
-        return min(LONGEST_SILENCE, first * 2.0**silences)
+        return min(LONGEST_SILENCE, self._provider.first_silence(self.base_url, self._options) * 2.0**silences)
 
     @property
     def _account(self) -> str:

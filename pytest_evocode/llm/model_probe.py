@@ -22,12 +22,12 @@ logger = logging.getLogger(__name__)
 
 _SECONDS = 5.0
 _ERROR = 2**16  # bytes
-#: Where the models of each API are listed, below the server's address, and the header of the key.
+#: Where the models of each API are listed, below the server's address.
 _LISTS = {
-    "openai": ("https://api.openai.com/v1", "/models", "Authorization"),
-    "anthropic": ("https://api.anthropic.com", "/v1/models", "x-api-key"),
-    "google": ("https://generativelanguage.googleapis.com", "/v1beta/models", "x-goog-api-key"),
-    "azure": ("", "/openai/v1/models", "api-key"),
+    "openai": "/models",
+    "anthropic": "/v1/models",
+    "google": "/v1beta/models",
+    "azure": "/openai/v1/models",
 }
 
 
@@ -38,9 +38,9 @@ def probe(provider: Provider, model: str, access: Access) -> None:
     """
     if provider.name not in _LISTS:
         return
-    own, path, _ = _LISTS[provider.name]
+    path = _LISTS[provider.name]
     official = provider.is_official(access.base_url)
-    server = (access.base_url or own).rstrip("/")
+    server = (access.base_url or provider.server).rstrip("/")
     address = (server.removesuffix("/openai/v1").removesuffix("/openai") if provider.name == "azure" else server) + path
     label = f"{provider.name}/{model}"
     # These tell of one model, by all of its names. Azure lists what can be deployed, and not under which names it is.
@@ -85,7 +85,7 @@ def probe_compaction(provider: Provider, model: str, access: Access) -> None:
         raise UsageError("Bedrock has no compaction of its own")
     try:
         if provider.name == "anthropic" and official:
-            address = f"{(access.base_url or _LISTS['anthropic'][0]).rstrip('/')}/v1/models/{quote(model, safe='')}"
+            address = f"{(access.base_url or provider.server).rstrip('/')}/v1/models/{quote(model, safe='')}"
             told = _get(address, provider, access, {"anthropic-beta": "compact-2026-09-04"})
             if _supports(told) is False:
                 raise UsageError("the provider says that this model has no compaction")
@@ -122,11 +122,7 @@ def _get(
     body: bytes | None = None,
 ) -> Any:
     headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body is not None else {})}
-    header = _LISTS[provider.name][2]
-    if access.key:
-        headers |= {header: f"Bearer {access.key}" if header == "Authorization" else access.key}
-    elif access.token:
-        headers["Authorization"] = f"Bearer {access.token}"
+    headers |= provider.credentials(access.key, access.token)
     headers |= {"anthropic-version": "2023-06-01"} | access.options.headers() | {**more}
     opener = urllib.request.build_opener(_Stay)
     with opener.open(urllib.request.Request(address, body, headers), timeout=_SECONDS) as answer:

@@ -45,6 +45,10 @@ class Provider:
     """Modules that have to be there beside the SDK."""
     host: str
     """Its domain."""
+    server: str = ""
+    """The address of its server, as the SDK takes it, where that is the same for everybody."""
+    key_header: str = "Authorization"
+    """The header of the key; that of a token is always ``Authorization``."""
     key_variables: tuple[str, ...]
     token_variable: str | None = None
     """A further variable for the key, which the SDK sends in another header."""
@@ -58,6 +62,16 @@ class Provider:
         """Whether the provider itself is asked, and not a compatible server."""
         host = urlsplit(base_url or "").hostname or ""
         return base_url is None or host == self.host or host.endswith("." + self.host)
+
+    def first_silence(self, base_url: str | None, options: ModelOptions) -> float:
+        """Return for how many seconds a stream may be silent before its request is sent again for the first time."""
+        return options.silence_seconds or (self.silence if self.is_official(base_url) else LONGEST_PAUSE)
+
+    def credentials(self, key: str | None, token: str | None) -> dict[str, str]:
+        """Return the header with the key, or else with the token."""
+        if key and self.key_header != "Authorization":
+            return {self.key_header: key}
+        return {"Authorization": f"Bearer {key or token}"} if key or token else {}
 
     def missing(self, access: Access) -> str:
         """Return what has to be set before the provider can be asked, in words; empty where nothing has."""
@@ -206,6 +220,7 @@ PROVIDERS: dict[str, Provider] = {
             sdk="openai",
             sdk_class="OpenAI",
             host="openai.com",
+            server="https://api.openai.com/v1",
             key_variables=("OPENAI_API_KEY",),
             url_variable="OPENAI_BASE_URL",
         ),
@@ -214,6 +229,8 @@ PROVIDERS: dict[str, Provider] = {
             sdk="anthropic",
             sdk_class="Anthropic",
             host="anthropic.com",
+            server="https://api.anthropic.com",
+            key_header="x-api-key",
             key_variables=("ANTHROPIC_API_KEY",),
             token_variable="ANTHROPIC_AUTH_TOKEN",
             url_variable="ANTHROPIC_BASE_URL",
@@ -224,6 +241,8 @@ PROVIDERS: dict[str, Provider] = {
             sdk="google.genai",
             sdk_class="Client",
             host="googleapis.com",
+            server="https://generativelanguage.googleapis.com",
+            key_header="x-goog-api-key",
             key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
             url_variable="GOOGLE_GEMINI_BASE_URL",
         ),
@@ -232,6 +251,7 @@ PROVIDERS: dict[str, Provider] = {
             sdk="openai",
             sdk_class="AzureOpenAI",
             host="azure.com",
+            key_header="api-key",
             key_variables=("AZURE_OPENAI_API_KEY",),
             token_variable="AZURE_OPENAI_AD_TOKEN",
             url_variable="AZURE_OPENAI_ENDPOINT",

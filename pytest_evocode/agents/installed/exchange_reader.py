@@ -116,6 +116,11 @@ class ExchangeReader:
         for conversation in reversed(self._conversations):
             if not request.calls.isdisjoint(conversation.marks):
                 return conversation
+        # A program may write the arguments of a call that has no id in another way.
+        names = {result.name for result in request.results} - {""}
+        for conversation in reversed(self._conversations):
+            if any(each.call.function_name in names for each in conversation.open.values()):
+                return conversation
         own = self._conversations[0] if self._conversations else None
         helper_of = self._beginner_of(request) if own is not None and request.has_tools else ""
         if own is None or helper_of:

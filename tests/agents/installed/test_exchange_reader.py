@@ -291,7 +291,7 @@ def test_a_command_that_ran_into_its_limit_timed_out_and_what_is_read_has_no_exi
         {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "x"}},
         {"type": "tool_use", "id": "c2", "name": "Read", "input": {"file_path": "a"}},
     ]
-    told = [
+    told: list[dict[str, Any]] = [
         {
             "type": "tool_result",
             "tool_use_id": "c1",
@@ -322,6 +322,24 @@ def test_a_request_of_another_form_is_answered_all_the_same(messages: Any) -> No
     })  # fmt: skip
     (step,), _ = recorded(odd)
     assert step["message"] == "Hi."
+
+
+def test_a_call_without_an_id_may_be_sent_back_in_other_words() -> None:
+    call = {"functionCall": {"name": "bash", "args": {"command": "ls", "timeout": 1.0}}}
+    again = {"functionCall": {"name": "bash", "args": {"command": "ls", "timeout": 1}}}
+    result = {"functionResponse": {"id": "made-up", "name": "bash", "response": {"output": "a"}}}
+    exchanges = []
+    for number, (contents, part) in enumerate(
+        (([], call), ([("model", again), ("user", result)], {"text": "Done."})), 1
+    ):
+        asked = [{"role": role, "parts": [each]} for role, each in (("user", {"text": "Look."}), *contents)]
+        answer = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}]}
+        changed = {"api": "gemini", "response": json.dumps(answer)}
+        changed["request"] = json.dumps({"contents": asked, "tools": [{"functionDeclarations": [{"name": "bash"}]}]})
+        exchanges.append(Exchange.from_json(exchange(number, [], []).as_json() | changed))
+    (first, last), _ = recorded(*exchanges)
+    assert first["observation"]["results"][0]["content"] == "a"
+    assert "helper_of" not in ours(last)
 
 
 def test_a_patch_in_plain_text_and_a_tool_of_a_namespace_are_calls_with_their_results() -> None:
