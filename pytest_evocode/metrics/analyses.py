@@ -14,7 +14,7 @@ from pytest_evocode.metrics.over_attempts import PassAtK, Unit, pass_at_k, pass_
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import TokenRatio, Tokens, token_ratios
-from pytest_evocode.metrics.statistics.survival import Step, added
+from pytest_evocode.metrics.statistics.survival import LifeTableRow, added
 from pytest_evocode.metrics.task_values import passed
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.records import Mode, TaskFacts
@@ -55,7 +55,7 @@ def pass_rates(rounds: Rounds) -> dict[int, Share]:
     return {index: Share(sum(found), len(found)) for index, found in sorted(shares.items())}
 
 
-def followed(rounds: Rounds) -> dict[int, Step]:
+def followed(rounds: Rounds) -> dict[int, LifeTableRow]:
     """Return, by round index, how many attempts got there without a failure, and how many failed there first.
 
     That is what :func:`~pytest_evocode.metrics.statistics.survival.kaplan_meier` takes. The attempts at one task count
@@ -66,21 +66,21 @@ def followed(rounds: Rounds) -> dict[int, Step]:
     >>> outcomes = [(1, 1, "passed"), (1, 2, "failed"), (1, 3, "passed"), (2, 1, "passed"), (2, 2, "not reached")]
     >>> followed(RoundRecord(task="t", agent="a", attempt=attempt, round=f"r{i}", index=i, declared_rounds=3,
     ...     outcome=outcome) for attempt, i, outcome in outcomes)  # doctest: +NORMALIZE_WHITESPACE
-    {1: Step(at_risk=1.0, failed=0.0, censored=0.0), 2: Step(at_risk=0.5, failed=0.5, censored=0.5)}
+    {1: LifeTableRow(at_risk=1.0, failed=0.0, censored=0.0), 2: LifeTableRow(at_risk=0.5, failed=0.5, censored=0.5)}
     """
     tasks = as_grid(rounds).decided().tasks
     return added(dict(_followed(task, number)) for task in tasks for number in task.attempts)
 
 
-def _followed(task: TaskRounds, number: int) -> Iterator[tuple[int, Step]]:
+def _followed(task: TaskRounds, number: int) -> Iterator[tuple[int, LifeTableRow]]:
     attempt, own, weight = task.attempts[number], task.own(number), 1 / len(task.attempts)
     for place, index in enumerate(own):
         record = attempt.get(index)
         is_next = index == own[0] + place
         if record is None or record.outcome == "not reached" or is_fault(record) or not is_next:
-            yield index, Step(censored=weight)
+            yield index, LifeTableRow(censored=weight)
             return
-        yield index, Step(weight, failed=0.0 if record.passed else weight)
+        yield index, LifeTableRow(weight, failed=0.0 if record.passed else weight)
         if not record.passed:
             return
 
@@ -222,7 +222,7 @@ class Pooled:
     name: str
     pass_rates: Mapping[int, Share]
     """By round index."""
-    followed: Mapping[int, Step]
+    followed: Mapping[int, LifeTableRow]
     """By round index, of the attempts that did not fail before it."""
     solvable: Mapping[Failed, Solvable] | None
     """By what is counted; None without single rounds, or of them."""

@@ -19,7 +19,7 @@ from pytest_evocode.metrics.analyses import (
 from pytest_evocode.metrics.breakdown import Dimension, breakdown
 from pytest_evocode.metrics.failures import worst_requirements
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.metrics.statistics.survival import Step
+from pytest_evocode.metrics.statistics.survival import LifeTableRow
 from pytest_evocode.results.records import Case, RoundRecord, TaskFacts, Verdict, task_facts
 from pytest_evocode.tasks import load_task
 
@@ -62,15 +62,15 @@ def test_attempts_are_followed_up_to_a_failure_or_to_what_the_agent_is_not_to_bl
         record("x", 1, of=1),
     ]
     assert followed(records) == {
-        1: Step(5, failed=0.5),
-        2: Step(2, failed=1, censored=1.5),
-        3: Step(1, failed=1),
+        1: LifeTableRow(5, failed=0.5),
+        2: LifeTableRow(2, failed=1, censored=1.5),
+        3: LifeTableRow(1, failed=1),
     }
     # Of a part of the rounds nothing is known behind the gap, and from a later round on they are followed from there.
     grid = Grid.of(records[:4], partial={("t", 1): {1, 3, 4}})
-    assert followed(grid) == {1: Step(1), 3: Step(censored=1)}
-    assert followed(Grid.of(records[:4], begin={"t": 2})) == {2: Step(1), 3: Step(1, failed=1)}
-    assert followed(Grid.of([], selected={"t": 2})) == {1: Step(censored=1)}
+    assert followed(grid) == {1: LifeTableRow(1), 3: LifeTableRow(censored=1)}
+    assert followed(Grid.of(records[:4], begin={"t": 2})) == {2: LifeTableRow(1), 3: LifeTableRow(1, failed=1)}
+    assert followed(Grid.of([], selected={"t": 2})) == {1: LifeTableRow(censored=1)}
 
 
 def test_pass_rates_take_the_mean_of_attempts(record: MakeRecord) -> None:

@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step of those that are followed; numbers are fractions where several count as one."""
+class LifeTableRow:
+    """One step of those that are followed, a row of a life table; numbers are fractions where several count as one."""
 
     at_risk: float = 0.0
     """How many took the step, having got past all before it."""
@@ -19,9 +19,9 @@ class Step:
     censored: float = 0.0
     """How many got as far and were lost from sight before it; they are not at risk there."""
 
-    def __add__(self, other: Step) -> Step:
+    def __add__(self, other: LifeTableRow) -> LifeTableRow:
         """Return the step of both together."""
-        return Step(self.at_risk + other.at_risk, self.failed + other.failed, self.censored + other.censored)
+        return LifeTableRow(self.at_risk + other.at_risk, self.failed + other.failed, self.censored + other.censored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,16 @@ class Survival:
     high: float | None
 
 
-def kaplan_meier(steps: Mapping[int, Step], confidence: float = 0.95) -> dict[int, Survival]:
+def kaplan_meier(steps: Mapping[int, LifeTableRow], confidence: float = 0.95) -> dict[int, Survival]:
     """Return the Kaplan-Meier estimate by step, up to the last that anything is known of.
 
     S(i) is the product of 1 - failed / at risk over the steps up to i (E. Kaplan and P. Meier 1958, Nonparametric
     estimation from incomplete observations). Its interval is that of log(-log S), with Greenwood's variance (1926), so
     that it stays within 0 and 1 (J. Kalbfleisch and R. Prentice 1980).
 
-    >>> found = kaplan_meier({1: Step(10, failed=2), 2: Step(7, failed=1, censored=1), 3: Step(6)})
+    >>> found = kaplan_meier({1: LifeTableRow(10, failed=2), 2: LifeTableRow(7, failed=1, censored=1)})
     >>> [round(each.share, 3) for each in found.values()]
-    [0.8, 0.686, 0.686]
+    [0.8, 0.686]
     >>> round(found[1].low, 3), round(found[1].high, 3)
     (0.409, 0.946)
     """
@@ -73,14 +73,14 @@ _NOTHING = 1e-9
 """What rounding leaves of a share of 0."""
 
 
-def added(tables: Iterable[Mapping[int, Step]]) -> dict[int, Step]:
+def added(tables: Iterable[Mapping[int, LifeTableRow]]) -> dict[int, LifeTableRow]:
     """Return the steps of all tables together.
 
-    >>> added([{1: Step(2, failed=1)}, {1: Step(1), 2: Step(1)}])
-    {1: Step(at_risk=3.0, failed=1.0, censored=0.0), 2: Step(at_risk=1.0, failed=0.0, censored=0.0)}
+    >>> added([{1: LifeTableRow(2, failed=1)}, {1: LifeTableRow(1), 2: LifeTableRow(1)}])
+    {1: LifeTableRow(at_risk=3.0, failed=1.0, censored=0.0), 2: LifeTableRow(at_risk=1.0, failed=0.0, censored=0.0)}
     """
-    found: dict[int, Step] = {}
+    found: dict[int, LifeTableRow] = {}
     for table in tables:
         for index, step in table.items():
-            found[index] = found.get(index, Step()) + step
+            found[index] = found.get(index, LifeTableRow()) + step
     return dict(sorted(found.items()))

@@ -198,7 +198,7 @@ def chi_squared_quantile(share: float, freedom: int) -> float:
     """Return what a chi-squared variable stays below with a probability of ``share``, by Wilson and Hilferty (1931).
 
     >>> round(chi_squared_quantile(0.1, 6), 2), round(chi_squared_quantile(0.9, 6), 2)
-    (2.21, 10.65)
+    (2.21, 10.62)
     """
     part = 2 / (9 * freedom)
     return freedom * max(1e-9, 1 - part + NormalDist().inv_cdf(share) * sqrt(part)) ** 3

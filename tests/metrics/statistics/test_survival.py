@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from pytest_evocode.metrics.statistics.survival import Step, Survival, added, kaplan_meier
+from pytest_evocode.metrics.statistics.survival import LifeTableRow, Survival, added, kaplan_meier
 
 #: Weeks to relapse under 6-mercaptopurine (Freireich et al. 1963); those lost from sight before a relapse apart.
 RELAPSES = (6, 6, 6, 7, 10, 13, 16, 22, 23)
@@ -15,7 +15,10 @@ LOST = (6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35)
 
 
 def test_shares_and_intervals_are_those_that_stata_prints() -> None:
-    steps = {week: Step(sum(each >= week for each in (*RELAPSES, *LOST)), RELAPSES.count(week)) for week in {*RELAPSES}}
+    steps = {
+        week: LifeTableRow(sum(each >= week for each in (*RELAPSES, *LOST)), RELAPSES.count(week))
+        for week in {*RELAPSES}
+    }
     found = kaplan_meier(steps)
     assert {
         week: tuple(round(end, 4) for end in (each.share, each.low or 0, each.high or 0))
@@ -38,10 +41,10 @@ def test_who_is_lost_from_sight_makes_no_share_smaller() -> None:
         for _ in range(40):
             for index in (1, 2, 3):
                 if random.random() < 0.3:
-                    tables.append({index: Step(censored=1)})
+                    tables.append({index: LifeTableRow(censored=1)})
                     break
                 failed = random.random() < 0.2
-                tables.append({index: Step(1, failed=float(failed))})
+                tables.append({index: LifeTableRow(1, failed=float(failed))})
                 if failed:
                     break
         shares.append(kaplan_meier(added(tables))[3].share)
@@ -49,9 +52,11 @@ def test_who_is_lost_from_sight_makes_no_share_smaller() -> None:
 
 
 def test_the_ends_have_no_interval_and_nothing_is_said_behind_what_is_known() -> None:
-    assert kaplan_meier({1: Step(3), 2: Step(3, failed=3), 3: Step(2)}) == {
+    assert kaplan_meier({1: LifeTableRow(3), 2: LifeTableRow(3, failed=3), 3: LifeTableRow(2)}) == {
         1: Survival(1.0, None, None),
         2: Survival(0.0, None, None),
     }
-    assert kaplan_meier({1: Step(2), 2: Step(0, censored=2), 3: Step(1)}) == {1: Survival(1.0, None, None)}
+    assert kaplan_meier({1: LifeTableRow(2), 2: LifeTableRow(0, censored=2), 3: LifeTableRow(1)}) == {
+        1: Survival(1.0, None, None)
+    }
     assert kaplan_meier({}) == {}
