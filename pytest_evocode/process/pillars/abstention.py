@@ -17,6 +17,7 @@ from pytest_evocode.process.pillars.messages import (
     declines_in_passing,
     declines_what_was_asked,
     declining,
+    is_english,
     negates,
     reason_in,
     request_words,
@@ -28,6 +29,9 @@ from pytest_evocode.tasks import Abstention, DeclaredRequirement
 
 #: Why AQ has no value where the rules are not sure; a judge is asked then.
 UNSURE = "nothing was delivered, and the final message declines or asks in no words that the rules know"
+
+#: The same for a language that no rule reads.
+FOREIGN = "the final message or a question is not in English, which is all that the rules read; have a judge read it"
 
 
 def abstention(
@@ -55,6 +59,8 @@ def _refusal(activity: RoundActivity, asked: set[str], passed: bool | None) -> M
     evidence: list[Evidence] = [last.evidence("the final message")] if last else []
     if kept:
         evidence.append(kept[0].evidence("the source was changed"))
+    if last is not None and (passed or not kept) and not is_english(last.text):
+        return not_measured(FOREIGN, tuple(evidence))
     if last is None or not _refuses(last.text, asked, delivered=bool(kept)):
         if last is not None and not kept and not claims(last.text) and negates(last.text):
             return not_measured(UNSURE, tuple(evidence))
@@ -86,6 +92,9 @@ def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
     question = _question(activity, asked)
     edits = _kept_edits(activity)
     last = _final_message(activity)
+    foreign = next((each for each in (*activity.questions, last) if each and not is_english(each.text)), None)
+    if foreign and not edits:
+        return not_measured(FOREIGN, (foreign.evidence("a message that the rules cannot read"),))
     evidence: list[Evidence] = [question.evidence("a question about the request")] if question else []
     if edits:
         evidence.append(edits[0].evidence("the source was changed"))

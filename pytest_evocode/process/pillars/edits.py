@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.pillars.messages import specific_words
+from pytest_evocode.process.pillars.messages import is_english, specific_words
 from pytest_evocode.process.rules import PLANS
 from pytest_evocode.process.tests_written.code_elements import WrittenTests
 from pytest_evocode.process.trajectory.events import FileEdit, RoundActivity, Statement
@@ -40,6 +40,8 @@ def _commit_hygiene(activity: RoundActivity) -> Measure:
     for commit in activity.commits:
         edits = [edit for edit in activity.working_edits if begun < edit.at <= commit.at]
         begun = commit.at
+        if not commit.text.isascii() and not is_english(commit.text):
+            continue
         score, found = _score(commit, edits, activity)
         scores.append(score)
         evidence.append(found)
@@ -47,6 +49,8 @@ def _commit_hygiene(activity: RoundActivity) -> Measure:
     if rest:  # Counts as a commit without a message.
         scores.append(0.0)
         evidence.append(rest[0].evidence("edits that were never committed"))
+    if not scores:
+        return not_measured("the messages of the commits are not in English, which is all that the rules read")
     reason = f"{len(activity.commits)} commits: half for one logical change, half for a message that says what"
     return measured(sum(scores) / len(scores), reason, tuple(evidence))
 

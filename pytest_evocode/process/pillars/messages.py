@@ -41,6 +41,23 @@ def _stem(word: str) -> str:
     return word
 
 
+#: More than this share of the words of a text in English are among the most common ones, and in no other language.
+ENGLISH = 0.1
+
+
+def is_english(text: str) -> bool:
+    """Return whether a text is in English, the only language that the rules for messages read.
+
+    Detectors of languages are no help here: they are unsure of a message of one sentence, and take seconds to load.
+
+    >>> is_english("Done."), is_english("Das geht nicht: ein Byte hat nur 256 Werte."), is_english("`a.py`")
+    (True, False, True)
+    """
+    words = re.findall(r"[^\W\d_]+", " ".join(own_words(each).replace("NAME", "") for each in sentences(text)).lower())
+    common = (PLANS.words["stop_words"] | MESSAGES.words["common"]) - MESSAGES.words["elsewhere"]
+    return not words or sum(word in common for word in words) > ENGLISH * len(words)
+
+
 #: Two words of at least this length that begin alike are the same word: `verify` and `verifiable`.
 COMMON_STEM = 4
 

@@ -286,6 +286,13 @@ def test_commits_count_for_what_they_hold_and_what_they_say() -> None:
     assert part(score(recording), "ati", "CH") == 0.75
 
 
+def test_a_commit_in_another_language_is_left_out() -> None:
+    recording = Recording(f"{INSTRUCTION} {COMMIT}").bash("a", changes={"ledger.py": BUDGET})
+    recording.bash("git commit -am 'Budgets einlesen, über Monate'", "[main 1234567] Budgets")
+    assert part(score(recording), "ati", "CH") is None
+    assert part(score(recording.bash("b", changes={"ledger.py": REPORT})), "ati", "CH") == 0
+
+
 def test_hygiene_is_measured_where_the_task_asks_for_commits() -> None:
     for request in (INSTRUCTION, f"{INSTRUCTION} Do not commit anything.", f"{INSTRUCTION} I commit it myself."):
         recording = Recording(request).bash("a", changes={"ledger.py": BUDGET})
