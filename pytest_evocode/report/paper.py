@@ -37,8 +37,8 @@ def paper_views(table: ScoreTable) -> Iterator[View]:
     yield time_view(table, None)
     yield failures_view(table.rows, top=_MOST)
     yield analyses_view(analyse(table))
-    yield metrics_view({row.name: neighbour_metrics(table, row) for row in table.rows}, FROM_RECORDS, by_round=False)
-    yield metrics_view({row.name: neighbour_metrics(table, row) for row in table.rows}, FROM_RECORDS, by_round=True)
+    metrics = {row.name: neighbour_metrics(table, row) for row in table.rows}
+    yield from (metrics_view(metrics, FROM_RECORDS, by_round=by_round) for by_round in (False, True))
     yield pareto_view(table)
 
 
