@@ -83,6 +83,8 @@ class RequestFacts:
     """What the user says before the first reply."""
     has_tools: bool = False
     """Whether the model may call tools."""
+    has_replies: bool = False
+    """Whether the model has replied before."""
 
 
 def request_facts(api: Api, asked: Any) -> RequestFacts:
@@ -92,7 +94,7 @@ def request_facts(api: Api, asked: Any) -> RequestFacts:
         by_model = [at for at, message in enumerate(messages) if _is_by_model(message)]
         before = messages[: by_model[0]] if by_model else messages
         said = (message for message in before if message.get("role") == "user")
-        opening = {text.strip() for message in said for text in _texts(message)}
+        opening = frozenset(text.strip() for message in said for text in _texts(message)) - {""}
         places = [(place, name) for place, name in _names_and_ids(api, asked) if name != "name"]
         calls = {str(place[name]) for place, name in places if place.get(name)}
         if api == "gemini":
@@ -100,7 +102,7 @@ def request_facts(api: Api, asked: Any) -> RequestFacts:
             calls |= {mark for call in found for mark in call_marks(call.get("id"), call["name"], call.get("args"))}
             messages = messages[by_model[-1] :] if by_model else []
         results = tuple(_results(api, messages))
-        return RequestFacts(results, frozenset(calls), frozenset(opening - {""}), bool(asked.get("tools")))
+        return RequestFacts(results, frozenset(calls), opening, bool(asked.get("tools")), bool(by_model))
     return RequestFacts()
 
 

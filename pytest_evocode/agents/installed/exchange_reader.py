@@ -75,8 +75,8 @@ class ExchangeReader:
         self._asked: dict[int, tuple[_Conversation, RequestFacts]] = {}
         """The requests without an answer as yet, by number."""
         self._calls: list[ToolCall] = []
-        self._held: Exchange | None = None
-        """A first exchange without tools: what is asked next tells whether it is the conversation's."""
+        self._held: list[Exchange] = []
+        """First exchanges without tools: what is asked next tells whether they are the conversation's."""
 
     def begin(self, number: int, api: Api, asked: Any) -> None:
         """Record the results in a request that has come."""
@@ -84,7 +84,8 @@ class ExchangeReader:
         conversation = self._continued_by(request)
         self._asked[number] = conversation, request
         conversation.has_tools |= request.has_tools
-        self._release()
+        if conversation.has_tools or request.has_replies:
+            self._release()
         for open_, result in list(_results_for(conversation, request)):
             call_id = open_.call.tool_call_id
             del conversation.open[call_id]
@@ -97,10 +98,9 @@ class ExchangeReader:
             return
         if exchange.number not in self._asked:
             self.begin(exchange.number, exchange.api, exchange.asked())
-        self._release()
         conversation, _ = self._asked[exchange.number]
         if not self.replies and not conversation.has_tools:
-            self._held = exchange
+            self._held.append(exchange)
         else:
             self._record(exchange)
 
@@ -136,9 +136,9 @@ class ExchangeReader:
         return next((call_id for each in reversed(self._conversations) for call_id in reversed(each.open)), "")
 
     def _release(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            self._record(held)
+        held, self._held = self._held, []
+        for exchange in held:
+            self._record(exchange)
 
     def _record(self, exchange: Exchange) -> None:
         conversation, request = self._asked.pop(exchange.number)
