@@ -48,7 +48,8 @@ def results_command(
     elif by is not None:
         echo("\n".join(breakdown_lines(table, by)))
     else:
-        echo("\n".join(results_lines(table, with_intervals=with_intervals)))
+        for line in results_lines(table, with_intervals=with_intervals):  # None where all runs are excluded.
+            echo(line)
 
 
 @click.command("leaderboard")
