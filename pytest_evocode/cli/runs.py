@@ -13,7 +13,7 @@ from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import DEFAULT_RESULTS, read_results
 from pytest_evocode.environments.cache import lock_run
 from pytest_evocode.report.tables import aligned, format_number
-from pytest_evocode.results.housekeeping import change_run, remove_run, restore_run
+from pytest_evocode.results.housekeeping import change_run, remove_run, removed_runs, restore_run
 from pytest_evocode.results.identity import conditions_hash
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RunRecord
@@ -39,6 +39,8 @@ def runs_command(directory: Path, form: str, **changes: tuple[str, ...]) -> None
     single-round mode. Nothing is deleted: what is removed lies in DIR/.trash.
     """
     if not any(changes.values()):
+        if removed := removed_runs(directory):
+            echo(f"note: removed: {', '.join(removed)}; --restore RUN brings one back", err=True)
         found = list(_rows(directory))
         if form == "json":
             print_json(found)

@@ -273,6 +273,7 @@ def _add_ini_settings(setting: _Add) -> None:
         "waiting_minutes",
         "minutes that a turn may wait for rate limits and failures of its model's provider (default: 60)",
         default="60",
+        counts=False,  # A turn that waits too long has no verdict, and a session with more minutes goes on with it.
     )
     setting(
         "strict_keys",

@@ -38,12 +38,17 @@ def remove_run(results: Path, run: str) -> Path:
     return trash
 
 
+def removed_runs(results: Path) -> list[str]:
+    """Return the names of the runs in the trash, in order."""
+    return sorted(path.name for path in (results / TRASH).glob("*"))
+
+
 def restore_run(results: Path, run: str) -> None:
     """Bring a run back from the trash; raises UsageError where it is not there, or its place is taken."""
     trash = results / TRASH / run
     found = _files_of(trash, run)
     if not found:
-        there = sorted(path.name for path in (results / TRASH).glob("*"))
+        there = removed_runs(results)
         raise UsageError(f"{trash}: there is no such run{'; there are ' + ', '.join(there) if there else ''}")
     targets = [results / path.relative_to(trash) for path in found]
     if taken := [target for target in targets if target.exists()]:

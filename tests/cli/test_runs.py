@@ -43,7 +43,9 @@ def test_a_removed_run_lies_in_the_trash_and_can_be_brought_back(evocode: Evocod
     before = files(results)
     ran = evocode("runs", results, "--remove", OLD)
     assert ran.lines == [f"moved to {results}/.trash/{OLD}; bring it back with: evocode runs {results} --restore {OLD}"]
-    assert [line.split()[0] for line in evocode("runs").lines[1:]] == [NEW]
+    listed = evocode("runs")
+    assert [line.split()[0] for line in listed.lines[1:]] == [NEW]
+    assert listed.err == f"note: removed: {OLD}; --restore RUN brings one back\n"
     assert "gpt 50.0" not in evocode("results").out
     assert {path.name for path in files(results)} == {path.name for path in before}
     assert evocode("runs", results, "--restore", OLD).lines == [f"{OLD} is back"]
@@ -55,6 +57,7 @@ def test_no_score_counts_an_excluded_run_until_it_is_included_again(evocode: Evo
     evocode("runs", "--exclude", OLD)
     assert f"{OLD} gpt 1 1 ended, excluded gpt 50.0 n/a" in evocode("runs").lines
     ran = evocode("results")
+    assert ran.lines[0].startswith("not scored")
     assert not any(line.startswith("gpt") for line in ran.lines)
     assert f"note: excluded, so no score counts them: {OLD}; evocode runs --include RUN counts one again" in ran.err
     assert evocode("results", "--run", OLD).lines[1].startswith("gpt 50.0")

@@ -44,7 +44,6 @@ def test_what_can_change_a_verdict_or_a_score_is_among_the_conditions(pytester: 
     assert conditions(pytester.parseconfigure()) == {
         "timeout-multiplier": "1",
         "verify-times": "1",
-        "waiting-minutes": "60",
     }
     pytester.makeini("[pytest]\nevocode_reward_key = tests\nevocode_waiting_minutes = 5.0\n")
     given = ["--evocode-verify-times=3", "--evocode-strict", "--evocode-budget=turns=9,total-cost=5"]
@@ -55,7 +54,6 @@ def test_what_can_change_a_verdict_or_a_score_is_among_the_conditions(pytester: 
         "strict": "yes",
         "timeout-multiplier": "1",
         "verify-times": "3",
-        "waiting-minutes": "5",
     }
 
 
