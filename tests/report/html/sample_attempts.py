@@ -171,6 +171,7 @@ def _case(attempt: Attempt, index: int, number: int, kind: str) -> dict[str, Any
         "kind": KINDS[number % 3],
         "intent": "", "scenario": "", "input": "", "expected": "", "actual": "", "reason": "",
         "failure": FAILURES.get(kind),
+        "test": "",
         "introduced": None,
     }  # fmt: skip
     if kind in FAILURES:
@@ -185,6 +186,7 @@ def _case(attempt: Attempt, index: int, number: int, kind: str) -> dict[str, Any
             "input": "ledger balance --account 7 --at 2026-03-01",
             "expected": "balance: 120.00 EUR\nentries: 3\nas of: 2026-03-01\n",
             "actual": "balance: 102.00 EUR\nentries: 3\nas of: 2026-03-01\nwarning: 1 entry was skipped\n",
+            "test": "tests/test_ledger.py:12\ndef test_balance(ledger):\n    assert ledger('balance') == 120",
             "reason": "\x1b[31mAssertionError\x1b[0m: 102.00 EUR is not 120.00 EUR in ledger/report.py:48",
             "introduced": {"round": since, "step": 6, "why": "last edit of ledger/report.py, which the failure names"}
             if number % 2

@@ -6,7 +6,7 @@
 
 const CHART = { width: 680, height: 330, left: 58, right: 16, top: 14, bottom: 44 };
 /** A chart as wide as there is room for, so that a narrow screen has all of it, in letters of the usual size. */
-const roomyChart = () => ({ ...CHART, width: within(document.documentElement.clientWidth - 48, 280, CHART.width) });
+const roomyChart = () => ({ ...CHART, width: within(innerWidth - 56, 280, CHART.width) });
 /** About how wide a letter of a chart is. */
 const LETTER = 6.6;
 /** Lines differ by their dashes and signs too, not by colour alone. */
@@ -35,7 +35,7 @@ function intervalBar(value, interval, low, high, label) {
 function ticks(low, high, count = 5) {
   const raw = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = power * (raw / power <= 1 ? 1 : raw / power <= 2 ? 2 : raw / power <= 5 ? 5 : 10);
+  const step = power * ([1, 2, 5].find((each) => raw / power <= each) ?? 10);
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++) found.push(at * step);
   return found;
@@ -45,38 +45,34 @@ function ticks(low, high, count = 5) {
 function logTicks(low, high) {
   const found = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    for (const part of high / low > 1000 ? [1] : [1, 2, 5]) if (part * 10 ** power >= low && part * 10 ** power <= high) found.push(part * 10 ** power);
+    found.push(...(high / low > 1000 ? [1] : [1, 2, 5]).map((part) => part * 10 ** power).filter((at) => at >= low && at <= high));
   }
   return found;
 }
 
-const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
-/** @param {number} value */
-const tickText = (value) => COMPACT.format(Math.abs(value) < 1e-12 ? 0 : value);
+/** @param {number} value @param {number} [digits] */
+const tickText = (value, digits = 3) => (Math.abs(value) < 1e-12 ? 0 : value)
+  .toLocaleString("en", { notation: "compact", maximumSignificantDigits: digits });
 
 /** What ticks are called, with as many digits as tell them apart.
  * @param {number[]} values which differ
+ * @param {number} [digits]
  * @returns {string[]} */
-function tickTexts(values) {
-  for (let digits = 3; digits < 21; digits++) {
-    const format = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits });
-    const texts = values.map((value) => format.format(Math.abs(value) < 1e-12 ? 0 : value));
-    if (new Set(texts).size === texts.length) return texts;
-  }
-  return values.map(String);
+function tickTexts(values, digits = 3) {
+  const texts = values.map((value) => tickText(value, digits));
+  return digits > 20 || new Set(texts).size === texts.length ? texts : tickTexts(values, digits + 1);
 }
 
 /** Ticks below a chart with their texts, as many as do not touch.
  * @param {number[]} values @param {(value: number) => number} x
- * @returns {[number, string][]} */
+ * @returns {[number, string][]} places and texts */
 function ticksApart(values, x) {
-  let free = -Infinity;
+  let free = 0;
   const texts = tickTexts(values);
-  return values.map((at, index) => /** @type {[number, string]} */ ([at, texts[index] ?? ""])).filter(([at, text]) => {
-    const half = (text.length * LETTER) / 2;
-    if (x(at) - half < free) return false;
-    free = x(at) + half + 6;
-    return true;
+  return values.map((at, index) => /** @type {[number, string]} */ ([x(at), texts[index] ?? ""])).filter(([at, { length }]) => {
+    const fits = at > free + length * 3.3;
+    if (fits) free = at + length * 3.3 + 6;
+    return fits;
   });
 }
 
@@ -95,17 +91,14 @@ function axes({ x: xTitle, y: yTitle, xs, ys, logarithmic = false }) {
   const y = (value) => height - bottom - ((value - yLow) / (yHigh - yLow)) * (height - top - bottom);
   const rows = ticks(yLow, yHigh);
   const rowTexts = tickTexts(rows);
-  const below = xTitle + (log ? " (logarithmic)" : "");
-  // A long title is set as narrow as it has to be.
-  const narrow = below.length * LETTER > width - 8 && { textLength: width - 8, lengthAdjust: "spacingAndGlyphs" };
   const drawn = svg("g.axes", { ...UNHEARD, "text-anchor": "middle" },
     rows.map((at, index) => [
       svg("line", { x1: left, x2: width - right, y1: y(at), y2: y(at) }),
       svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, rowTexts[index])]),
     ticksApart(log ? logTicks(xLow, xHigh) : ticks(xLow, xHigh, 7), x).map(([at, text]) => [
-      svg("line", { x1: x(at), x2: x(at), y1: height - bottom, y2: height - bottom + 5 }),
-      svg("text", { x: x(at), y: height - bottom + 18 }, text)]),
-    svg("text", { x: narrow ? width / 2 : (left + width - right) / 2, y: height - 6, ...narrow }, below),
+      svg("line", { x1: at, x2: at, y1: height - bottom, y2: height - bottom + 5 }),
+      svg("text", { x: at, y: height - bottom + 18 }, text)]),
+    svg("text", { x: width / 2, y: height - 6 }, xTitle + (log ? " (logarithmic)" : "")),
     svg("text", { x: 0, y: 0, transform: `translate(14 ${(height - bottom + top) / 2}) rotate(-90)` }, yTitle));
   return { x, y, drawn, viewBox: `0 0 ${width} ${height}`, width };
 }
@@ -113,9 +106,9 @@ function axes({ x: xTitle, y: yTitle, xs, ys, logarithmic = false }) {
 /** @param {number[]} values @param {boolean} log @returns {[number, number]} */
 function range(values, log) {
   // Not Math.min(...values): there may be more values than a call has arguments.
-  const low = values.reduce((least, each) => Math.min(least, each), Infinity);
-  const high = values.reduce((most, each) => Math.max(most, each), -Infinity);
-  if (!Number.isFinite(low)) return [0, 1];
+  let [low, high] = [Infinity, -Infinity];
+  for (const each of values) [low, high] = [Math.min(low, each), Math.max(high, each)];
+  if (low > high) return [0, 1];
   if (log) return [low / 1.25, high * 1.25];
   const margin = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
   return [low >= 0 ? Math.max(0, low - margin) : low - margin, high + margin];
@@ -186,16 +179,9 @@ function barChart(title, bars) {
   return plainTable(title, heads, bars.map(({ label, value, interval, note, href }) => [
     href ? anchor(href, label) : label,
     score(value, 2),
-    hiddenFrom(intervalBar(value, interval, 0, 1, label)),
+    h("span", UNHEARD, intervalBar(value, interval, 0, 1, label)),  // It only repeats the text beside it.
     [interval && `${score(interval.low, 2)} to ${score(interval.high, 2)}; `, note],
   ].slice(0, heads.length)), 4);
-}
-
-/** For what only repeats the text beside it. @param {SVGElement} element */
-function hiddenFrom(element) {
-  element.removeAttribute("role");
-  element.setAttribute("aria-hidden", "true");
-  return element;
 }
 
 /** Lines or parts by their names, each with its sign and colour. @param {string[]} names @param {(at: number) => string} sign */
@@ -216,7 +202,7 @@ function stackedBars({ title, parts, bars, format }) {
   /** @param {number[]} values */
   const bar = (values) => {
     let from = 0;
-    return svg("svg.stacked", { "aria-hidden": "true", viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
+    return svg("svg.stacked", { ...UNHEARD, viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
       const size = (width * value) / most;
       const part = svg(`g.${series(at)}`, svg("title", `${parts[at]}: ${format(value)}`),
         svg("rect", { x: from, y: 1, width: Math.max(size - 1, size && 0.5), height: 18 }), size > 14 && svg("text", { x: from + size / 2, y: 14, "text-anchor": "middle" }, letter(at)));

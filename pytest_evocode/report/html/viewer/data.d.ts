@@ -230,6 +230,8 @@ interface CaseData {
   actual: string;
   reason: string;
   failure: FailureKind | null;
+  /** The test of a failing case, with its file and line before it; "" where it is not known. */
+  test: string;
   /** Who introduced the failure, where recordings allow: the round in which the case first failed after it had passed
    * (or was first required), and the agent's step in it whose edit is the last before that verdict that touched a file
    * which the failure names; null where nobody can tell. `why` is one sentence. */

@@ -15,8 +15,11 @@ function roundTrail(attempt, round) {
   return trail;
 }
 
-/** Which attempt it is, and where: the same agent in another environment is another. @param {AttemptData} attempt */
-const attemptTitle = ({ agent, attempt, environment }) => `${agent}, attempt ${attempt}${environment && `, in ${environment}`}`;
+/** What was played, and where: the same in another environment is another. @param {string} name @param {string} environment */
+const playedIn = (name, environment) => name + (environment && `, in ${environment}`);
+
+/** @param {AttemptData} attempt */
+const attemptTitle = ({ agent, attempt, environment }) => playedIn(`${agent}, attempt ${attempt}`, environment);
 
 /** @param {AttemptData} attempt @returns {[string, string][]} */
 function attemptTrail(attempt) {

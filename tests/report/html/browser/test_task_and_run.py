@@ -110,10 +110,9 @@ def test_instructions_are_written_out_and_lead_nowhere_by_themselves(view: Open,
     assert shown.locator("script, img, iframe").count() == 0
     (link,) = shown.get_by_role("link").all()
     assert link.inner_text() == "good"
-    assert {name: link.get_attribute(name) for name in ("href", "rel", "target")} == {
+    assert {name: link.get_attribute(name) for name in ("href", "rel")} == {
         "href": "https://example.org/",
-        "rel": "noopener noreferrer nofollow",
-        "target": "_blank",
+        "rel": "noreferrer nofollow",
     }
     assert "<script>window.PWNED = 1</script>" in shown.inner_text()
     page.get_by_text("As it is written").click()
