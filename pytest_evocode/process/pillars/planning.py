@@ -22,6 +22,7 @@ from pytest_evocode.process.pillars.messages import claims, specific_words
 from pytest_evocode.process.rules import FILES, PLANS
 from pytest_evocode.process.trajectory.events import Event, FileEdit, FileRead, RoundActivity
 from pytest_evocode.process.trajectory.file_texts import hunks_between
+from pytest_evocode.process.trajectory.outputs import in_short_lines
 
 #: Words in a row that count as copied.
 SHINGLE = 6
@@ -160,6 +161,7 @@ def plan_steps(text: str, *, is_to_do: bool = False) -> list[PlanStep]:
     >>> [step.text for step in plan_steps("| File | What |\n|---|---|\n| a.py | `parse()` |\n| b.py | tests |")]
     ['a.py: `parse()`', 'b.py: tests']
     """
+    text = in_short_lines(text)
     lines = list(_lines(text))
     items = [match for line in lines if (match := PLANS["item"].match(line))]
     depths = [-1 if "#" in item[0] else len(item["indent"]) for item in items]

@@ -239,9 +239,11 @@ class CallReader:
             return "build"  # What cannot be fetched or installed stops the build.
         if purpose is None and COMMANDS["installed"].match(command.text) and not is_known(command.program):
             return "program"
-        if purpose != "test" and (script := self._shell_script(command)):
-            within = [self.purposes.of(each) for each in parse_line(script).commands]
-            return "test" if "test" in within else purpose
+        if script := self._shell_script(command):
+            within = parse_line(script).commands
+            if purpose == "test" and within and all(map(only_shows, within)):
+                return None
+            purpose = "test" if any(self.purposes.of(each) == "test" for each in within) else purpose
         return purpose
 
     def _cause(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pytest_evocode.environments import ExecResult
@@ -102,7 +104,7 @@ HIDDEN = "=== 1 failed, 3 passed in 0.12s ==="
     "command",
     [
         "python -m coverage run -m pytest", "bin/test", "npm run ci", "yarn ci", "make ci", "tools/ci.sh", "pnpm check",
-        "sh tools/verify", "npm run test:unit -- --ci",
+        "sh tools/verify", "npm run test:unit -- --ci", "python setup.py test",
     ],
 )  # fmt: skip
 def test_tests_are_known_by_the_program_where_nothing_is_printed(command: str) -> None:
@@ -172,3 +174,9 @@ def test_a_script_is_for_what_its_commands_are_for(path: str, text: str, command
 def test_a_tool_of_the_harness_can_run_tests() -> None:
     assert [run.purpose for run in activity_of(Recording().call("mcp__ide__runTests", {}, HIDDEN)).runs] == ["test"]
     assert not activity_of(Recording().call("WebFetch", {"url": "x"}, HIDDEN)).runs
+
+
+@pytest.mark.parametrize("script", ["true", "echo '3 passed in 0.1s'", "cat old.log && exit 0"])
+def test_a_script_called_test_that_runs_nothing_is_no_test_run(script: str) -> None:
+    recording = Recording().write("package.json", json.dumps({"scripts": {"test": script}}))
+    assert not activity_of(recording.bash("npm test", "3 passed in 0.1s")).runs

@@ -297,7 +297,7 @@ def _of_interpreter(words: Sequence[str]) -> CommandPurpose | None:
             rest = rest[1:]
         elif not word.startswith("-"):
             name = posixpath.basename(word)
-            if name == "artisan":
+            if name in ("artisan", "setup.py", "Build"):
                 return "test" if rest[:1] == ["test"] else "program"
             return "test" if name in COMMANDS.words["test_tools"] else _of_script(word)
     return "program"
