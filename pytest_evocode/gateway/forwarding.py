@@ -145,7 +145,7 @@ class Forwarding:
                 await asyncio.to_thread(self._session.prices, self._route, self._model)
                 if self._api in self._session.mended:
                     self._mend()
-                await self._share.enter_async_context(self._session.sharing())
+                await self._share.enter_async_context(self._session.shares.hold())
             return await self._ask()
         except ModelFault as fault:  # The turn has waited for as long as it may.
             self._session.failed(str(fault), gave_up=True)

@@ -28,6 +28,41 @@ _SETTLING = 5.0  # seconds
 _MOST_UNANSWERED = 64 * 2**20  # characters
 
 
+class BudgetShares:
+    """Divides what is left of a budget among requests that are under way together.
+
+    Each is taken to use as much as the largest so far; as long as none has been answered, they come one by one.
+    """
+
+    def __init__(self, spending: AttemptSpending) -> None:
+        self._spending = spending
+        self._charged = asyncio.Condition()
+        self._held = 0
+        self._tokens, self._cost = 0, 0.0
+        """The most that any one request has used."""
+
+    @contextlib.asynccontextmanager
+    async def hold(self) -> AsyncIterator[None]:
+        """Wait until those under way leave enough for one more request, and count it until it has been charged for."""
+        async with self._charged:
+            await self._charged.wait_for(self._is_left)
+            self._held += 1
+        try:
+            yield
+        finally:
+            async with self._charged:
+                self._held -= 1
+                self._charged.notify_all()
+
+    def take(self, usage: Usage) -> None:
+        """Note what a request has used."""
+        self._tokens = max(self._tokens, usage.tokens or 0)
+        self._cost = max(self._cost, usage.cost_usd or 0.0)
+
+    def _is_left(self) -> bool:
+        return not self._held or not self._spending.would_exhaust(self._held, tokens=self._tokens, cost=self._cost)
+
+
 class GatewaySession:
     """One program's way to its model, until it is closed.
 
@@ -49,6 +84,7 @@ class GatewaySession:
         """What the program gives as its key; it opens nothing but this session."""
         self.routes: Mapping[Family, Route] = {route.family: route for route in routes}
         self.spending = spending or AttemptSpending()
+        self.shares = BudgetShares(self.spending)
         self.exhausted = ""
         """The limit of the budget at which a request was refused, in words for the record; empty where none was."""
         self.unpriced = ""
@@ -75,11 +111,6 @@ class GatewaySession:
         """Requests under way."""
         self.large = asyncio.Semaphore(_LARGE_AT_ONCE)
         """Held by requests with large bodies, so that no program fills this machine's memory."""
-        self._charged = asyncio.Condition()
-        """Told where a request has been charged for."""
-        self._shares = 0
-        self._most_tokens, self._most_cost = 0, 0.0
-        """The most that any one request has used."""
         self._unanswered = 0
         """Characters of recorded requests to which no model has answered, and which cost the program nothing."""
         self._requests = 0
@@ -165,28 +196,6 @@ class GatewaySession:
         finally:
             self.tasks.discard(task)
 
-    @contextlib.asynccontextmanager
-    async def sharing(self) -> AsyncIterator[None]:
-        """Wait until those under way leave enough of the budget for one more request, and count it in the block.
-
-        Each is taken to use as much as the largest so far; as long as none has been answered, they come one by one.
-        """
-
-        def is_left() -> bool:
-            return self._shares == 0 or not self.spending.would_exhaust(
-                self._shares, tokens=self._most_tokens, cost=self._most_cost
-            )
-
-        async with self._charged:
-            await self._charged.wait_for(is_left)
-            self._shares += 1
-        try:
-            yield
-        finally:
-            async with self._charged:
-                self._shares -= 1
-                self._charged.notify_all()
-
     def refusal(self) -> str:
         """Return the limit of the budget that is reached before the next request; empty while something is left."""
         if self.unpriced:
@@ -239,8 +248,7 @@ class GatewaySession:
         if exchange.usage is not None:
             is_reply = exchange.status == 200 and exchange.complete
             self.usage = total_usage([self.usage, exchange.usage])
-            self._most_tokens = max(self._most_tokens, exchange.usage.tokens or 0)
-            self._most_cost = max(self._most_cost, exchange.usage.cost_usd or 0.0)
+            self.shares.take(exchange.usage)
             self.spending.charge(exchange.usage, turns=int(is_reply), paid_before=exchange.replayed)
             self.replies += is_reply
             self.uncounted += is_reply and exchange.usage.tokens is None

@@ -329,17 +329,7 @@ def score_table(
     missing = missing_attempts(runs, places, grouping, all_runs=all_runs, tasks=tasks)
     labels = subject_labels(place.subject for place in {*places, *missing})
     rows = [
-        _row(
-            place,
-            places[place],
-            missing[place],
-            facts,
-            declared,
-            all_runs,
-            grouping,
-            labels[place.subject],
-            records,
-        )
+        _row(place, places[place], missing[place], facts, declared, all_runs, grouping, labels[place.subject], records)
         for place in {*places, *missing}
     ]
     rows = [replace(row, suites=_known_of(row, suites)) for row in rows]

@@ -224,6 +224,12 @@ def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
 
 def _add_ini_settings(setting: _Add) -> None:
     """Declare what a project sets once."""
+    _add_settings_of_tasks(setting)
+    _add_settings_of_machines(setting)
+
+
+def _add_settings_of_tasks(setting: _Add) -> None:
+    """Declare what a project sets once about its agents and tasks."""
     setting(
         "agent_options",
         "options of agents, one KEY=VALUE a line; --evocode-agent-option wins",
@@ -242,6 +248,22 @@ def _add_ini_settings(setting: _Add) -> None:
         counts=False,
     )
     setting(
+        "strict_keys",
+        "refuse tasks with keys that the format does not know (default: false, warn)",
+        default=False,
+        counts=False,
+    )
+    setting(
+        "process_budget",
+        "seconds in which --evocode-process may build and test what an attempt left on its way (default: 300)",
+        default="300",
+        counts=False,
+    )
+
+
+def _add_settings_of_machines(setting: _Add) -> None:
+    """Declare what a project sets once about machines, providers and storage."""
+    setting(
         "cluster_resources",
         "with --evocode-cluster: resources that an agent's attempts need, one AGENT: NAME=AMOUNT a line",
         default=[],
@@ -259,12 +281,6 @@ def _add_ini_settings(setting: _Add) -> None:
         counts=False,
     )
     setting(
-        "process_budget",
-        "seconds in which --evocode-process may build and test what an attempt left on its way (default: 300)",
-        default="300",
-        counts=False,
-    )
-    setting(
         "storage",
         "a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume",
         counts=False,
@@ -274,12 +290,6 @@ def _add_ini_settings(setting: _Add) -> None:
         "minutes that a turn may wait for rate limits and failures of its model's provider (default: 60)",
         default="60",
         counts=False,  # A turn that waits too long has no verdict, and a session with more minutes goes on with it.
-    )
-    setting(
-        "strict_keys",
-        "refuse tasks with keys that the format does not know (default: false, warn)",
-        default=False,
-        counts=False,
     )
     setting(
         "verifiers",

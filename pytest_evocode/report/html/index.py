@@ -69,9 +69,8 @@ def index_of(
     processes, unreadable = read_processes(table)
     failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
     rankings = ranked(table)
-    if under_way:  # What its session has not ended yet is no news.
-        open_runs = {stored.record.run for stored in results.runs if stored.record.finished is None}
-        table = replace(table, apart=tuple(each for each in table.apart if each.run not in open_runs))
+    if under_way:
+        table = _without_open_runs(table, results)
     return {
         "format": FORMAT,
         "title": title,
@@ -90,6 +89,12 @@ def index_of(
         "titles": titles(),
         "process_outcome": outcome_values(processes, table.rows),
     }
+
+
+def _without_open_runs(table: ScoreTable, results: Results) -> ScoreTable:
+    """Return a table without attempts that no score counts because their session has not ended yet."""
+    open_runs = {stored.record.run for stored in results.runs if stored.record.finished is None}
+    return replace(table, apart=tuple(each for each in table.apart if each.run not in open_runs))
 
 
 def _summaries(processes: Processes) -> dict[str, dict[str, Any]]:
