@@ -264,6 +264,11 @@ def _add_ini_settings(setting: _Add) -> None:
         default="300",
         counts=False,
     )
+    _add_settings_of_the_machine(setting)
+
+
+def _add_settings_of_the_machine(setting: _Add) -> None:
+    """Declare where attempts are saved, and how much is done at once or waited for."""
     setting(
         "storage",
         "a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume",

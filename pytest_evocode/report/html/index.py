@@ -69,9 +69,7 @@ def index_of(
     processes, unreadable = read_processes(table)
     failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
     rankings = ranked(table)
-    if under_way:  # What its session has not ended yet is no news.
-        open_runs = {stored.record.run for stored in results.runs if stored.record.finished is None}
-        table = replace(table, apart=tuple(each for each in table.apart if each.run not in open_runs))
+    table = _without_open_attempts(table, results) if under_way else table
     return {
         "format": FORMAT,
         "title": title,
@@ -90,6 +88,12 @@ def index_of(
         "titles": titles(),
         "process_outcome": outcome_values(processes, table.rows),
     }
+
+
+def _without_open_attempts(table: ScoreTable, results: Results) -> ScoreTable:
+    """Return the table without telling of attempts that a session is still at."""
+    open_runs = {stored.record.run for stored in results.runs if stored.record.finished is None}
+    return replace(table, apart=tuple(each for each in table.apart if each.run not in open_runs))
 
 
 def _summaries(processes: Processes) -> dict[str, dict[str, Any]]:
