@@ -303,18 +303,7 @@ def score_table(
         tasks: The facts about the tasks that count, by name, whether there are results or not. None counts those that
             have results or were selected.
     """
-    # One that is named counts.
-    excluded = {session_of_run(each) for each in results.runs if each.record.excluded} if run is None else set()
-    found = [
-        attempt
-        for attempt in sorted(results.attempts, key=when)
-        if run in (None, attempt.run)
-        and (tasks is None or attempt.record.task in tasks)
-        and not (excluded and session_of(attempt) in excluded)
-    ]
-    runs = [
-        stored for stored in results.runs if run in (None, stored.record.run) and session_of_run(stored) not in excluded
-    ]
+    found, runs, excluded = _counting(results, run, tasks)
     records = [stored.record for stored in runs]
     facts = known_facts(found, records) | dict(tasks or {})
     declared = known_rounds(results.attempts, facts)
@@ -335,7 +324,26 @@ def score_table(
     rows = [replace(row, suites=_known_of(row, suites)) for row in rows]
     rows.sort(key=lambda row: (row.subject.agent.name, row.label, row.mode, row.from_round or "", row.version))
     superseded = len(found) - sum(len(row.attempts) + len(row.beside) for row in rows)
-    return ScoreTable(tuple(rows), facts, superseded, any_version, apart, tuple(sorted({name for _, name in excluded})))
+    return ScoreTable(tuple(rows), facts, superseded, any_version, apart, excluded)
+
+
+def _counting(
+    results: Results, run: str | None, tasks: Collection[str] | None
+) -> tuple[list[StoredAttempt], list[StoredRun], tuple[str, ...]]:
+    """Return the attempts in the order of time, the runs, and the names of those left out that are excluded."""
+    # One that is named counts.
+    excluded = {session_of_run(each) for each in results.runs if each.record.excluded} if run is None else set()
+    found = [
+        attempt
+        for attempt in sorted(results.attempts, key=when)
+        if run in (None, attempt.run)
+        and (tasks is None or attempt.record.task in tasks)
+        and not (excluded and session_of(attempt) in excluded)
+    ]
+    runs = [
+        stored for stored in results.runs if run in (None, stored.record.run) and session_of_run(stored) not in excluded
+    ]
+    return found, runs, tuple(sorted({name for _, name in excluded}))
 
 
 def _set_apart(

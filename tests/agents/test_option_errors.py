@@ -42,7 +42,7 @@ SHELL, CLI, CLAUDE = "openai/gpt-5", "codex:gpt-5", "claude-code:opus"
         (SHELL, "base_url", "http://me:secret@host/v1",
          "an address must not hold a name or a password, which would be recorded; use key_env", "http://localhost:8000/v1"),
         (CLI, "base_url", "host:1", NO_ADDRESS, "http://model-server:8000"),
-        (CLI, "version", "a b", "it is not in the right form", "0.169.0"),
+        (CLI, "version", "a b", "it is not in the right form", "0.171.0"),
         (CLI, "env", "A=b", NO_TABLE, '{"NAME": "value"}'),
         (CLI, "env", "{A",
          "it is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",

@@ -19,7 +19,7 @@ from pytest_evocode.gateway import Family
 class ClaudeCodeOptions(CliOptions):
     """Options of Claude Code."""
 
-    version: Version = "2.1.330"
+    version: Version = "2.1.332"
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     """How hard the model is to think."""
     thinking: int | None = Field(default=None, ge=0)

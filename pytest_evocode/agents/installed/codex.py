@@ -20,7 +20,7 @@ _PROVIDER = "evocode"
 class CodexOptions(CliOptions):
     """Options of Codex."""
 
-    version: Version = "0.169.0"
+    version: Version = "0.171.0"
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     """How hard the model is to think."""
 
