@@ -88,8 +88,7 @@ class GatewaySession:
         self.exhausted = ""
         """The limit of the budget at which a request was refused, in words for the record; empty where none was."""
         self.unpriced = ""
-        """A model that has answered and whose price nobody knows, where the budget limits the cost; nothing is asked
-        after it."""
+        """A model whose price nobody knows, where the budget limits the cost: nothing is asked after its answer."""
         self.fault = ""
         """The provider's fault that no answer has followed, in words for the record; empty where there is none."""
         self.gave_up = False

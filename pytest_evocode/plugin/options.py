@@ -281,20 +281,6 @@ def _add_settings_of_machines(setting: _Add) -> None:
         counts=False,
     )
     setting(
-<<<<<<< .merge_file_qaDPGc
-=======
-        "process_budget",
-        "seconds in which --evocode-process may build and test what an attempt left on its way (default: 300)",
-        default="300",
-        counts=False,
-    )
-    _add_settings_of_the_machine(setting)
-
-
-def _add_settings_of_the_machine(setting: _Add) -> None:
-    """Declare where attempts are saved, and how much is done at once or waited for."""
-    setting(
->>>>>>> .merge_file_5KnJN4
         "storage",
         "a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume",
         counts=False,

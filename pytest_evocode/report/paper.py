@@ -17,6 +17,7 @@ from pytest_evocode.report.neighbours import FROM_RECORDS, metrics_view, neighbo
 from pytest_evocode.report.notes import table_notes
 from pytest_evocode.report.results import groups_view, scores_view, time_view
 from pytest_evocode.report.score_columns import format_range
+from pytest_evocode.report.score_lines import apart_lines
 from pytest_evocode.report.tables import counted, markdown_table, plain
 from pytest_evocode.report.views import View, csv_text, latex_text, markdown_text
 from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
@@ -104,7 +105,7 @@ def reproducibility_blocks(
     )
     yield from _settings(table.rows)
     yield "## Conditions"
-    yield markdown_table([("agent", "environment", "strict", "verify"), *map(_conditions_row, table.rows)])
+    yield markdown_table([("agent", "environment", "strict", "verify", "other settings"), *map(_conditions_row, table.rows)])
     yield "## Runs"
     yield markdown_table([_RUN_HEAD, *(_run_row(each, shown) for each in runs)]) if runs else f"*{NOT_RECORDED}*"
     if without := sorted({attempt.run for attempt in _counting(table)} - {each.record.run for each in runs}):
@@ -122,7 +123,7 @@ def reproducibility_blocks(
         "table says what its columns are."
     )
     yield "## Excluded, missing and uncertain"
-    excluded = [*table_notes(table), *results.problems]
+    excluded = [*apart_lines(table.apart), *table_notes(table), *results.problems]
     yield "\n".join(f"- {plain(shown(note))}" for note in excluded) if excluded else "Nothing."
 
 
@@ -173,7 +174,8 @@ def _conditions_row(row: ScoreRow) -> tuple[str, ...]:
     conditions = row.subject.conditions
     strict = NOT_RECORDED if conditions.strict is None else "yes" if conditions.strict else "no"
     verify = conditions.verify or (NOT_RECORDED if conditions.strict is None else "as the tasks say")
-    return row.name, conditions.environment or NOT_RECORDED, strict, verify
+    settings = NOT_RECORDED if conditions.settings is None else ", ".join(map("=".join, conditions.settings)) or "as usual"
+    return row.name, conditions.environment or NOT_RECORDED, strict, verify, settings
 
 
 _RUN_HEAD = ("run", "started", "finished", "mode", "environment", "shard", "exit status", "arguments")

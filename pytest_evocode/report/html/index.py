@@ -69,12 +69,7 @@ def index_of(
     processes, unreadable = read_processes(table)
     failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
     rankings = ranked(table)
-<<<<<<< .merge_file_BpgNpi
-    if under_way:
-        table = _without_open_runs(table, results)
-=======
     table = _without_open_attempts(table, results) if under_way else table
->>>>>>> .merge_file_9Bw1eB
     return {
         "format": FORMAT,
         "title": title,
@@ -95,13 +90,8 @@ def index_of(
     }
 
 
-<<<<<<< .merge_file_BpgNpi
-def _without_open_runs(table: ScoreTable, results: Results) -> ScoreTable:
-    """Return a table without attempts that no score counts because their session has not ended yet."""
-=======
 def _without_open_attempts(table: ScoreTable, results: Results) -> ScoreTable:
     """Return the table without telling of attempts that a session is still at."""
->>>>>>> .merge_file_9Bw1eB
     open_runs = {stored.record.run for stored in results.runs if stored.record.finished is None}
     return replace(table, apart=tuple(each for each in table.apart if each.run not in open_runs))
 
