@@ -75,6 +75,14 @@ def _is_declared(words: Sequence[str], declared: str) -> bool:
     )
 
 
+#: By purpose, the rule for command lines whose words say it.
+_BY_WORDS: Mapping[CommandPurpose, str] = {
+    "test": "line_of_tests",
+    "build": "line_of_a_build",
+    "program": "line_of_a_start",
+}
+
+
 def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
     plain = [word for word in words[1:] if not word.startswith("-")]
     first = plain[0] if plain else ""
@@ -85,14 +93,13 @@ def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
     wrapped = program.rpartition("-")[2] in ("mocha", "jest", "pytest", "phpunit", "vitest")
     if program in COMMANDS.words["test_tools"] or wrapped or words[1:3] in (["-m", "pytest"], ["-m", "unittest"]):
         return "test"
-    if program in ("clojure", "clj", "bb") and any(re.match(r"-[MXA].*:test\b|test$", word) for word in words[1:]):
-        return "test"
+    line = " ".join([program, *words[1:]])
+    if told := next((purpose for purpose, rule in _BY_WORDS.items() if COMMANDS.find(line, rule)), None):
+        return told
     managed = program.startswith("python") and posixpath.basename(first) == "manage.py"
     if managed or program in ("manage.py", "django-admin"):
         return "test" if any(word == "test" or _meant(word, {"test"}) for word in plain[:2]) else "program"
     if program in COMMANDS.words["shells"]:
-        if "-n" in words[1:3]:
-            return "build"  # It checks the syntax.
         named = COMMANDS.find(posixpath.basename(first), "named_test")
         return "test" if named else _of_script(first) if COMMANDS.find(first, "script") else None
     if program in COMMANDS.words["build_tools"]:
@@ -102,20 +109,10 @@ def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
     if program in COMMANDS.words["toolchains"]:
         purpose = _of_toolchain(program, plain)
         return "build" if purpose == "test" and _only_builds(program, words) else purpose
-    if program == "deno" and first in ("test", "check", "compile"):
-        return "test" if first == "test" else "build"
     if program in COMMANDS.words["task_runners"] or (program, first) == ("deno", "task"):
         return _of_package_manager([word for word in plain if word not in ("task", "run", "affected", "run-many")])
-    if program in ("test", "tests") and len(words) == 1:
-        return "test"  # A task of that name, as the shell's own ``test`` has arguments.
     if program in COMMANDS.words["servers"]:
         return "program" if first else None
-    if program in ("docker", "podman", "docker-compose") and "build" in plain[:2]:
-        return "build"
-    if program in ("hatch", "pdm", "poe", "pixi", "mise"):
-        return "test" if first.startswith("test") else None
-    if program in ("sail", "artisan"):
-        return "test" if "test" in plain[:2] else "program"
     if program in COMMANDS.words["makes"]:
         cleans = plain and COMMANDS.words["cleans"].issuperset(plain)
         if cleans or COMMANDS.words["makes_nothing"].intersection(words):
