@@ -19,6 +19,18 @@ class OracleAgent:
     takes_skills = True
     mcp_transports = ALL_TRANSPORTS
 
+    def __init__(self, *, patience: float = 1.0, readable_stdin: bool = True) -> None:
+        """Prepare the agent.
+
+        Args:
+            patience: What the limits of its turns are multiplied by, to see how long a solution takes that is too slow.
+            readable_stdin: Whether solutions find an empty stdin; reading from it is an error otherwise.
+        """
+        self._patience = patience
+        self._redirected = "" if readable_stdin else " 0>/dev/null"
+        self.seconds = 0.0
+        """How long the last solution ran."""
+
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`; raises AgentFault when ``solve.sh`` fails."""
         round_, environment = context.round, context.environment
@@ -30,13 +42,14 @@ class OracleAgent:
         try:
             # The script removes the solution itself, which saves the removal below a command.
             result = environment.exec(
-                f"bash {_SOLUTION}/solve.sh; status=$?; rm -rf {_SOLUTION}; exit $status",
+                f"bash {_SOLUTION}/solve.sh{self._redirected}; status=$?; rm -rf {_SOLUTION}; exit $status",
                 user=round_.agent_user,
                 env=context.solution_env,
-                timeout=context.timeout,
+                timeout=None if context.timeout is None else context.timeout * self._patience,
             )
         finally:
             environment.remove([_SOLUTION])
+        self.seconds = result.seconds
         if not result.ok and not result.timed_out:
             raise AgentFault(
                 f"{round_.solution / 'solve.sh'}: the reference solution ended with exit code {result.exit_code}"

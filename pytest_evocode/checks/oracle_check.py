@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evocode.checks.catalogue import CheckWarning, first_of
+from pytest_evocode.checks.empty_stdin import where_stdin_is_read
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound
 from pytest_evocode.errors import CannotBeChecked
 from pytest_evocode.results.records import Case
@@ -20,6 +21,7 @@ from pytest_evocode.results.rewards import contradiction
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.native import NativeTest
 from pytest_evocode.verifier import SuiteRun
+from pytest_evocode.verifier.script import SCRIPT
 
 _SHOWN_PATHS = 10
 _NO_STATE = ("/tmp", "/var/tmp", "/logs", "/solution", "/root/.cache")
@@ -35,12 +37,23 @@ def oracle(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound]) -> list
     problems = []
     for played, found in zip(played_rounds, explain_failures(attempt.context.task, runs), strict=True):
         problems += found or _against_its_cases(played)
+        problems += _where_stdin_is_read(attempt, played) if found else []
         problems += [_NOT_THERE] if found and _passes_in_whole_system(attempt, played) else []
     return problems
 
 
 def _passes_in_whole_system(attempt: PlayedAttempt, played: PlayedRound) -> bool:
     return played.round.verify_in == "clean" and not why_not(attempt.run_again(played, played.after, carry="system"))
+
+
+def _where_stdin_is_read(attempt: PlayedAttempt, played: PlayedRound) -> list[str]:
+    """Return where a ``test.sh`` without a verdict reads its stdin, which it is run once more for."""
+    round_, usual = played.round, played.suite.result()
+    if round_.verify_in != "clean" or not round_.has_script or usual.verdict is not None:
+        return []
+    refused = attempt.run_again(played, played.after, readable_stdin=False).output
+    told = where_stdin_is_read(usual.output, refused, SCRIPT, {"/tests": round_.tests})
+    return [told] if told else []
 
 
 def _against_its_cases(played: PlayedRound) -> list[str]:
@@ -61,6 +74,7 @@ def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iter
     """
     passed: set[str] = set()
     failing_since: dict[str, str] = {}
+    faults: dict[str, str] = {}
     for round_, run in runs:
         cases = run.verdict.cases if run.verdict else ()
         failing_since = {case.id: failing_since.get(case.id, round_.name) for case in cases if case.failing}
@@ -68,6 +82,9 @@ def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iter
         regressions = [case for case in new if case.id in passed and case.origin != round_.name]
         passed.update(case.id for case in cases if case.status == "passed")
         why = why_not(run, [case for case in new if case not in regressions])
+        if run.verdict is None and (earlier := faults.setdefault(why, round_.name)) != round_.name:
+            yield [f"{round_.name} does not pass for the same reason as {earlier}"]
+            continue
         yield (
             [
                 f"{round_.name} does not pass: {why}",

@@ -13,10 +13,11 @@ from typing import Any
 
 from pytest_evocode.agents import Agent
 from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.checks.empty_stdin import where_stdin_is_read
 from pytest_evocode.checks.text_runs import Files
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.scratch import scratch_directory
-from pytest_evocode.errors import EnvironmentFault, TaskError
+from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, TaskError
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext
@@ -84,6 +85,7 @@ class PlayedAttempt:
         self.context = context
         self._with_files = with_files
         self._until_failure = until_failure
+        self._agent = agent
         self._turns = AgentTurns(context, agent)
         self._is_oracle = type(agent) is OracleAgent
         self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=self._is_oracle)
@@ -141,13 +143,14 @@ class PlayedAttempt:
         environment = self.environment
         self.context.task_environment.prepare_round(environment, round_)
         before, files_before = self._snapshot(), self._files()
-        if self._turns.work(environment, round_).timed_out:
-            limit = self.context.agent_limit(round_)
-            raise TaskError(
-                f"the reference solution did not end within the agent's limit of {limit:g} s; "
-                "make it quicker, or raise timeout_sec of [agent]",
-                (round_.solution or round_.directory) / "solve.sh",
-            )
+        try:
+            timed_out = self._turns.work(environment, round_).timed_out
+        except AgentFault as fault:
+            if told := self._where_stdin_is_read(before, round_, str(fault)):
+                raise AgentFault(f"{told}\n{fault}") from None
+            raise
+        if isinstance(self._agent, OracleAgent):
+            self._refuse_slow(round_, self._agent.seconds, timed_out)
         after, files_after = self._snapshot(), self._files()
 
         def run() -> SuiteRun:
@@ -158,6 +161,30 @@ class PlayedAttempt:
         if self._suites.in_place:
             suite.result()
         return PlayedRound(round_, before, after, files_before, files_after, suite)
+
+    def _refuse_slow(self, round_: Round, seconds: float, timed_out: bool) -> None:
+        """Raise TaskError where a solution took longer than an agent may."""
+        limit = self.context.agent_limit(round_)
+        if limit is None or (seconds <= limit and not timed_out):
+            return
+        took = f"did not end within {seconds:.1f} s" if timed_out else f"took {seconds:.1f} s"
+        raise TaskError(
+            f"the reference solution of {round_.name} {took}, and the agent's limit is {limit:g} s; "
+            "make it quicker, or raise timeout_sec of [agent]",
+            (round_.solution or round_.directory) / "solve.sh",
+        )
+
+    def _where_stdin_is_read(self, before: Snapshot, round_: Round, fault: str) -> str:
+        """Return where a solution that failed reads its stdin, for which it is run once more; nothing if nowhere."""
+        if not self._is_oracle or round_.solution is None:
+            return ""
+        turns = AgentTurns(self.context, OracleAgent(readable_stdin=False))
+        try:
+            with self.branch(before, round_, lambda place: _play_in(turns, place, round_)):
+                return ""
+        except EvocodeError as error:
+            directories = {"/solution": [round_.solution]}
+            return where_stdin_is_read(fault, str(error), "/solution/solve.sh", directories)
 
     def run_again(self, played: PlayedRound, snapshot: Snapshot, *, offline: bool = False, **how: Any) -> SuiteRun:
         """Run the suite of a played round once more, on a snapshot.
@@ -223,6 +250,10 @@ class PlayedAttempt:
             return {}
         files = read_workspace(self.environment)
         return {path: self._contents.setdefault(contents, contents) for path, contents in files.items()}
+
+
+def _play_in(turns: AgentTurns, environment: Environment, round_: Round) -> None:
+    turns.work(environment, round_)
 
 
 def read_workspace(environment: Environment) -> dict[str, bytes]:

@@ -29,6 +29,10 @@ _WITH_FILES = ("active", "starter-clean", "cheat")
 """The checks that look at the contents of the workspace."""
 
 
+_PATIENCE = 3.0
+"""How many times the agent's limit a reference solution may take, for its author to see how long it does."""
+
+
 class CheckRunner:
     """The checks of one task; :meth:`run` makes them."""
 
@@ -60,7 +64,7 @@ class CheckRunner:
         self._cancelled = context.cancelled
         self._cache = CheckCache(task, engine, options)
         with_files = any(check.kind in _WITH_FILES for check in checks)
-        self._oracle = PlayedAttempt(context, OracleAgent(), with_files=with_files)
+        self._oracle = PlayedAttempt(context, OracleAgent(patience=_PATIENCE), with_files=with_files)
         self._nop = PlayedAttempt(context, NopAgent(), until_failure=True)
         self._building = Slowdown()
         self._solved: Future[list[PlayedRound]] = Future()

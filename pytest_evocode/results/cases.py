@@ -6,6 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pytest_evocode.errors import VerifierFault
@@ -174,7 +175,31 @@ def as_case(fields: Mapping[str, Any], *, id: Any, status: Any, reason: Any) -> 
     texts: dict[str, Any] = {name: _text(fields.get(key)) for name, key in _DESCRIPTIONS.items()}
     known = status_of(status)
     reason = reason or ("" if known else f"its status is {_text(status)[:_SHOWN_WORD]!r}, which is none that is known")
-    return Case(id=_text(id), status=known or "error", reason=_text(reason), **texts)
+    return Case(id=_text(id), status=known or "error", reason=_text(_missing_fixture(str(reason))), **texts)
+
+
+_NO_FIXTURE = re.compile(r"^E +(fixture '([^'\n]{1,200})' not found)\n> +available fixtures: (.*)$", re.MULTILINE)
+_MOST_NAMES = 200
+_ASKS = re.compile(r"\bfile ([^\n\"]{1,400}), line (\d{1,9})$")
+_DEFINES = re.compile(r"\s*(?:async )?def (\w+)")
+
+
+def _missing_fixture(reason: str) -> str:
+    r"""Return a reason, in one line where it is pytest's page about a fixture that there is not.
+
+    >>> page = "E  fixture 'shp' not found\n>  available fixtures: cache, shop\n>  use 'pytest --fixtures'"
+    >>> _missing_fixture("file /tests/test_a.py, line 3\n  def test_x(shp):\n" + page)
+    "fixture 'shp' not found, used by test_x, /tests/test_a.py:3; known: shop"
+    """
+    if (found := _NO_FIXTURE.search(reason)) is None:
+        return reason
+    before = reason[: found.start()].splitlines()
+    places = [place for line in before if (place := _ASKS.search(line))]
+    users = [user[1] for line in before if (user := _DEFINES.match(line))]
+    used = f", used by {users[0]}" if users else ""
+    where = f", {places[-1][1]}:{places[-1][2]}" if places else ""
+    near = get_close_matches(found[2], found[3].split(", ")[:_MOST_NAMES])
+    return f"{found[1]}{used}{where}" + (f"; known: {', '.join(near)}" if near else "")
 
 
 def _text(value: Any) -> str:

@@ -42,7 +42,8 @@ def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSett
             "", None, f"the verifier's image, {image}, has no {SCRIPT}; such an image has to bring its tests"
         )
     settings.stopwatch.begin("suite")
-    result = fork.exec(["bash", SCRIPT], user=round_.verifier_user, env=settings.env, timeout=settings.timeout)
+    command = ["bash", SCRIPT] if settings.readable_stdin else ["bash", "-c", f"bash {SCRIPT} 0>/dev/null"]
+    result = fork.exec(command, user=round_.verifier_user, env=settings.env, timeout=settings.timeout)
     settings.stopwatch.begin("reading")
     logger.debug("%s, %s: test.sh ended with %s", task.name, round_.name, result.exit_code)
     names = _names(fork)

@@ -43,6 +43,8 @@ class SuiteSettings:
     is no verdict on a round."""
     seek_stale: bool = True
     """Whether stale cases are told apart from other failing ones, which may take another run (native suites)."""
+    readable_stdin: bool = True
+    """Whether a ``test.sh`` finds an empty stdin; reading from it is an error otherwise, which tells where it does."""
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
     """Measures the phases of this run."""
 

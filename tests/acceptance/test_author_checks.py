@@ -335,7 +335,7 @@ def test_tasks_that_cannot_be_played_are_told_apart_and_lint_shows_what_their_fi
         (
             "sleep 60",
             "agent.timeout_sec = 0.5",
-            "solve.sh: the reference solution did not end within the agent's limit of 0.5 s; "
+            "solve.sh: the reference solution of round-2 did not end within 1.5 s, and the agent's limit is 0.5 s; "
             "make it quicker, or raise timeout_sec of [agent]",
         ),
         (None, "", "solve.sh: the oracle runs this file, which does not exist; write it"),
@@ -360,6 +360,49 @@ def test_where_a_solution_breaks_off_the_rounds_before_are_checked(
     messages = checked.messages
     assert messages.pop("oracle") == cause
     assert set(messages.values()) == {f"cannot be checked, see oracle: {cause.splitlines()[0]}"}
+
+
+def test_a_solution_that_is_too_slow_is_told_with_both_times(write_task: WriteTask, check_tasks: CheckTasks) -> None:
+    write_task("a", 1, solve={1: "sleep 0.8; echo line-1 > log.txt"}, step={1: "agent.timeout_sec = 0.5"})
+    message = check_tasks(f"{CHECK}::oracle").messages["oracle"]
+    found = re.search(r"solution/solve.sh: the reference solution of round-1 took (.*) s, and (.*); make it", message)
+    assert found is not None
+    assert 0.8 <= float(found[1]) < 1.5
+    assert found[2] == "the agent's limit is 0.5 s"
+
+
+READING = "#!/bin/bash\nset -e\necho begun\n\nread -r answer\necho done\n"
+
+
+@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.matrix
+def test_a_script_that_reads_its_stdin_is_told_so_with_the_line(
+    write_task: WriteTask, check_tasks: CheckTasks, env: str
+) -> None:
+    advice = "reads its stdin, where there is nothing; give it its input, as by `< FILE` or a here-document"
+    task = write_task("a", 2, solve={2: READING})
+    told, *usual = check_tasks(f"{CHECK}::oracle", env=env).messages["oracle"].splitlines()
+    solve = task / "steps/round-2/solution/solve.sh"
+    assert told == f"{solve}:5: {advice}"
+    assert usual[0] == f"{solve}: the reference solution ended with exit code 1; correct it. Its last lines:"
+
+    task = write_task("b", 1, test={1: READING})
+    lines = check_tasks("tasks/b/task.toml::check::oracle", env=env).messages["oracle"].splitlines()
+    assert lines[0].startswith("round-1 does not pass: test.sh wrote no reward")
+    assert lines[-1] == f"{task}/steps/round-1/tests/test.sh:5: {advice}"
+
+
+def test_a_fixture_that_is_not_there_is_one_line_for_all_rounds(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    task = write_native("a", 2, test={1: native_test(1) + "\n\ndef test_more(evocode_rund):\n    pass\n"})
+    path = task / "steps/round-1/tests/test_line_1.py"
+    line = path.read_text().splitlines().index("def test_more(evocode_rund):") + 1
+    said = "fixture 'evocode_rund' not found, used by test_more; known: evocode_round"
+    assert check_tasks(f"{CHECK}::oracle").messages["oracle"].splitlines() == [
+        f"round-1 does not pass: {path}:{line}: {said}",
+        "round-2 does not pass for the same reason as round-1",
+    ]
 
 
 @pytest.mark.nightly

@@ -129,7 +129,7 @@ def test_b(workspace):
     causes = {name: session.record(name).rounds[0].cause for name in ("idle", "mistyped", "dies", "hangs")}
     assert "no test of the suite used the fixture `workspace`" in causes["idle"]
     assert 'verify_in = "clean"' in causes["idle"]
-    assert "test_line_1.py:1: a fixture failed: there is no fixture 'workspce'" in causes["mistyped"]
+    assert "test_line_1.py:1: fixture 'workspce' not found, used by test_a; known: workspace, " in causes["mistyped"]
     died = "the suite ended with exit code 3 and no report of its own in round-1/test_line_1.py::test_a"
     assert died in causes["dies"]
     # One limit is for the suite as a whole.

@@ -74,11 +74,6 @@ FAULTS: dict[str, tuple[dict[str, str], str, str]] = {
         "steps/round-1/tests/test_a.py:5",
         "a fixture failed: ZeroDivisionError: division by zero",
     ),
-    "fixture that is not there": (
-        {"round-1/test_a.py": "\n\ndef test_x(f):\n    pass\n"},
-        "steps/round-1/tests/test_a.py:3",
-        "a fixture failed: there is no fixture 'f'",
-    ),
     "fixture that raises at its end": (
         {
             "round-1/test_a.py": "import pytest\n\n@pytest.fixture\ndef f():\n    yield\n    1 / 0\n\n"
@@ -159,7 +154,7 @@ KINDS = {
     "module": ("missing module", "syntax", "null bytes", "module that raises", "module that exits"),
     "skipped module": ("module that is skipped",),
     "conftest": ("conftest of a round", "shared conftest", "hook that raises", "hook that raises at the end"),
-    "fixture": ("fixture that raises at its end", "fixture that raises", "fixture that is not there"),
+    "fixture": ("fixture that raises at its end", "fixture that raises"),
     "parameters": ("generated ids", "ids of parameters"),
     "session": ("session that a conftest ends", "session that a test ends", "interrupt"),
     "process": ("crash", "killed runner", "process that a test ends"),
@@ -192,6 +187,34 @@ def test_without_pins_it_is_no_verdict_but_a_message_with_its_place(
         "the suite; if only what an agent made lets it fail, have that run in the test itself, or pin it with "
         "--evocode-pin."
     )
+
+
+@pytest.mark.parametrize(
+    ("test", "user"),
+    [
+        ("def test_x(postag):\n    pass\n", "test_x"),
+        (
+            "@pytest.fixture\ndef prices(postag):\n    pass\n\ndef test_x(prices):\n    pass\n",
+            "test_x by its fixture 'prices'",
+        ),
+        ("def test_x(request):\n    request.getfixturevalue('postag')\n", "test_x"),
+    ],
+    ids=["test", "fixture", "call"],
+)
+def test_a_fixture_that_is_not_there_is_one_line(native: RunNative, test: str, user: str, tmp_path: Path) -> None:
+    files = {
+        "round-1/test_a.py": f"import pytest\n\n{test}",
+        "tests/conftest.py": "import pytest\n\n@pytest.fixture\ndef postage():\n    pass\n",
+    }
+    said = f"fixture 'postag' not found, used by {user}; known: postage"
+    run = native({**GOOD, **files}, at="round-1")
+    (line,) = run.fault.splitlines()
+    assert line.startswith(f"{tmp_path}/task/steps/round-1/tests/test_a.py:")
+    assert line.endswith(f": {said}")
+
+    # With pins it is the case's reason, for whoever sees the failed round.
+    (case,) = [case for case in verdict(native({**GOOD, **files}, at="round-1", pinned=PINNED)).cases if case.failing]
+    assert case.reason == said
 
 
 @pytest.mark.parametrize(

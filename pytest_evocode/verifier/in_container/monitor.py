@@ -7,6 +7,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Generator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ import pytest_timeout
 from pytest_evocode.verifier.in_container.memory import OWN, TESTS, Memory
 from pytest_evocode.verifier.in_container.programs import RemoteError
 from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
-from pytest_evocode.verifier.in_container.pytest_private import let_others_pass, shorten_sections
+from pytest_evocode.verifier.in_container.pytest_private import asked_for, let_others_pass, shorten_sections
 from pytest_evocode.verifier.in_container.selection import Selection, place_of, shortened
 
 _MARGIN = 1.0  # seconds of a case's time that no call may take
 _SHORTEST = 0.1  # seconds for a call when the time is up; then the case ends by its own limit
 _FOR_EVER = 86400.0  # seconds
+_KNOWN = 10  # fixtures to name
 ENDED = (0, 1, 5)
 """pytest's exit codes of sessions that came to their end: all passed, some failed, nothing to run."""
 
@@ -57,7 +59,10 @@ class SessionMonitor:
         error = cause_of(error)
         id = node.nodeid if node and node.nodeid != "." else ""
         place = where(error) or (place_of(node) if id and node else self.running)
-        self.errors.append({"id": id, "when": when, "where": place, "what": what(error)})
+        said = what(error)
+        if isinstance(error, pytest.FixtureLookupError):
+            when, said = "fixture", missing_fixture(error)
+        self.errors.append({"id": id, "when": when, "where": place, "what": said})
 
     def end_after(self, seconds: float) -> None:
         """End the process in some seconds, unless this is called again or cancelled.
@@ -149,7 +154,8 @@ class SessionMonitor:
         if call.excinfo is not None:
             timed_out = any(entry.name == "timeout_sigalrm" for entry in call.excinfo.traceback)
             by_program = caused_by_program(call.excinfo.value)
-            if (call.when == "call" or by_program) and not timed_out:
+            is_missing = isinstance(call.excinfo.value, pytest.FixtureLookupError)  # As of request.getfixturevalue.
+            if (call.when == "call" or by_program) and not timed_out and not is_missing:
                 self.failed.add(node.nodeid)
             elif node.nodeid not in self.failed:  # Then the end of its fixtures may well fail, too.
                 self.note(node, "timeout" if timed_out else call.when, call.excinfo.value)
@@ -165,9 +171,13 @@ class SessionMonitor:
     # The report.
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Shorten what a case has printed."""
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Shorten what a case has printed, and what pytest says of a fixture that there is not."""
         report = yield
+        if call.excinfo is not None and isinstance(call.excinfo.value, pytest.FixtureLookupError):
+            report.longrepr = missing_fixture(call.excinfo.value)
         report.sections = [(name, shortened(text)) for name, text in report.sections]
         shorten_sections(item, shortened)
         return report
@@ -220,12 +230,19 @@ def cause_of(error: BaseException) -> BaseException:
 
 def what(error: BaseException) -> str:
     """Return an exception in one line, in pytest's words where it is one of pytest's."""
-    if isinstance(error, pytest.FixtureLookupError):
-        return f"there is no fixture {error.argname!r}"
     if isinstance(error, pytest.Collector.CollectError):
         return shortened(str(error).strip())
     first = (str(error).strip().splitlines() or [""])[0]
     return shortened(f"{type(error).__name__}: {first}" if first else type(error).__name__)
+
+
+def missing_fixture(error: pytest.FixtureLookupError) -> str:
+    """Return in one line which fixture a test asks for in vain, or through which other one, and those of the suite."""
+    test, through, names = asked_for(error)
+    user = f"{test} by its fixture {through!r}" if through else test
+    near = get_close_matches(error.argname or "", names, _KNOWN) or names[:_KNOWN]
+    problem = error.formatrepr().errorstring.strip().splitlines()[0]
+    return shortened(f"{problem}, used by {user}; known: {', '.join(near)}")
 
 
 def where(error: BaseException) -> str:

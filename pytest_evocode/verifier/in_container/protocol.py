@@ -119,7 +119,7 @@ class SuiteError(TypedDict):
     id: str
     """The case, or the module or directory; empty for the whole session."""
     when: str
-    """collect, setup, call, teardown, timeout, skip, changed, hang or stop."""
+    """collect, setup, fixture (there is none of this name), call, teardown, timeout, skip, changed, hang or stop."""
     where: str
     """File and line, relative to ``/tests``; empty where that is not known."""
     what: str

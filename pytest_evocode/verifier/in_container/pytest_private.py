@@ -5,6 +5,7 @@ The toolbox brings the host's pytest, so the versions to watch are those that th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ import _pytest.assertion.util
 import _pytest.pathlib
 import pytest
 
-from pytest_evocode.verifier.in_container.memory import TESTS, Memory, module_name
+from pytest_evocode.verifier.in_container.memory import OWN, TESTS, Memory, module_name
+
+_OURS = "/pytest_evocode/"
+_NAME = re.compile(r"\w+(?=,|\n|$)")
 
 
 def import_tests_from(modules: Memory) -> None:
@@ -42,6 +46,24 @@ def explain_comparisons(explain: Callable[[str, object, object], list[str] | Non
         return (line.removesuffix(", use -vv to show") for line in found)
 
     _pytest.assertion.util.assertrepr_compare = explained
+
+
+def asked_for(error: pytest.FixtureLookupError) -> tuple[str, str, list[str]]:
+    """Return the test that asks for a fixture in vain, the fixture that does so for it, and those that suites have.
+
+    A request shows neither its test, where the fixture's scope is wider, nor which fixtures there are.
+    """
+    request = error.request
+    through = error.fixturestack[-1].argname if error.fixturestack else ""
+    _, _, available = error.formatrepr().errorstring.partition("available fixtures: ")
+    return request._pyfuncitem.name, through, [name for name in _NAME.findall(available) if _is_own(request, name)]
+
+
+def _is_own(request: pytest.FixtureRequest, name: str) -> bool:
+    """Return whether a fixture is the suite's, or one that only native suites have."""
+    definitions = request._fixturemanager.getfixturedefs(name, request._pyfuncitem) or ()
+    paths = (each.func.__code__.co_filename for each in definitions if hasattr(each.func, "__code__"))
+    return any(path.startswith(f"{TESTS}/") and (_OURS in path or not path.startswith(f"{OWN}/")) for path in paths)
 
 
 def shorten_sections(item: pytest.Item, shortened: Callable[[str], str]) -> None:
