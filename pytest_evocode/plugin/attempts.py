@@ -15,7 +15,7 @@ from pytest_evocode.plugin.kept_rounds import (
     report_properties,
     without_record,
 )
-from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of, make_failure
+from pytest_evocode.plugin.pytest_private import add_fixture, finish_with, fixture_info_of, make_failure
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.printable import printable_line
 from pytest_evocode.results.records import RoundRecord
@@ -63,7 +63,7 @@ class AttemptCollector(pytest.Collector):
     def collect(self) -> list[RoundItem]:
         """Return the rounds, the same objects at every call."""
         if not self._rounds:
-            pytest.register_fixture(name="evocode_container", func=_container_fixture(self), node=self, scope="session")
+            add_fixture("evocode_container", _container_fixture(self), self)
             subtests = self._evocode.settings.cases == "subtests"
             shared: dict[str, Any] = {}
             for round_ in self.task.rounds:

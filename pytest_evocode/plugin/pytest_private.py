@@ -1,6 +1,7 @@
 """Parts of pytest that it keeps to itself and for which it has no public counterpart, each with the reason.
 
-All were seen to work with pytest 9.1 and 9.2; the tox environment ``pytestmain`` tries the newest pre-release.
+All were seen to work with pytest 8.4, 9.0 and 9.2; the tox environment ``lowest`` has the oldest of them, and
+``pytestmain`` tries the newest pre-release.
 """
 
 from __future__ import annotations
@@ -14,8 +15,22 @@ from typing import Any, TextIO, cast
 import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 from _pytest._io import TerminalWriter as TerminalWriter
-from _pytest.config.findpaths import determine_setup, parse_override_ini
+from _pytest.config import findpaths
 from _pytest.terminal import _get_node_id_with_markup
+
+_BEFORE_9 = pytest.version_tuple < (9,)
+
+
+def add_fixture(name: str, function: Callable[..., object], node: pytest.Collector) -> None:
+    """Add a session-scoped fixture for what is below a collector.
+
+    ``_register_fixture``: what pytest 9.1 has made public as ``register_fixture``.
+    """
+    if hasattr(pytest, "register_fixture"):
+        pytest.register_fixture(name=name, func=function, node=node, scope="session")
+    else:
+        manager = node.session._fixturemanager
+        manager._register_fixture(name=name, func=function, nodeid=node.nodeid, scope="session")
 
 
 def fixture_info_of(item: pytest.Function) -> Any:
@@ -76,15 +91,12 @@ def replace_settings(config: pytest.Config, args: list[str], root: Path | None) 
     added = config.getini("addopts")
     del args[: len(added)]
     given = parser.parse_known_args(args, namespace=copy.copy(config.option))
-    config._rootpath, config._inipath, config._inicfg, config._ignored_config_files = determine_setup(
-        inifile=None,
-        override_ini=given.override_ini,
-        args=[],
-        rootdir_cmd_arg=given.rootdir or (str(root) if root is not None else None),
-        invocation_dir=config.invocation_params.dir,
-    )
+    _find_settings(config, given.override_ini, given.rootdir or (str(root) if root is not None else None))
     if root is not None:
-        config._inipath, config._inicfg = None, parse_override_ini(given.override_ini)
+        # pytest 8 has what -o overrides elsewhere.
+        overridden = {} if _BEFORE_9 else findpaths.parse_override_ini(given.override_ini)
+        setattr(config, _SETTINGS, overridden)
+        config._inipath = None
     config._inicache.clear()
     parser.extra_info.update(rootdir=str(config.rootpath), inifile=str(config.inipath))
     args[:0] = added = config.getini("addopts")
@@ -93,6 +105,21 @@ def replace_settings(config: pytest.Config, args: list[str], root: Path | None) 
         namespace.confcutdir = str(config.inipath.parent if config.inipath is not None else config.rootpath)
     config._configure_python_path()
     config.pluginmanager.consider_preparse(added)
+
+
+_SETTINGS = "inicfg" if _BEFORE_9 else "_inicfg"
+
+
+def _find_settings(config: pytest.Config, overridden: list[str] | None, root: str | None) -> None:
+    """Take the settings that pytest finds where it was started; ``root`` is what is given as its root directory."""
+    places: dict[str, Any] = {"inifile": None, "args": [], "rootdir_cmd_arg": root}
+    places["invocation_dir"] = config.invocation_params.dir
+    if not _BEFORE_9:
+        places["override_ini"] = overridden
+    config._rootpath, config._inipath, settings, *ignored = findpaths.determine_setup(**places)
+    setattr(config, _SETTINGS, settings)
+    if ignored:
+        (config._ignored_config_files,) = ignored
 
 
 def leave_out_options(config: pytest.Config, args: list[str]) -> list[str]:
@@ -114,19 +141,23 @@ def leave_out_options(config: pytest.Config, args: list[str]) -> list[str]:
 def forget_settings(config: pytest.Config, names: Iterable[str]) -> None:
     """Have pytest not find settings in its ini file.
 
-    ``_inicfg``: pytest warns of those that nobody declares, which a ``filterwarnings`` or ``strict_config`` there makes
-    an error that ends the session.
+    ``_inicfg``, in pytest 8 ``inicfg``: pytest warns of those that nobody declares, which a ``filterwarnings`` or
+    ``strict_config`` there makes an error that ends the session.
     """
     for name in names:
-        config._inicfg.pop(name, None)
+        getattr(config, _SETTINGS).pop(name, None)
 
 
 def names_of_settings(config: pytest.Config) -> tuple[set[str], set[str]]:
     """Return the names of the settings in pytest's ini file that nobody declares, and of those that are declared.
 
-    ``_get_unknown_ini_keys``, ``_inidict``: ``getini`` only answers for a name that one knows already.
+    ``_get_unknown_ini_keys``, ``_inidict``: ``getini`` only answers for a name that one knows already. Those of ``-o``
+    are among them, in pytest 8 by ``_override_ini``.
     """
-    return set(config._get_unknown_ini_keys()), set(config._parser._inidict)
+    known = set(config._parser._inidict)
+    given: Iterable[str] = getattr(config, "_override_ini", ())
+    overridden = {each.partition("=")[0] for each in given}
+    return set(config._get_unknown_ini_keys()) | (overridden - known), known
 
 
 def change_captured_sections(item: pytest.Item, change: Callable[[Any], Any]) -> None:

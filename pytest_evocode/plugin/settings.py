@@ -369,6 +369,8 @@ def _read_cases(config: pytest.Config) -> Literal["summary", "subtests"]:
     text: str = config.getini("evocode_cases").strip()
     if text not in ("summary", "subtests"):
         raise wrong_setting(config, "evocode_cases", text, "summary or subtests")
+    if text == "subtests" and not hasattr(pytest, "Subtests") and not config.pluginmanager.has_plugin("subtests"):
+        raise pytest.UsageError("evocode_cases=subtests needs pytest 9, or the plugin pytest-subtests")
     return cast("Literal['summary', 'subtests']", text)
 
 

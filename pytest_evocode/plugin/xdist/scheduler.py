@@ -1,6 +1,6 @@
 """xdist's scheduler of attempts: the rounds of an attempt share a container, so one worker gets all of them.
 
-Parts of xdist that its documentation does not have were seen to work with pytest-xdist 3.8; the tox environment
+Parts of xdist that its documentation does not have were seen to work with pytest-xdist 3.6 to 3.8; the tox environment
 ``pytestmain`` tries the newest pre-release. Besides what is imported, the pause of
 :mod:`pytest_evocode.plugin.xdist.worker` relies on how a worker goes through its tests: it is sent their numbers in
 ``session.items``, and runs one as soon as it knows the next.
@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from xdist.report import report_collection_diff
-from xdist.workermanage import parse_tx_spec_config
+
+try:
+    from xdist.workermanage import parse_tx_spec_config
+except ImportError:  # pytest-xdist 3.6
+    from xdist.workermanage import parse_spec_config as parse_tx_spec_config
 
 from pytest_evocode.plugin.task_directories import is_in_task
 

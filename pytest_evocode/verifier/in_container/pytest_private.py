@@ -1,4 +1,4 @@
-"""All private parts of pytest that a native suite's session uses; seen to work with pytest 9.1 and 9.2.
+"""All private parts of pytest that a native suite's session uses; seen to work with pytest 8.4 to 9.2.
 
 The toolbox brings the host's pytest, so the versions to watch are those that the package may be installed with.
 """
@@ -6,7 +6,7 @@ The toolbox brings the host's pytest, so the versions to watch are those that th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,14 @@ def explain_comparisons(explain: Callable[[str, object, object], list[str] | Non
     """
     by_pytest = _pytest.assertion.util.assertrepr_compare
 
-    def explained(op: str, left: object, right: object, **how: Any) -> Iterator[str]:
+    def explained(op: str, left: object, right: object, **how: Any) -> Iterable[str]:
         lines = explain(op, left, right)
         found = by_pytest(op=op, left=left, right=right, **how) if lines is None else lines
-        return (line.removesuffix(", use -vv to show") for line in found)
+        shown = (line.removesuffix(", use -vv to show") for line in found or ())
+        # Before pytest 9.2 it is a list, or None; from then on all lines may be too many to be made.
+        return shown if isinstance(found, Iterator) else [*shown]
 
-    _pytest.assertion.util.assertrepr_compare = explained
+    _pytest.assertion.util.assertrepr_compare = explained  # type: ignore[assignment]
 
 
 def asked_for(error: pytest.FixtureLookupError) -> tuple[str, str, list[str]]:
