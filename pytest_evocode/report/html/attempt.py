@@ -15,6 +15,7 @@ from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.process.evidence import Measure
 from pytest_evocode.process.scores.rigor_score import RoundProcess
 from pytest_evocode.report.html.bounded import bounded, bounded_value, read_bounded
+from pytest_evocode.report.html.case_sources import CaseSources
 from pytest_evocode.report.html.cells import UNDER_WAY, cell_of, cells_of
 from pytest_evocode.report.html.introduced import Introductions, RoundEdits
 from pytest_evocode.report.html.processes import read_process
@@ -43,6 +44,7 @@ def attempt_data(
     task_file: Path | None = None,
     under_way: bool = False,
     problems: Sequence[str] = (),
+    sources: CaseSources | None = None,
 ) -> dict[str, Any]:
     """Return what the viewer shows of an attempt, as JSON values; trajectories go to ``write_part`` while it is made.
 
@@ -55,9 +57,10 @@ def attempt_data(
         task_file: The ``task.toml`` of its task, for commands; None where that is not known.
         under_way: Whether its session still writes.
         problems: What could not be read of it before.
+        sources: The tests of its failing cases; None leaves them out.
     """
     record = attempt.record
-    making = _Making(attempt, write_part, [*problems], task_file)
+    making = _Making(attempt, write_part, [*problems], task_file, sources)
     cells = cells_of(attempt, under_way=under_way)
     made = {each.index: each for each in record.rounds}
     rounds = []
@@ -89,9 +92,15 @@ class _Making:
     """An attempt while its rounds are made, in order."""
 
     def __init__(
-        self, attempt: StoredAttempt, write_part: WritePart | None, problems: list[str], task_file: Path | None
+        self,
+        attempt: StoredAttempt,
+        write_part: WritePart | None,
+        problems: list[str],
+        task_file: Path | None,
+        sources: CaseSources | None,
     ) -> None:
         record = attempt.record
+        self._sources, self._sources_left = sources or CaseSources(None), _SOURCES
         self.problems = problems
         self._attempt = attempt
         self._write_part = write_part
@@ -119,6 +128,7 @@ class _Making:
         introduced = self._introductions.of_round(record, edits, output)
         verdict = record.verdict
         cases = self._texts.of_round(verdict.cases if verdict is not None else (), kinds, introduced)
+        self._add_tests(record.round, cases)
         return _round_data(
             record,
             cell=cell_of(record, set(kinds.values())),
@@ -131,6 +141,14 @@ class _Making:
             process=self._process.get(record.index),
             node_id=self.node_id(record.round),
         )
+
+    def _add_tests(self, round_: str, cases: Sequence[dict[str, Any]]) -> None:
+        """Say of failing cases what their tests are, as long as that is not too much."""
+        for case in cases:
+            if case["status"] in ("failed", "error") and self._sources_left > 0:
+                test = self._sources.of(self._attempt.record.task_hash, round_, case["id"])
+                case["test"] = bounded(test, _TEXT)
+                self._sources_left -= len(case["test"])
 
     def missing(self, index: int, name: str, cell: str) -> dict[str, Any]:
         """Return a round that has no record; a turn that is under way may have begun its trajectory."""
@@ -258,6 +276,7 @@ _ID = 1000  # characters of what names a case
 _CAUSE = 20_000  # characters
 _MOST = 500  # flags, tools and the like
 _USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "requests")
+_SOURCES = 2_000_000  # characters of tests of an attempt
 _EVIDENCE = 2000  # characters of a text of evidence
 
 
@@ -308,6 +327,7 @@ def _case_data(case: Case, kind: FailureKind | None, introduced: dict[str, Any] 
         "actual": bounded(case.actual, _TEXT),
         "reason": bounded(case.reason, _TEXT),
         "failure": kind,
+        "test": "",
         "introduced": introduced,
     }
 

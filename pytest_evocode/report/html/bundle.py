@@ -61,7 +61,7 @@ def heading(sources: str) -> str:
     licence = (
         "The licence is in report.js." if of_style else (VIEWER / "licence.txt").read_text(encoding="utf-8").strip()
     )
-    digest = hashlib.sha256(sources.encode()).hexdigest()
+    digest = hashlib.sha256(sources.encode()).hexdigest()[:16]
     return f"/*! The viewer of pytest-evocode's reports.\n\n{licence}\n\nsources: {digest}\n*/\n"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from pytest_evocode.errors import TaskError
 from pytest_evocode.metrics.failures import failing_cases
 from pytest_evocode.report.html.bounded import bounded
+from pytest_evocode.report.html.markdown import written
 from pytest_evocode.report.task import pinned_requirements
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import FailureKind
@@ -183,11 +184,11 @@ def _requirements(
     task: Task | None, suites: Mapping[str, Mapping[str, str]], names: Sequence[str]
 ) -> list[Requirement]:
     """Return the requirements in the order in which they are introduced: those written in tests, then by cases."""
-    written = task.requirements if task is not None else ()
-    known = {requirement.id for requirement in written}
+    declared = task.requirements if task is not None else ()
+    known = {requirement.id for requirement in declared}
     ran = {name: suite for name, suite in suites.items() if suite}
     of_cases = [each for each in pinned_requirements(ran, names) if each.id not in known]
-    return sorted([*written, *of_cases], key=lambda each: names.index(each.introduced))
+    return sorted([*declared, *of_cases], key=lambda each: names.index(each.introduced))
 
 
 def _first_round(case: str, suites: Mapping[str, Mapping[str, str]], index: Mapping[str, int]) -> int:
@@ -216,6 +217,7 @@ def _rounds_data(
             {
                 "name": round_.name,
                 "instruction": instruction,
+                "written": written(instruction),
                 "change_types": list(round_.change_types),
                 "suite": [bounded(case, _ID) for case in suites[round_.name]],
             }

@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.html.attempt import attempt_data, with_cases
+from pytest_evocode.report.html.case_sources import CaseSources
 from pytest_evocode.report.html.cells import case_failures_of, cells_of
 from pytest_evocode.report.html.contents import Redaction
 from pytest_evocode.report.html.folder import packed, stamp, text_stamp
@@ -109,14 +110,14 @@ class TaskOfReport:
         is_same = before.get("stamp") == task_stamp and known.keys() == stamps.keys()
         if is_same and len(unchanged) == len(stamps) and target.keep(self._own):
             return before
-        lineages, attempts = [], {}
+        lineages, attempts, sources = [], {}, CaseSources(self.directory)
         for id_, attempt in self.attempts:
             whole, problems = with_cases(attempt)
             lineages.append(lineage_of(whole, id=id_))
             if id_ in unchanged:
                 attempts[id_] = known[id_]
             else:
-                attempts[id_] = {"stamp": stamps[id_], **self._write_attempt(target, id_, whole, problems)}
+                attempts[id_] = {"stamp": stamps[id_], **self._write_attempt(target, id_, whole, problems, sources)}
         values = self._task_data(lineages)
         if any(attempt.layout != "evocode" for _, attempt in self.attempts):
             values = self.redaction.secrets(values)
@@ -138,7 +139,9 @@ class TaskOfReport:
         loaded = len(attempt.record.rounds), attempt.finished, self.is_under_way(attempt)
         return f"{stamp(attempt.path)} {loaded} {text_stamp(str(self.directory or ''))}"
 
-    def _write_attempt(self, target: Target, id_: str, attempt: StoredAttempt, problems: Sequence[str]) -> State:
+    def _write_attempt(
+        self, target: Target, id_: str, attempt: StoredAttempt, problems: Sequence[str], sources: CaseSources
+    ) -> State:
         files = [f"data/attempts/{id_}.js"]
         # Sessions take secrets out of all that they write; other harnesses may not.
         clean = self.redaction.secrets if attempt.layout != "evocode" else _unchanged
@@ -155,6 +158,7 @@ class TaskOfReport:
             task_file=None if self.directory is None else self.directory / TASK_FILE,
             under_way=self.is_under_way(attempt),
             problems=problems,
+            sources=sources,
         )
         self._redact_own(values)
         target.write(files[0], packed(f"attempts/{id_}", clean(values)))

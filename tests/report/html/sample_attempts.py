@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from pytest_evocode.report.html.markdown import written
 from tests.report.html.sample_world import CASES_PER_ROUND, CHANGE_TYPES, KINDS, Attempt, Task
 
 FAILURES = {"n": "new miss", "r": "regression", "c": "carried", "s": "stale"}
@@ -73,10 +74,15 @@ def task_data(task: Task, attempts: list[Attempt], *, gone: bool = False) -> dic
 
 
 def _task_round(task: Task, index: int) -> dict[str, Any]:
+    instruction = (
+        f"# Round {index}\n\nKeep the ledger's format. Add rule {index}: a booking that is *repeated*\n"
+        "is answered with the bytes of the first answer, and nothing is booked twice.\n\n"
+        "- `booking` and [the format](https://example.org/format)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    )
     return {
         "name": task.rounds[index - 1],
-        "instruction": f"# Round {index}\n\nKeep the ledger's format. Add rule {index}: a booking that is repeated\n"
-        "is answered with the bytes of the first answer, and nothing is booked twice.\n",
+        "instruction": instruction,
+        "written": written(instruction),
         "change_types": [CHANGE_TYPES[index % 4]],
         "suite": [task.case(number) for number in task.active(index)],
     }
@@ -165,6 +171,7 @@ def _case(attempt: Attempt, index: int, number: int, kind: str) -> dict[str, Any
         "kind": KINDS[number % 3],
         "intent": "", "scenario": "", "input": "", "expected": "", "actual": "", "reason": "",
         "failure": FAILURES.get(kind),
+        "test": "",
         "introduced": None,
     }  # fmt: skip
     if kind in FAILURES:
@@ -179,6 +186,7 @@ def _case(attempt: Attempt, index: int, number: int, kind: str) -> dict[str, Any
             "input": "ledger balance --account 7 --at 2026-03-01",
             "expected": "balance: 120.00 EUR\nentries: 3\nas of: 2026-03-01\n",
             "actual": "balance: 102.00 EUR\nentries: 3\nas of: 2026-03-01\nwarning: 1 entry was skipped\n",
+            "test": "tests/test_ledger.py:12\ndef test_balance(ledger):\n    assert ledger('balance') == 120",
             "reason": "\x1b[31mAssertionError\x1b[0m: 102.00 EUR is not 120.00 EUR in ledger/report.py:48",
             "introduced": {"round": since, "step": 6, "why": "last edit of ledger/report.py, which the failure names"}
             if number % 2

@@ -5,7 +5,7 @@ definePage("attempt", "", async (main, place, left) => {
   const attempt = await load(`attempts/${id}`);
   if (left.aborted) return;
   const summary = report.attempt(id);
-  heading(main, `${attempt.agent}, attempt ${attempt.attempt}`, attemptTrail(attempt));
+  heading(main, attemptTitle(attempt), attemptTrail(attempt));
   appendAll(main, [
     attemptProblems(attempt),
     summary?.left_out && note("warning", "It does not count: ", named(summary.left_out, 1000)),

@@ -85,6 +85,7 @@ function caseBody(attempt, round, each) {
       ["Input", printed(each.input)],
       expected && actual ? ["Expected against actual", textDiff(expected, actual)] : [expected ? "Expected" : "Actual", printed(expected || actual)],
       ["Reason", printed(each.reason)],
+      ["Test", printed(each.test)],
     ]),
     h("p", anchor(link("round", [attempt.id, round.index], { case: each.id }), "Permalink"),
       task && [" · ", anchor(link("task", [task.id], { case: each.id }), "This case in all rounds and attempts")]));

@@ -21,7 +21,7 @@ const cellClass = (cell = "") => `state-${/^[a-z]$/.test(cell) ? cell : "none"}`
 
 /** Says what the letters of some cells mean. @param {string} cells @returns {HTMLElement} */
 const cellLegend = (cells) => h("ul.legend", { label: "Legend" }, entries(CELLS).filter(([cell]) => cells.includes(cell)).map(
-  ([cell, [sign, name]]) => h("li", h("span.cell", { class: cellClass(cell), "aria-hidden": "true" }, sign), ` ${name}`)));
+  ([cell, [sign, name]]) => h("li", h("span.cell", { class: cellClass(cell), ...UNHEARD }, sign), ` ${name}`)));
 
 /** A grid with one tab stop; arrows move in it and Enter opens a cell.
  * @param {CellGrid} options

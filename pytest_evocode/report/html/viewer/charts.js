@@ -5,6 +5,10 @@
 /** @typedef {{ label: string, value: number | null, interval?: Interval | null, note?: string, href?: string }} ChartBar */
 
 const CHART = { width: 680, height: 330, left: 58, right: 16, top: 14, bottom: 44 };
+/** A chart as wide as there is room for, so that a narrow screen has all of it, in letters of the usual size. */
+const roomyChart = () => ({ ...CHART, width: within(innerWidth - 56, 280, CHART.width) });
+/** About how wide a letter of a chart is. */
+const LETTER = 6.6;
 /** Lines differ by their dashes and signs too, not by colour alone. */
 const DASHES = ["", "7 4", "2 3", "10 3 2 3", "14 4", "5 2", "1 4", "12 3 2 3 2 3"];
 const SIGNS = ["●", "■", "▲", "◆", "▼", "+", "×", "★"];
@@ -31,7 +35,7 @@ function intervalBar(value, interval, low, high, label) {
 function ticks(low, high, count = 5) {
   const raw = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = power * (raw / power <= 1 ? 1 : raw / power <= 2 ? 2 : raw / power <= 5 ? 5 : 10);
+  const step = power * ([1, 2, 5].find((each) => raw / power <= each) ?? 10);
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++) found.push(at * step);
   return found;
@@ -41,14 +45,36 @@ function ticks(low, high, count = 5) {
 function logTicks(low, high) {
   const found = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    for (const part of high / low > 1000 ? [1] : [1, 2, 5]) if (part * 10 ** power >= low && part * 10 ** power <= high) found.push(part * 10 ** power);
+    found.push(...(high / low > 1000 ? [1] : [1, 2, 5]).map((part) => part * 10 ** power).filter((at) => at >= low && at <= high));
   }
   return found;
 }
 
-const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
-/** @param {number} value */
-const tickText = (value) => COMPACT.format(Math.abs(value) < 1e-12 ? 0 : value);
+/** @param {number} value @param {number} [digits] */
+const tickText = (value, digits = 3) => (Math.abs(value) < 1e-12 ? 0 : value)
+  .toLocaleString("en", { notation: "compact", maximumSignificantDigits: digits });
+
+/** What ticks are called, with as many digits as tell them apart.
+ * @param {number[]} values which differ
+ * @param {number} [digits]
+ * @returns {string[]} */
+function tickTexts(values, digits = 3) {
+  const texts = values.map((value) => tickText(value, digits));
+  return digits > 20 || new Set(texts).size === texts.length ? texts : tickTexts(values, digits + 1);
+}
+
+/** Ticks below a chart with their texts, as many as do not touch.
+ * @param {number[]} values @param {(value: number) => number} x
+ * @returns {[number, string][]} places and texts */
+function ticksApart(values, x) {
+  let free = 0;
+  const texts = tickTexts(values);
+  return values.map((at, index) => /** @type {[number, string]} */ ([x(at), texts[index] ?? ""])).filter(([at, { length }]) => {
+    const fits = at > free + length * 3.3;
+    if (fits) free = at + length * 3.3 + 6;
+    return fits;
+  });
+}
 
 /** Axes, and functions from values to places.
  * @param {{ x: string, y: string, xs: number[], ys: number[], logarithmic?: boolean | undefined }} options */
@@ -56,31 +82,33 @@ function axes({ x: xTitle, y: yTitle, xs, ys, logarithmic = false }) {
   const log = logarithmic && xs.every((each) => each > 0);
   const [xLow, xHigh] = range(xs, log);
   const [yLow, yHigh] = range(ys, false);
-  const { width, height, left, right, top, bottom } = CHART;
+  const { width, height, left, right, top, bottom } = roomyChart();
   /** @param {number} value */
   const across = (value) => (log ? Math.log(value / xLow) / Math.log(xHigh / xLow) : (value - xLow) / (xHigh - xLow));
   /** @param {number} value */
   const x = (value) => left + across(value) * (width - left - right);
   /** @param {number} value */
   const y = (value) => height - bottom - ((value - yLow) / (yHigh - yLow)) * (height - top - bottom);
+  const rows = ticks(yLow, yHigh);
+  const rowTexts = tickTexts(rows);
   const drawn = svg("g.axes", { ...UNHEARD, "text-anchor": "middle" },
-    ticks(yLow, yHigh).map((at) => [
+    rows.map((at, index) => [
       svg("line", { x1: left, x2: width - right, y1: y(at), y2: y(at) }),
-      svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, tickText(at))]),
-    (log ? logTicks(xLow, xHigh) : ticks(xLow, xHigh, 7)).map((at) => [
-      svg("line", { x1: x(at), x2: x(at), y1: height - bottom, y2: height - bottom + 5 }),
-      svg("text", { x: x(at), y: height - bottom + 18 }, tickText(at))]),
-    svg("text", { x: (left + width - right) / 2, y: height - 6 }, xTitle + (log ? " (logarithmic)" : "")),
+      svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, rowTexts[index])]),
+    ticksApart(log ? logTicks(xLow, xHigh) : ticks(xLow, xHigh, 7), x).map(([at, text]) => [
+      svg("line", { x1: at, x2: at, y1: height - bottom, y2: height - bottom + 5 }),
+      svg("text", { x: at, y: height - bottom + 18 }, text)]),
+    svg("text", { x: width / 2, y: height - 6 }, xTitle + (log ? " (logarithmic)" : "")),
     svg("text", { x: 0, y: 0, transform: `translate(14 ${(height - bottom + top) / 2}) rotate(-90)` }, yTitle));
-  return { x, y, drawn };
+  return { x, y, drawn, viewBox: `0 0 ${width} ${height}`, width };
 }
 
 /** @param {number[]} values @param {boolean} log @returns {[number, number]} */
 function range(values, log) {
   // Not Math.min(...values): there may be more values than a call has arguments.
-  const low = values.reduce((least, each) => Math.min(least, each), Infinity);
-  const high = values.reduce((most, each) => Math.max(most, each), -Infinity);
-  if (!Number.isFinite(low)) return [0, 1];
+  let [low, high] = [Infinity, -Infinity];
+  for (const each of values) [low, high] = [Math.min(low, each), Math.max(high, each)];
+  if (low > high) return [0, 1];
   if (log) return [low / 1.25, high * 1.25];
   const margin = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
   return [low >= 0 ? Math.max(0, low - margin) : low - margin, high + margin];
@@ -94,13 +122,13 @@ const figure = (title, drawing, heads, rows) => h("figure.chart", h("figcaption"
  * @param {{ title: string, x: string, y: string, points: ChartPoint[], logarithmic?: boolean }} options
  * @returns {HTMLElement} */
 function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
-  const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: points.map((each) => each.x), ys: points.map((each) => each.y), logarithmic });
+  const { x, y, drawn, viewBox, width } = axes({ x: xTitle, y: yTitle, xs: points.map((each) => each.x), ys: points.map((each) => each.y), logarithmic });
   /** Where there are points, and labels: left, bottom and width. @type {[number, number, number][]} */
   const taken = points.map((point) => [x(point.x) - 5, y(point.y) + 4, 10]);
   const signs = points.map((point, at) => {
     const [px, py] = [x(point.x), y(point.y)];
     const name = point.label.length > 28 ? `${point.label.slice(0, 12)}…${point.label.slice(-15)}` : point.label;
-    const text = labelPlace(px, py, name.length * 6.6, taken.toSpliced(at, 1));
+    const text = labelPlace(px, py, name.length * LETTER, taken.toSpliced(at, 1), width);
     if (text) taken.push(text.taken);
     const said = `${point.label}: ${xTitle} ${tickText(point.x)}, ${yTitle} ${score(point.y)}`;
     const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", said),
@@ -108,20 +136,21 @@ function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
       text && svg("text", { x: text.x, y: text.y, "text-anchor": text.anchor }, name));
     return point.href ? svg("a", { href: point.href, label: said }, sign) : sign;
   });
-  return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", label: title }, drawn, signs),
+  return figure(title, svg("svg", { viewBox, role: "group", label: title }, drawn, signs),
     ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? anchor(each.href, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
 }
 
 /** Where a label has room beside its point; null where it has none, as the table has all names.
  * @param {number} x @param {number} y @param {number} width @param {[number, number, number][]} taken x, y and width of others
+ * @param {number} room the width of the chart
  * @returns {{ x: number, y: number, anchor: string, taken: [number, number, number] } | null} */
-function labelPlace(x, y, width, taken) {
+function labelPlace(x, y, width, taken, room) {
   for (const [at, down, anchor] of /** @type {[number, number, string][]} */ ([
     [x + 10, y + 4, "start"], [x - 10, y + 4, "end"], [x + 8, y - 9, "start"], [x + 8, y + 17, "start"], [x - 8, y - 9, "end"], [x - 8, y + 17, "end"],
   ])) {
     const from = anchor === "start" ? at : at - width;
     const free = taken.every(([left, top, size]) => Math.abs(top - down) > 13 || from > left + size + 4 || from + width + 4 < left);
-    if (from < CHART.left || from + width > CHART.width || down < 10 || !free) continue;
+    if (from < CHART.left || from + width > room || down < 10 || !free) continue;
     return { x: at, y: down, anchor, taken: [from, down, width] };
   }
   return null;
@@ -131,7 +160,7 @@ function labelPlace(x, y, width, taken) {
  * @returns {HTMLElement} */
 function lineChart({ title, x: xTitle, y: yTitle, lines }) {
   const all = lines.flatMap((line) => line.points);
-  const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: all.map((each) => each.x), ys: [0, ...all.map((each) => each.y)] });
+  const { x, y, drawn, viewBox } = axes({ x: xTitle, y: yTitle, xs: all.map((each) => each.x), ys: [0, ...all.map((each) => each.y)] });
   const paths = lines.map((line, number) => {
     const every = Math.max(1, Math.ceil(line.points.length / 12));
     return svg(`g.line-chart.${series(number)}`, svg("title", line.label),
@@ -139,7 +168,7 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
       line.points.filter((_, at) => (at + number) % every === 0 || at === line.points.length - 1).map((each) =>
         svg("text", { x: x(each.x), y: y(each.y) + 4, "text-anchor": "middle" }, SIGNS[number % 8], svg("title", `${line.label}, ${xTitle} ${tickText(each.x)}: ${score(each.y)}${each.note ? `, ${each.note}` : ""}`))));
   });
-  return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", label: `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), seriesLegend(lines.map((line) => line.label), (at) => SIGNS[at % 8] ?? "")],
+  return figure(title, [svg("svg", { viewBox, role: "img", label: `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), seriesLegend(lines.map((line) => line.label), (at) => SIGNS[at % 8] ?? "")],
     ["Line", xTitle, yTitle, "Note"], lines.flatMap((line) => line.points.map((each) => [line.label, tickText(each.x), score(each.y), each.note ?? ""])));
 }
 
@@ -150,16 +179,9 @@ function barChart(title, bars) {
   return plainTable(title, heads, bars.map(({ label, value, interval, note, href }) => [
     href ? anchor(href, label) : label,
     score(value, 2),
-    hiddenFrom(intervalBar(value, interval, 0, 1, label)),
+    h("span", UNHEARD, intervalBar(value, interval, 0, 1, label)),  // It only repeats the text beside it.
     [interval && `${score(interval.low, 2)} to ${score(interval.high, 2)}; `, note],
   ].slice(0, heads.length)), 4);
-}
-
-/** For what only repeats the text beside it. @param {SVGElement} element */
-function hiddenFrom(element) {
-  element.removeAttribute("role");
-  element.setAttribute("aria-hidden", "true");
-  return element;
 }
 
 /** Lines or parts by their names, each with its sign and colour. @param {string[]} names @param {(at: number) => string} sign */
@@ -180,7 +202,7 @@ function stackedBars({ title, parts, bars, format }) {
   /** @param {number[]} values */
   const bar = (values) => {
     let from = 0;
-    return svg("svg.stacked", { "aria-hidden": "true", viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
+    return svg("svg.stacked", { ...UNHEARD, viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
       const size = (width * value) / most;
       const part = svg(`g.${series(at)}`, svg("title", `${parts[at]}: ${format(value)}`),
         svg("rect", { x: from, y: 1, width: Math.max(size - 1, size && 0.5), height: 18 }), size > 14 && svg("text", { x: from + size / 2, y: 14, "text-anchor": "middle" }, letter(at)));

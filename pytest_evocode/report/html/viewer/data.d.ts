@@ -197,11 +197,16 @@ interface Index {
   process_outcome: { r: number | null; interval: Interval | null; n: number; note: string } | null;
 }
 
+/** What somebody wrote in Markdown: texts, and elements whose `tag` is one of few; `href` is of an `a` and begins with
+ * http:// or https://, and "" of all others. */
+type Written = string | WrittenElement;
+interface WrittenElement { tag: string; href: string; children: Written[]; }
+
 interface TaskData {
   id: string;
   name: string;
   /** null where the task is gone; then the page says so. */
-  rounds: { name: string; instruction: string; change_types: string[]; suite: string[] }[] | null;
+  rounds: { name: string; instruction: string; written: Written[]; change_types: string[]; suite: string[] }[] | null;
   note: string;
   /** From when to when a requirement holds: `introduced` and `retired` are indices of rounds, null for never. */
   requirements: { id: string; introduced: number; retired: number | null; kinds: string[]; cases: number[] }[];
@@ -225,6 +230,8 @@ interface CaseData {
   actual: string;
   reason: string;
   failure: FailureKind | null;
+  /** The test of a failing case, with its file and line before it; "" where it is not known. */
+  test: string;
   /** Who introduced the failure, where recordings allow: the round in which the case first failed after it had passed
    * (or was first required), and the agent's step in it whose edit is the last before that verdict that touched a file
    * which the failure names; null where nobody can tell. `why` is one sentence. */

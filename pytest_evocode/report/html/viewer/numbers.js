@@ -42,9 +42,7 @@ function duration(seconds) {
   return `${fixed(seconds / 86400, 1)} days`;
 }
 
-const TIME = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZone: "UTC",
-});
+const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium", timeZone: "UTC" });
 
 /** @param {string | null | undefined} iso */
 function timeOfDay(iso) {

@@ -10,10 +10,16 @@ async function loadedRound({ path: [id = "", number = ""] }) {
  * @returns {[string, string][]} */
 function roundTrail(attempt, round) {
   const trail = attemptTrail(attempt);
-  trail.push([`${attempt.agent}, attempt ${attempt.attempt}`, link("attempt", [attempt.id])]);
+  trail.push([attemptTitle(attempt), link("attempt", [attempt.id])]);
   if (round) trail.push([`Round ${round.index}`, link("round", [attempt.id, round.index])]);
   return trail;
 }
+
+/** What was played, and where: the same in another environment is another. @param {string} name @param {string} environment */
+const playedIn = (name, environment) => name + (environment && `, in ${environment}`);
+
+/** @param {AttemptData} attempt */
+const attemptTitle = ({ agent, attempt, environment }) => playedIn(`${agent}, attempt ${attempt}`, environment);
 
 /** @param {AttemptData} attempt @returns {[string, string][]} */
 function attemptTrail(attempt) {

@@ -81,8 +81,9 @@ function heading(main, title, trail = []) {
   const top = h("h1", { tabindex: "-1" }, title);
   main.prepend(h("div", trail.length > 0 && h("nav.trail", { label: "Above this page" },
       h("ol", trail.map(([text, href]) => h("li", anchor(href, text))))), top));
-  const name = report.title || "Report";
-  document.title = visible(title === name ? name : `${title} · ${name}`);
+  // What is above comes after: of many rounds in as many tabs one sees whose each is, and where it was played.
+  const names = [title, ...trail.map(([text]) => text).slice(1).reverse(), report.title || "Report"];
+  document.title = visible([...new Set(names)].join(" · "));
   if (!shown.focus) return;
   shown.focus = false;
   focusStill(top);

@@ -31,7 +31,7 @@ definePage("run", "", (main, place) => {
     main.append(empty("This report has no such run.", "Choose one in the list of runs."));
     return;
   }
-  heading(main, run.name, [["Runs", link("runs")]]);
+  heading(main, playedIn(run.name, run.environment), [["Runs", link("runs")]]);
   main.append(facts([
     ["State", runBadge(run)], ["Started", timeOfDay(run.started)], ["Finished", timeOfDay(run.finished)], ["Took", duration(wallSeconds(run))],
     ["Mode", run.mode], ["Environment", named(run.environment)], ["Strict", yesNo(run.strict)],

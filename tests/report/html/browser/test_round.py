@@ -175,3 +175,10 @@ def test_an_undecided_round_is_called_so_with_its_rewards_and_counts_nowhere(vie
     assert page.get_by_text("the first failure").count() == 0
     viewer.go("#/overview")
     expect(page.locator("a.share-link").first).to_contain_text("2/2")
+
+
+def test_a_failing_case_shows_its_test(view: Open) -> None:
+    page = view().open(BROKEN)
+    case = page.locator("details.case[open]").first
+    expect(case.get_by_text("def test_balance(ledger):")).to_be_visible()
+    assert "tests/test_ledger.py:12" in case.inner_text()

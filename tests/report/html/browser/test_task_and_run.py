@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
+from pytest_evocode.report.html.markdown import written
 from tests.report.html.browser.conftest import Open
+from tests.report.html.browser.viewing import file_base
+from tests.report.html.sample import sample_report, write_sample
 
 pytestmark = pytest.mark.turns(3)
 
@@ -84,3 +89,31 @@ def test_a_run_says_what_it_was_made_with_and_what_to_be_careful_about(view: Ope
     expect(versions).to_contain_text("28.1")
     warnings = page.locator("section", has=page.get_by_role("heading", name="Warnings"))
     expect(warnings).to_contain_text("the suite of round 3 has no cases of its own")
+
+
+def test_instructions_are_written_out_and_lead_nowhere_by_themselves(view: Open, tmp_path: Path) -> None:
+    values = sample_report()
+    text = (
+        "# Head\n\n<script>window.PWNED = 1</script> <img src='https://example.org/x.png'>\n\n"
+        "![cat](https://example.org/cat.png) [bad](javascript:window.PWNED=1) [good](https://example.org/)\n"
+    )
+    values["tasks/t0-ledger"]["rounds"][0] |= {"instruction": text, "written": written(text)}
+    forged = {"tag": "script", "href": "", "children": ["window.PWNED = 1"]}
+    values["tasks/t0-ledger"]["rounds"][0]["written"] += [
+        forged,
+        {"tag": "a", "href": "javascript:window.PWNED=1", "children": ["forged"]},
+    ]
+    write_sample(tmp_path / "report", values)
+    page = view(base=file_base(tmp_path / "report")).open("#/task/t0-ledger")
+    shown = page.locator(".written")
+    expect(shown.get_by_role("heading", name="Head")).to_be_visible()
+    assert shown.locator("script, img, iframe").count() == 0
+    (link,) = shown.get_by_role("link").all()
+    assert link.inner_text() == "good"
+    assert {name: link.get_attribute(name) for name in ("href", "rel")} == {
+        "href": "https://example.org/",
+        "rel": "noreferrer nofollow",
+    }
+    assert "<script>window.PWNED = 1</script>" in shown.inner_text()
+    page.get_by_text("As it is written").click()
+    assert text.strip() in page.locator("details[open] pre").first.inner_text()
