@@ -105,7 +105,9 @@ def reproducibility_blocks(
     )
     yield from _settings(table.rows)
     yield "## Conditions"
-    yield markdown_table([("agent", "environment", "strict", "verify", "other settings"), *map(_conditions_row, table.rows)])
+    yield markdown_table(
+        [("agent", "environment", "strict", "verify", "other settings"), *map(_conditions_row, table.rows)]
+    )
     yield "## Runs"
     yield markdown_table([_RUN_HEAD, *(_run_row(each, shown) for each in runs)]) if runs else f"*{NOT_RECORDED}*"
     if without := sorted({attempt.run for attempt in _counting(table)} - {each.record.run for each in runs}):
@@ -174,7 +176,9 @@ def _conditions_row(row: ScoreRow) -> tuple[str, ...]:
     conditions = row.subject.conditions
     strict = NOT_RECORDED if conditions.strict is None else "yes" if conditions.strict else "no"
     verify = conditions.verify or (NOT_RECORDED if conditions.strict is None else "as the tasks say")
-    settings = NOT_RECORDED if conditions.settings is None else ", ".join(map("=".join, conditions.settings)) or "as usual"
+    settings = (
+        NOT_RECORDED if conditions.settings is None else ", ".join(map("=".join, conditions.settings)) or "as usual"
+    )
     return row.name, conditions.environment or NOT_RECORDED, strict, verify, settings
 
 
