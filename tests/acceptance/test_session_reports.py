@@ -43,10 +43,9 @@ def table(session: Session) -> dict[str, list[str]]:
     start = next(number for number, line in enumerate(lines) if line.startswith("agent "))
     rows: dict[str, list[str]] = {}
     for line in lines[start + 1 :]:
-        if not line.strip():
+        if not line.endswith(" s"):
             break
         name, *cells = line.split()
-        assert cells[-1] == "s"
         rows[name] = cells[:-2]
     return rows
 

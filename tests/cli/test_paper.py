@@ -124,7 +124,7 @@ def test_what_is_left_out_is_told(evocode: Evocode, tmp_path: Path, paper: Path)
     assert evocode("paper", "-o", "again").status == 0
     text = (tmp_path / "again" / "reproducibility.md").read_text(encoding="utf-8")
     left_out = text.partition("## Excluded")[2]
-    assert "not scored, unfinished: b gpt_5.2" in left_out
+    assert "not scored, unfinished: b gpt\\_5.2" in left_out
     assert "bad.json" in left_out
 
 

@@ -410,6 +410,8 @@ class WorkspaceFixtures:
             return None
         swapped = op != "==" or (_comes_from_workspace(right) and not _comes_from_workspace(left))
         actual, expected = (right, left) if swapped else (left, right)
+        if op != "==" and isinstance(actual, list) and all(isinstance(each, str) for each in actual):
+            actual = "\n".join(actual)  # Lines or words, in which one is looked for.
         one, other = _in_one_form(expected, actual, self._calls[-1][2])
         self._sides = shortened(one), shortened(other)
         if op == "==" and isinstance(actual, tuple) and isinstance(expected, tuple) and _comes_from_workspace(actual):
