@@ -69,6 +69,9 @@ class GatewaySession:
     The gateway's thread calls what begins a request and what ends it; all else is for the thread that opened it.
     """
 
+    has_asked = False
+    """Whether a request to a model was sent on: else nothing was used."""
+
     def __init__(
         self,
         routes: Iterable[Route],
@@ -103,8 +106,6 @@ class GatewaySession:
         """Replies whose tokens are unknown, so that no budget of tokens or money can be kept."""
         self.was_reached = False
         """Whether the provider has ever said anything; else its address may be wrong."""
-        self.has_asked = False
-        """Whether a request to a model was sent on: else nothing was used."""
         self.has_answered = False
         """Whether a model has: what is then not there, or not allowed, is what the program asks for beside."""
         self.closed = False
