@@ -168,6 +168,7 @@ class Forwarding:
             async with self._places.hold(account, route.options.max_connections, waiting) as place:
                 if self._api is not None and (refusal := self._session.refusal()):  # Others have used up the rest.
                     return await self._say("budget", refusal)
+                self._session.has_asked |= self._api is not None
                 self._sent_at = time.monotonic()
                 try:
                     with waiting.working() as self._lose:

@@ -69,6 +69,9 @@ class GatewaySession:
     The gateway's thread calls what begins a request and what ends it; all else is for the thread that opened it.
     """
 
+    has_asked = False
+    """Whether a request to a model was sent on: else nothing was used."""
+
     def __init__(
         self,
         routes: Iterable[Route],

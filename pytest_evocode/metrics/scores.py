@@ -88,8 +88,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
     verdicts = [record.verdict for grid in (chain, single) for record in grid.records() if record.verdict]
     seconds = [
         part
-        for grid in (chain, single)
-        for record in grid.records()
+        for record in either.records()
         for part in (record.agent_seconds, record.verifier_seconds)
         if part is not None
     ]

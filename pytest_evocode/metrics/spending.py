@@ -13,7 +13,7 @@ from typing import Literal
 
 from pytest_evocode.metrics.grid import was_begun
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.records import RoundRecord, Usage
+from pytest_evocode.results.records import NO_USAGE, RoundRecord, Usage
 
 Level = Literal["agent", "task", "attempt", "round"]
 _DEPTHS: dict[Level, int] = {"agent": 1, "task": 2, "attempt": 3, "round": 4}
@@ -80,7 +80,11 @@ def spending(records: Iterable[RoundRecord]) -> Spending:
     begun = [(record, record.usage) for record in records if was_begun(record)]
 
     def usage(name: str) -> Amount | None:
-        found = _amount([None if used is None else getattr(used, name) for _, used in begun])
+        values = [None if used is None else getattr(used, name) for _, used in begun]
+        of_others = [value for value, (_, used) in zip(values, begun, strict=True) if used != NO_USAGE]
+        if of_others and all(value is None for value in of_others):
+            return None  # That some rounds used nothing tells nothing of what the others used.
+        found = _amount(values)
         return found and replace(
             found, at_least=any(used is not None and used.at_least is not None for _, used in begun)
         )

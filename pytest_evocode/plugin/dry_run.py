@@ -86,7 +86,9 @@ class _Estimates:
         paid = [each for each in earlier if any(map(tokens, each.record.rounds))]
         self._seconds = ExpectedAmounts(earlier, seconds_of)
         self._tokens = ExpectedAmounts(paid, tokens)
-        self._costs = ExpectedAmounts(paid, cost_of)
+        # A round that used nothing is free whatever the price.
+        priced = [each for each in paid if any(tokens(one) and cost_of(one) is not None for one in each.record.rounds)]
+        self._costs = ExpectedAmounts(priced, cost_of)
         self._priced = [ExpectedAmounts(paid, _used(name)) for name in _PRICED]
 
     @cached_property

@@ -243,7 +243,7 @@ class SessionRun:
             "finished": directory.now(),
             "exit_status": exit_status,
             "interrupted": interrupted,
-            "refusal_rates": refusal_rates(records),
+            "refusal_rates": refusal_rates(scored(records)),
             "waiting": next((record.waiting for record in records if record.waiting), ""),
             "attempts": tuple(dict.fromkeys((*self.record.attempts, *directories))),
             "scores": {

@@ -98,8 +98,8 @@ def benchmark_lines(
     yield from unpriced_lines(agents)
     grids = {name: mode.grid(of_agent) for name, of_agent in agents.items()}
     yield from notes_below(found, grids, counting, broken)
-    for agent, rate in refusal_rates(records).items():
-        refused = sorted(record.place for record in records if record.agent == agent and record.refused)
+    for agent, rate in refusal_rates(counting).items():
+        refused = sorted(record.place for record in counting if record.agent == agent and record.refused)
         yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
     yield from lower_bound_lines(agents)
     if definitions and agents:

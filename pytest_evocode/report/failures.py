@@ -151,13 +151,11 @@ def failures_view(rows: Sequence[ScoreRow], *, top: int) -> View:
     chains = [row for row in rows if row.mode != "single-round"]
     first = {row.name: first_failures(row.grid) for row in chains}
     shares = {row.name: pass_rates(row.grid) for row in chains}
-    # Requirements of older contents may be others of the same name.
-    newest = [row for row in rows if row.version == 0] or rows
-    worst = worst_requirements(*(row.records for row in newest))
+    worst = worst_requirements(*(row.records for row in rows_for_requirements(rows)))
     tables = [
         _counts(
             "failed-rounds",
-            "failed rounds, by what kept them from passing",
+            "how many rounds failed, by what kept them from passing",
             _ROUNDS,
             {name: _rounds(found) for name, found in kinds.items()},
         ),
@@ -188,15 +186,22 @@ def failures_view(rows: Sequence[ScoreRow], *, top: int) -> View:
     return View(tables, json=values)
 
 
+def rows_for_requirements(rows: Sequence[ScoreRow]) -> Sequence[ScoreRow]:
+    """Return the rows that tell how hard requirements are: of all agents but controls, where there are others."""
+    # Requirements of older contents may be others of the same name.
+    newest = [row for row in rows if row.version == 0] or rows
+    return [row for row in newest if not row.is_control] or newest
+
+
 _ROUNDS: dict[str, str] = {
-    "cases": "cases of the suite failed",
-    "reward": "the reward is too low, and no case failed",
-    "build": "no case ran",
-    "timeout": "the time limit passed",
-    "agent error": "the agent's program failed",
-    "infrastructure": "what is not the agent's kept the round from a verdict",
-    "other": "none of these",
-    "not reached": "an earlier round ended the attempt",
+    "cases": "rounds in which cases of the suite failed, however many",
+    "reward": "rounds whose reward is too low, and no case failed",
+    "build": "rounds in which no case ran",
+    "timeout": "rounds whose time limit passed",
+    "agent error": "rounds in which the agent's program failed",
+    "infrastructure": "rounds that what is not the agent's kept from a verdict",
+    "other": "rounds with none of these",
+    "not reached": "rounds that an earlier one kept from beginning, as it ended the attempt",
 }
 
 

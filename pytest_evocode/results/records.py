@@ -55,6 +55,10 @@ class Usage(ResultsRecord):
         return self.prompt_tokens + self.completion_tokens
 
 
+NO_USAGE = Usage.model_validate(dict.fromkeys(Usage.model_fields.keys() - {"at_least"}, 0))
+"""That of a turn which is known to have made no request."""
+
+
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     """Return the sum of some usages, or None where no model was used.
 

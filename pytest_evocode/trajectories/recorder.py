@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import now
-from pytest_evocode.results.records import Usage, total_usage
+from pytest_evocode.results.records import NO_USAGE, Usage, total_usage
 from pytest_evocode.trajectories.atif import (
     AgentInfo,
     FinalMetrics,
@@ -27,6 +27,7 @@ from pytest_evocode.trajectories.atif import (
 
 #: Writes are at least this many times their own duration apart, so that a long turn is not spent on writing.
 _WRITES_APART = 20
+
 #: What usage and ATIF's metrics both have.
 _COUNTED = {"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"}
 #: What metrics have of single tokens.
@@ -120,6 +121,10 @@ class Recorder:
         """Take ``usage`` as what the turn so far has used at least, because its program was killed in the middle."""
         if usage is not None:
             self._lost, self._usages = usage.model_copy(update={"at_least": True}), []
+
+    def ask_nothing(self) -> None:
+        """Count zero for what no request was made for: without it a turn's usage is unknown, and not zero."""
+        self._usages.append(NO_USAGE)
 
     def leave_out(self, *paths: str) -> None:
         """Do not count files as the agent's work, because they were given to it; paths are relative to the workdir."""

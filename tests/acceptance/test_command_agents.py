@@ -33,7 +33,8 @@ def test_once_a_budget_is_used_up_the_command_that_the_record_names_is_not_run_a
     records = session.record(agent="mine").rounds
     assert [record.passed for record in records] == [True, False]
     assert [record.stopped for record in records] == ["", "budget: tokens 1,000 of 1,000 used"]
-    assert [record.usage is None for record in records] == [False, True]
+    usages = [record.usage for record in records]
+    assert [usage and (usage.tokens, usage.cost_usd) for usage in usages] == [(1000, None), (0, 0)]
     command = {"start": start, "trajectory": "/tmp/turn.json"}
     assert session.record(agent="mine").made_by == {"spec": "cmd:mine", "command": command}
 

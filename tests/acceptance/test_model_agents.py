@@ -275,6 +275,17 @@ def test_at_a_budgets_limit_the_turn_ends_and_what_is_there_is_graded(
     assert records[-1].tool_calls == 0
 
 
+def test_rounds_that_a_budget_ends_before_their_first_request_used_nothing(
+    write_task: WriteTask, run_tasks: RunTasks, priced: str
+) -> None:
+    write_task("a", 3)
+    with ModelServer(solver(3), tokens=Tokens(prompt=1000, completion=50)) as server:
+        session = run_tasks(*at(server, GPT), priced, "--evocode-budget=turns=2", "tasks", agent=None)
+    usages = [record.usage for record in session.record(agent="gpt-5").rounds]
+    assert [usage and (usage.requests, usage.tokens) for usage in usages] == [(2, 2100), (0, 0), (0, 0)]
+    assert [usage and usage.cost_usd for usage in usages][1:] == [0, 0]
+
+
 def test_a_budget_that_cannot_be_held_because_the_server_counts_nothing_is_an_error(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

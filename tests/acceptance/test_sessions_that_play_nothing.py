@@ -88,6 +88,23 @@ def test_a_dry_run_expects_what_earlier_attempts_took(write_task: WriteTask, run
     other.has("gpt-5-mini *2 *3 *1 of 2 *4.4K *$0.0024 *0:0*")
 
 
+def test_rounds_that_used_nothing_do_not_make_a_model_free_whose_price_was_unknown(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 2)
+    prices = {"models": {"somebodys-own": {"input": 1.0, "output": 10.0}}}
+    with ModelServer(solver(2), tokens=Tokens(prompt=1000, completion=100, cached=0)) as server:
+        session = run_tasks(*at(server, "openai/somebodys-own"), "--evocode-budget=turns=2", "tasks", agent=None)
+        assert [each.usage and each.usage.cost_usd for each in session.record(agent="somebodys-own").rounds] == [
+            None,
+            0,
+        ]
+        (session.directory / "prices.json").write_text(json.dumps(prices))
+        priced = "--evocode-agent-option=prices=prices.json"
+        again = run_tasks("--evocode-dry-run", *at(server, "openai/somebodys-own"), priced, "tasks", agent=None)
+    again.has("somebodys-own *1 *2 *1 of 1 *2.2K *$0.0040 *0:0*")
+
+
 def test_a_dry_run_needs_an_agent(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     session = run_tasks("--evocode-dry-run", "tasks", agent=None)

@@ -22,7 +22,7 @@ def test_kinds_first_failures_and_requirements_are_told(evocode: Evocode) -> Non
     ran = evocode("failures", "-q")
     assert (ran.status, ran.err) == (0, "")
     assert ran.lines == [
-        "failed rounds, by what kept them from passing",
+        "how many rounds failed, by what kept them from passing",
         "agent cases build infrastructure not reached",
         "gpt 2 0 1 1",
         "nop 2 1 0 0",
@@ -44,9 +44,22 @@ def test_kinds_first_failures_and_requirements_are_told(evocode: Evocode) -> Non
         "",
         "requirements that were failed (2), by the share of the rounds that checked them",
         "task requirement failed of % cases",
-        "a R1 4 5 80.0 1 carried, 1 new miss, 2 regression",
-        "a R2 2 3 66.7 1 new miss, 1 regression",
+        "a R1 2 3 66.7 2 regression",
+        "a R2 1 2 50.0 1 regression",
     ]
+    # A control tells of requirements only where there is no other agent.
+    assert evocode("failures", "-q", "--agent", "nop").lines[-2:] == [
+        "a R1 2 2 100.0 1 carried, 1 new miss",
+        "a R2 1 1 100.0 1 new miss",
+    ]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
+def test_the_words_beside_the_kinds_of_failed_rounds_say_that_rounds_are_counted(evocode: Evocode, form: str) -> None:
+    told = evocode("failures", f"--format={form}").out
+    assert "how many rounds failed, by what kept them from passing" in told
+    assert "cases: Rounds in which cases of the suite failed, however many." in told
+    assert "build: Rounds in which no case ran." in told
 
 
 def test_one_agent_is_looked_at_where_it_is_named(evocode: Evocode) -> None:
@@ -85,7 +98,7 @@ def test_json_has_all_of_it(evocode: Evocode) -> None:
 def test_where_nothing_failed_there_is_nothing_to_tell(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "good", "a", "gpt", "pp", cases=["p", "pp"])
     lines = evocode("failures", "good").lines
-    assert lines[:2] == ["failed rounds, by what kept them from passing", "none"]
+    assert lines[:2] == ["how many rounds failed, by what kept them from passing", "none"]
     assert "first failures (0)" in lines
     assert lines[-1].startswith("requirements that were failed (0)")
 

@@ -41,6 +41,19 @@ def test_each_agent_has_its_scores(evocode: Evocode, results: Path) -> None:
     ]
 
 
+def test_what_single_rounds_took_is_in_their_own_row_alone(evocode: Evocode, tmp_path: Path) -> None:
+    results, usage = tmp_path / "both", Usage(prompt_tokens=100, completion_tokens=10, cost_usd=0.5, requests=1)
+    write_attempt(results, "ledger", "gpt", "pp", usage=usage)
+    write_attempt(results, "ledger", "gpt", "pp", mode="single-round", run="2026-01-03__00-00-00", usage=usage)
+    rows = evocode("results", "both", "--json").json["rows"]
+    assert [row["mode"] for row in rows] == ["chain", "single-round"]
+    assert rows[0]["scores"]["sr"] == 100.0
+    for row in rows:
+        spent = row["spending"]
+        assert row["scores"]["seconds"] == spent["agent_seconds"]["value"] == 3.0
+        assert (spent["prompt_tokens"]["value"], spent["cost_usd"]["value"], spent["rounds"]) == (200, 1.0, 2)
+
+
 def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, results: Path, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "ledger", "cheat", "pp", cases=["p", "pp"], changed={1: ["/bin/sh"]})
     write_attempt(tmp_path / "evocode-results", "mesh", "cheat", "pp", cases=["p", "pp"])

@@ -239,7 +239,7 @@ def gap(chain: list[Values], single: list[Values]) -> float | None:
 def scores(chain: list[Values], single: list[Values], final: Callable[[str], bool]) -> Values:
     either = chain or single
     records = [*records_of(chain), *records_of(single)]
-    seconds = [record[name] for record in records for name in ("agent_seconds", "verifier_seconds")]
+    seconds = [record[name] for record in records_of(either) for name in ("agent_seconds", "verifier_seconds")]
     known = [value for value in seconds if value is not None]
     share, of = reliability(chain)
     none = dict.fromkeys(of_chains(either))

@@ -150,6 +150,13 @@ def test_the_row_of_an_agent_has_everything_at_once(record: MakeRecord) -> None:
     assert (row.perfect_tasks, row.tasks, row.seconds) == (1, 2, 3.75)
 
 
+def test_time_of_single_rounds_beside_a_chain_is_not_the_chains(record: MakeRecord) -> None:
+    chain, single = [record("t", 1, of=1, agent_seconds=4.0)], [record("t", 1, of=1, agent_seconds=1.5)]
+    both = scores(chain, single)
+    assert (both.seconds, both.sr, both.gap) == (4.0, 100.0, 0.0)
+    assert scores([], single).seconds == 1.5
+
+
 def test_time_that_nobody_measured_is_unknown_and_not_zero(record: MakeRecord) -> None:
     assert scores([record("t", 1, "error")]).seconds is None
     assert scores([record(agent_seconds=0.0)]).seconds == 0.0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pytest_evocode.metrics.spending import Amount, overall_token_ratio, spending, spending_by, token_ratios
-from pytest_evocode.results.records import Outcome, RoundRecord, Usage
+from pytest_evocode.results.records import NO_USAGE, Outcome, RoundRecord, Usage
 
 MakeRecord = Callable[..., RoundRecord]
 
@@ -39,6 +39,17 @@ def test_what_is_known_of_no_round_is_not_zero(record: MakeRecord) -> None:
     assert {found.prompt_tokens, found.cost_usd, found.tool_calls, found.agent_seconds} == {None}
     assert spending([]).prompt_tokens is None
     assert spending([record(usage=tokens(0))]).prompt_tokens == Amount(0, 1, 1)
+
+
+def test_rounds_that_used_nothing_are_known_and_tell_nothing_of_others(record: MakeRecord) -> None:
+    unpriced = record("t", 1, of=2, usage=tokens(10))
+    nothing = record("t", 2, of=2, usage=NO_USAGE)
+    found = spending([unpriced, nothing])
+    assert (found.prompt_tokens, found.cost_usd) == (Amount(10, 2, 2), None)
+    assert spending([record("t", 1, of=2), nothing]).requests is None
+    assert spending([nothing]).cost_usd == Amount(0, 1, 1)
+    priced = record("t", 1, of=2, usage=Usage(prompt_tokens=10, completion_tokens=1, cost_usd=0.5))
+    assert spending([priced, nothing]).cost_usd == Amount(0.5, 2, 2)
 
 
 def test_a_sum_over_partly_unknown_rounds_says_so(record: MakeRecord) -> None:

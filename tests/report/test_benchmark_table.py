@@ -113,6 +113,14 @@ def test_without_the_grid_only_the_table_is_left() -> None:
     ]
 
 
+def test_refusals_are_told_of_rounds_that_count() -> None:
+    counts = [record.model_copy(update={"refused": True}) for record in rounds("ledger", "FF")]
+    apart = [record.model_copy(update={"refused": True, "unscored": "unfinished"}) for record in rounds("mesh", ".F")]
+    told = "refused: 2 rounds of oracle (100.0 %): ledger oracle round-1, ledger oracle round-2"
+    assert [line for line in benchmark_lines([*counts, *apart], grid=False) if line.startswith("refused")] == [told]
+    assert not [line for line in benchmark_lines(apart, grid=False) if line.startswith("refused")]
+
+
 def test_columns_stay_aligned_with_ten_rounds_and_more() -> None:
     lines = list(benchmark_lines(rounds("t", "." * 11), grid=True))
     assert lines[3:5] == [

@@ -235,6 +235,8 @@ class AcpAgent:
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         if spent := context.spending.exhausted:
+            if not context.goes_on:
+                context.recorder.ask_nothing()
             return RoundTranscript(stopped=spent)
         options, turn = self._options, _Turn(context)
         instruction = context.instruction

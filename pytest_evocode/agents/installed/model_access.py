@@ -177,6 +177,8 @@ class ModelAccess:
         finally:
             if self._reader is not None:
                 self._reader.settle()
+                if self._session is not None and not self._session.has_asked:
+                    self._context.recorder.ask_nothing()
         if (lost := self.session.lost) is not None:
             self._context.recorder.lose(lost)
 

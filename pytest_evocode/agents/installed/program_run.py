@@ -214,6 +214,8 @@ def run_program(
         deadline: The turn's, where another program has run in it before.
     """
     if spent := context.spending.exhausted:
+        if not context.goes_on:
+            context.recorder.ask_nothing()
         return ProgramRun(ExecResult(None, "", timed_out=False, seconds=0.0), spent)
     turn = f"{context.task.name} {context.round.name}"
     logger.info("%s: the agent's program is started", turn)

@@ -312,6 +312,8 @@ class ShellAgent:
             return RoundTranscript(stopped=str(stop))
         finally:
             self._servers.close()
+            if not turn.has_asked:
+                context.recorder.ask_nothing()
         if reply.cut_off:
             return RoundTranscript(stopped="the model was cut off at its limit of completion tokens (max_tokens)")
         if reply.ending == "context":

@@ -80,6 +80,8 @@ class ModelTurn:
         self._deadline, self._tools = deadline, tools
         self._compact_at, self._compaction = compact_at, compaction
         self._earlier = list(context.journal.earlier)
+        self.has_asked = bool(self._earlier)
+        """Whether the model was asked for anything in the turn, by an earlier session or this one."""
         self._is_full = False
         """Whether the last reply ended because the window was full."""
         self._steps: list[CompactionStep] = []
@@ -203,6 +205,7 @@ class ModelTurn:
             raise TurnStopped(spent)
         if self._deadline.over:
             raise TimeoutError
+        self.has_asked = True
         try:
             return wait_for_reply(self._context.cancelled, partial(ask, timeout=self._deadline.left), self._deadline)
         finally:

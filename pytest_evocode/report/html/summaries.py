@@ -145,7 +145,7 @@ def summary_markdown(
         str(redaction.values(printed(View([leaderboard_table(board)]), "markdown"))) if board.entries else _NOTHING,
     ]
     if rows := index["rows"]:
-        parts += ["## Failures by kind", "Rounds that did not pass, by what kept them from passing:"]
+        parts += ["## Failures by kind", "How many rounds did not pass, by what kept them from passing:"]
         parts += [_kinds({row["name"]: _rounds(row) for row in rows})]
         parts += ["Failing cases, by how they stand to the rounds before:"]
         parts += [_kinds({row["name"]: row["failures"]["cases"] for row in rows})]
@@ -169,11 +169,14 @@ _NOTHING = "No round was made yet. Make attempts with: pytest --evocode-agent=AG
 
 
 def _about(index: Mapping[str, Any]) -> Iterator[str]:
-    attempts, tasks = index["attempts"], index["tasks"]
+    attempts = [each for each in index["attempts"] if not each["left_out"]]
+    left_out = len(index["attempts"]) - len(attempts)
+    tasks = index["tasks"]
     state = "A session is still writing results. " if index["under_way"] else ""
     yield (
         f"{state}{len(attempts)} attempts by {len({each['agent'] for each in attempts})} agents at {len(tasks)} tasks "
-        f"with {sum(len(task['rounds']) for task in tasks)} rounds, in {len(index['runs'])} runs; written "
+        f"with {sum(len(task['rounds']) for task in tasks)} rounds, in {len(index['runs'])} runs"
+        f"{f'; {left_out} more do not count' if left_out else ''}; written "
         f"{plain(index['written'])} by pytest-evocode {plain(index['version'])} from "
         f"{', '.join(map(plain, index['directories']))}."
     )

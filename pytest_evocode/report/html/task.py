@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -230,23 +230,25 @@ _FAILING = re.compile("[nrcs]")
 _RUN = str.maketrans("pnrcsk", "xxxxx.")
 
 
-def failed_requirements(task: Mapping[str, Any]) -> list[dict[str, Any]]:
+def failed_requirements(task: Mapping[str, Any], counting: Collection[str]) -> list[dict[str, Any]]:
     """Return how often each requirement failed that ever did, as :func:`worst_requirements` counts.
 
     Args:
         task: A TaskData of ``viewer/data.d.ts``.
+        counting: The ids of the attempts that count.
 
     Returns:
         Values for JSON: ``task``, ``requirement`` (or a case that names none), ``failed`` and ``of`` in rounds,
         ``kinds`` of its failing cases. In no order.
 
     >>> task = {"name": "t", "requirements": [{"id": "R"}], "cases": [{"id": "x", "requirement": 0}],
-    ...     "attempts": [{"rounds": {"1": "p", "2": "r"}}]}
-    >>> failed_requirements(task)
+    ...     "attempts": [{"id": "i", "rounds": {"1": "p", "2": "r"}}]}
+    >>> failed_requirements(task, {"i"})
     [{'task': 't', 'requirement': 'R', 'failed': 1, 'of': 2, 'kinds': {'regression': 1}}]
     """
     names = [_requirement_name(task, case) for case in task["cases"]]
-    lines = [line for attempt in task["attempts"] for line in attempt["rounds"].values()]
+    attempts = (attempt for attempt in task["attempts"] if attempt["id"] in counting)
+    lines = [line for attempt in attempts for line in attempt["rounds"].values()]
     run: Counter[str] = Counter()
     # Rounds have few sets of cases between them, and thousands of rounds have one set.
     for cases, number in Counter(line.translate(_RUN) for line in lines).items():

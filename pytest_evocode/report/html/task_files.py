@@ -84,6 +84,8 @@ class TaskOfReport:
     name: str
     attempts: Sequence[tuple[str, StoredAttempt]]
     """With their ids."""
+    counting: frozenset[str]
+    """The ids of those that tell which requirements fail."""
     directory: Path | None
     """Where the task is found; None where it is not."""
     is_under_way: Callable[[StoredAttempt], bool]
@@ -107,7 +109,9 @@ class TaskOfReport:
             for id_, found in stamps.items()
             if id_ in known and known[id_]["stamp"] == found and all(map(target.keep, known[id_]["files"]))
         }
+        counting = sorted(self.counting)
         is_same = before.get("stamp") == task_stamp and known.keys() == stamps.keys()
+        is_same = is_same and before.get("counting") == counting
         if is_same and len(unchanged) == len(stamps) and target.keep(self._own):
             return before
         lineages, attempts, sources = [], {}, CaseSources(self.directory)
@@ -122,7 +126,8 @@ class TaskOfReport:
         if any(attempt.layout != "evocode" for _, attempt in self.attempts):
             values = self.redaction.secrets(values)
         target.write(self._own, packed(f"tasks/{self.id}", values))
-        return {"stamp": task_stamp, "attempts": attempts, "requirements": failed_requirements(values)}
+        requirements = failed_requirements(values, self.counting)
+        return {"stamp": task_stamp, "attempts": attempts, "counting": counting, "requirements": requirements}
 
     def names(self, state: State) -> Iterator[str]:
         """Yield the names of the files that :meth:`write` wrote or kept when it returned ``state``."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.report.failures import rows_for_requirements
 from pytest_evocode.report.html.bundle import page, script, single_page, style
 from pytest_evocode.report.html.contents import ReportContents, found_tasks, with_foreign_cases
 from pytest_evocode.report.html.folder import ReportFolder, claimed, own_stamp, packed, stamp, text_stamp
@@ -138,13 +139,22 @@ def _problems(tasks: Mapping[str, State]) -> tuple[str, ...]:
 
 def _tasks(contents: ReportContents) -> Iterator[TaskOfReport]:
     attempts: dict[str, list[tuple[str, StoredAttempt]]] = defaultdict(list)
+    rows = rows_for_requirements(contents.table.rows)
+    counting = {attempt_id(attempt, contents.roots) for row in rows for attempt in row.attempts}
     for attempt in contents.results.attempts:
         attempts[attempt.record.task].append((attempt_id(attempt, contents.roots), attempt))
     # Those that only a run or a task directory names have a page, too.
     for name in task_names(contents.table, contents.results):
         directory = contents.tasks.get(name)
+        of_task = attempts.get(name, ())
         yield TaskOfReport(
-            task_id(name), name, attempts.get(name, ()), directory, contents.is_under_way, contents.redaction
+            task_id(name),
+            name,
+            of_task,
+            frozenset(id_ for id_, _ in of_task if id_ in counting),
+            directory,
+            contents.is_under_way,
+            contents.redaction,
         )
 
 

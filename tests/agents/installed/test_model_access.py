@@ -209,6 +209,36 @@ def test_a_command_ends_at_a_budget_of_tokens(make_task: MakeTask, attempt: Atte
     assert len(server.counted) == 2
 
 
+def test_a_round_that_begins_with_the_budget_used_up_used_nothing(
+    make_task: MakeTask, attempt: Attempt, server: ModelServer
+) -> None:
+    program = Path(__file__).parents[2] / "acceptance" / "acp_program.py"
+    of_protocol = AcpAgent("python3 agent.py", AcpOptions(api="openai", base_url=f"{server.url}/v1"))
+    task = make_task("model: one\n", "model: two\n", files={"agent.py": program.read_text()}, toml=NOWHERE)
+    first, second = attempt(of_protocol, task, budget=Budget(tokens=1000))
+    assert [each.usage and (each.usage.tokens, each.usage.requests) for each in (first, second)] == [(1050, 1), (0, 0)]
+
+
+def test_a_program_whose_first_request_the_budget_refuses_used_nothing(
+    make_task: MakeTask, attempt: Attempt, server: ModelServer
+) -> None:
+    waits = CommandDeclaration.model_validate(
+        {"start": f"sleep 2; {START}", "api": "openai", "base_url": f"{server.url}/v1"}
+    )
+    agent = CommandAgent("mine", waits, model="model-of-mine")
+    (record,) = attempt(agent, make_task("Do it.\n"), budget=Budget(minutes=1 / 60))
+    assert "budget: minutes" in record.stopped
+    assert not server.counted
+    assert record.usage is not None
+    assert (record.usage.tokens, record.usage.cost_usd, record.usage.requests) == (0, 0, 0)
+
+
+def test_what_a_program_used_that_asks_nowhere_we_know_stays_unknown(make_task: MakeTask, attempt: Attempt) -> None:
+    declared = CommandDeclaration.model_validate({"start": "true"})
+    (record,) = attempt(CommandAgent("mine", declared, model="model-of-mine"), make_task("Do it.\n"))
+    assert record.usage is None
+
+
 def test_a_limit_of_cost_ends_with_the_first_reply_whose_price_nobody_knows(
     make_task: MakeTask, attempt: Attempt, server: ModelServer, tmp_path: Path
 ) -> None:

@@ -220,6 +220,15 @@ def test_at_an_exhausted_budget_the_program_ends_and_what_there_is_counts(
     assert [step["source"] for step in steps(directory, "round-1")].count("agent") in (2, 3)
 
 
+def test_a_round_without_a_request_used_nothing(make_task: MakeTask, attempt: Attempt) -> None:
+    first, second = attempt(fake(), make_task("run: touch a\n", "run: touch b\n"), budget=Budget(turns=1))
+    assert second.stopped == "budget: turns 1 of 1 used"
+    assert first.usage is not None
+    assert second.usage is not None
+    assert (first.usage.requests, second.usage.requests) == (1, 0)
+    assert (second.usage.tokens, second.usage.cost_usd, second.usage.at_least) == (0, 0, None)
+
+
 @pytest.mark.nightly
 def test_at_the_deadline_all_that_the_program_runs_ends_and_the_next_round_goes_on(
     make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory

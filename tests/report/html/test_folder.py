@@ -8,6 +8,7 @@ import math
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,13 @@ import pytest
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.failures import worst_requirements
 from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.report.failures import failures_view
 from pytest_evocode.report.html import bundle
 from pytest_evocode.report.html.contents import ReportContents, found_tasks
 from pytest_evocode.report.html.folder import MARKER, claimed, packed
 from pytest_evocode.report.html.writing import write_report, write_single_file
 from pytest_evocode.results.loading import load_results
+from pytest_evocode.results.records import TaskFacts
 from tests.report.html.reports import files_in, unpacked, value_in
 from tests.result_trees import write_attempt, write_session
 
@@ -265,14 +268,46 @@ def test_a_run_without_rounds_is_written_and_says_what_to_do(tmp_path: Path) -> 
     assert "0 attempts" in (report / "summary.md").read_text()
 
 
-def test_worst_requirements_are_those_of_evocode_failures(results: Path, report: Path) -> None:
+@pytest.mark.parametrize("agents", [("gpt", "other"), ("gpt", "nop"), ("nop",)])
+def test_worst_requirements_are_those_of_evocode_failures(tmp_path: Path, agents: tuple[str, ...]) -> None:
+    results = tmp_path / "evocode-results"
+    for agent in agents:
+        write_attempt(results, "a", agent, "ff", cases=["fp", "ff"])
+        write_attempt(results, "a", agent, "fp", cases=["ff", "pp"], run="2025-01-01__00-00-00")  # It is superseded.
+        write_attempt(results, "b", agent, "f", cases=["f"], of=2, finished=False)
     found = load_results([results], cases=True)
-    expected = worst_requirements(*(attempt.record.rounds for attempt in found.attempts))
+    counting = [each for each in found.attempts if each.finished and not each.run.startswith("2025")]
+    others = [each for each in counting if each.record.agent != "nop"] or counting
+    expected = worst_requirements(*(attempt.record.rounds for attempt in others))
+    told = failures_view(score_table(found).rows, top=10).json
+    assert told is not None
+    assert told()["requirements"] == [asdict(each) | {"share": each.share} for each in expected]
+    report = write_report(tmp_path / "report", contents(results)).page.parent
     summary = json.loads((report / "summary.json").read_text())
     assert [(each["task"], each["requirement"], each["failed"], each["of"]) for each in summary["requirements"]] == [
         (each.task, each.requirement, each.failed, each.of) for each in expected
     ]
     assert [each["kinds"] for each in summary["requirements"]] == [each.kinds for each in expected]
+
+
+def test_requirements_are_counted_anew_where_other_attempts_count(results: Path, tmp_path: Path) -> None:
+    def requirements(counted: frozenset[str] | None) -> list[str]:
+        found = load_results([results])
+        facts = None if counted is None else {name: TaskFacts(("round-1",)) for name in counted}
+        shown = ReportContents(found, score_table(found, tasks=facts), [results], counted=counted)
+        report = write_report(tmp_path / "again", shown).page.parent
+        return [each["task"] for each in json.loads((report / "summary.json").read_text())["requirements"]]
+
+    assert [requirements(counted) for counted in (None, frozenset({"b"}), None)] == [["a"], [], ["a"]]
+
+
+def test_the_summary_counts_the_attempts_that_count(tmp_path: Path) -> None:
+    results = tmp_path / "evocode-results"
+    write_attempt(results, "a", "gpt", "pp")
+    write_attempt(results, "a", "other", "p", of=2, finished=False)
+    report = write_report(tmp_path / "report", contents(results)).page.parent
+    told = (report / "summary.md").read_text()
+    assert "1 attempts by 1 agents at 1 tasks with 2 rounds, in 1 runs; 1 more do not count; written " in told
 
 
 def test_the_summaries_say_what_was_run_who_is_best_what_failed_and_where_to_look(report: Path) -> None:
