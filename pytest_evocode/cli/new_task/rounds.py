@@ -75,7 +75,7 @@ def add_round(task: Path, name: str | None) -> Path:
             f"{task} is a single-step task, whose files are at its top; first move instruction.md, solution and tests "
             f'to steps/round-1/, and add [[steps]] with name = "round-1" to {file.path}'
         )
-    name = name or _next_name([step.name for step in file.config.steps])
+    name = _next_name([step.name for step in file.config.steps]) if name is None else name
     directory = task / "steps" / name
     _check_name(name, directory, file)
     text = _with_entries(file, name)
