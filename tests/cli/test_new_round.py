@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -106,7 +107,10 @@ def test_a_task_needs_no_metadata_and_no_requirements(evocode: Evocode, kv: Path
 
 def test_requirements_are_named_where_the_task_names_them(evocode: Evocode, kv: Path) -> None:
     evocode("new", "kv", "--round", "add-zones")
-    assert '@pytest.mark.requirement("id", kind="core")' in (kv / "steps/add-zones/tests/test_add_zones.py").read_text()
+    suite = (kv / "steps/add-zones/tests/test_add_zones.py").read_text()
+    assert '@pytest.mark.requirement("id", kind="core")' in suite
+    # What is copied names a round of the task.
+    assert re.findall(r'retired="(.*?)"', suite) == ["add-zones"]
 
 
 @pytest.mark.parametrize(
