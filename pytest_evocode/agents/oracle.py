@@ -19,14 +19,16 @@ class OracleAgent:
     takes_skills = True
     mcp_transports = ALL_TRANSPORTS
 
-    def __init__(self, *, patience: float = 1.0, readable_stdin: bool = True) -> None:
+    def __init__(self, *, patience: float = 1.0, readable_stdin: bool = True, in_check: bool = False) -> None:
         """Prepare the agent.
 
         Args:
             patience: What the limits of its turns are multiplied by, to see how long a solution takes that is too slow.
             readable_stdin: Whether solutions find an empty stdin; reading from it is an error otherwise.
+            in_check: Whether a check of the task runs them, to which its messages need not refer.
         """
         self._patience = patience
+        self._silence = "(no output)" if in_check else "(no output; pytest --evocode-check TASK -k oracle says more)"
         self._redirected = "" if readable_stdin else " 0>/dev/null"
         self.seconds = 0.0
         """How long the last solution ran."""
@@ -53,7 +55,7 @@ class OracleAgent:
         if not result.ok and not result.timed_out:
             raise AgentFault(
                 f"{round_.solution / 'solve.sh'}: the reference solution ended with exit code {result.exit_code}"
-                f"{crlf_shown(result.output)}; correct it. Its last lines:\n{result.tail() or '(no output)'}"
+                f"{crlf_shown(result.output)}; correct it. Its last lines:\n{result.tail() or self._silence}"
             )
         return RoundTranscript(timed_out=result.timed_out, output=result.output)
 

@@ -178,7 +178,7 @@ class PlayedAttempt:
         """Return where a solution that failed reads its stdin, for which it is run once more; nothing if nowhere."""
         if not self._is_oracle or round_.solution is None:
             return ""
-        turns = AgentTurns(self.context, OracleAgent(readable_stdin=False))
+        turns = AgentTurns(self.context, OracleAgent(readable_stdin=False, in_check=True))
         try:
             with self.branch(before, round_, lambda place: _play_in(turns, place, round_)):
                 return ""

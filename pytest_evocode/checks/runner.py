@@ -64,7 +64,7 @@ class CheckRunner:
         self._cancelled = context.cancelled
         self._cache = CheckCache(task, engine, options)
         with_files = any(check.kind in _WITH_FILES for check in checks)
-        self._oracle = PlayedAttempt(context, OracleAgent(patience=_PATIENCE), with_files=with_files)
+        self._oracle = PlayedAttempt(context, OracleAgent(patience=_PATIENCE, in_check=True), with_files=with_files)
         self._nop = PlayedAttempt(context, NopAgent(), until_failure=True)
         self._building = Slowdown()
         self._solved: Future[list[PlayedRound]] = Future()

@@ -224,8 +224,8 @@ class SessionHooks:
         if not waits and session.run is not None and (unfinished := session.run.count_unfinished()):
             attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
             terminalreporter.write_line(
-                f"evocode: {attempts} unfinished; continue with --evocode-resume={session.run_name}, "
-                "or drop what is kept for that with: evocode clean --kept"
+                f"evocode: {attempts} unfinished; continue with --evocode-resume={session.run_name} while the task's "
+                "files stay as they are, or drop what is kept for that with: evocode clean --kept"
             )
 
 

@@ -17,7 +17,7 @@ from tests.acceptance.sessions import Checked
 from tests.acceptance.tasks import DOCKERFILE, native_test, suite_up_to
 
 if TYPE_CHECKING:
-    from tests.acceptance.sessions import CheckTasks
+    from tests.acceptance.sessions import CheckTasks, RunTasks
     from tests.acceptance.tasks import WriteNative, WriteTask
 
 pytestmark = [pytest.mark.turns(3), pytest.mark.slow]
@@ -360,6 +360,15 @@ def test_where_a_solution_breaks_off_the_rounds_before_are_checked(
     messages = checked.messages
     assert messages.pop("oracle") == cause
     assert set(messages.values()) == {f"cannot be checked, see oracle: {cause.splitlines()[0]}"}
+
+
+def test_a_run_of_a_solution_that_ends_without_a_word_names_the_check(
+    write_task: WriteTask, run_tasks: RunTasks, check_tasks: CheckTasks
+) -> None:
+    write_task("a", 1, solve={1: "read answer"})
+    ended = "the reference solution ended with exit code 1; correct it. Its last lines:\n(no output"
+    assert f"{ended}; pytest --evocode-check TASK -k oracle says more)" in run_tasks("tasks").text
+    assert f"{ended})" in check_tasks(f"{CHECK}::oracle").messages["oracle"]
 
 
 def test_a_solution_that_is_too_slow_is_told_with_both_times(write_task: WriteTask, check_tasks: CheckTasks) -> None:

@@ -170,7 +170,9 @@ def test_the_run_that_goes_on_has_what_is_selected(write_task: WriteTask, run_ta
 def test_a_fault_is_tried_again_and_says_how(write_task: WriteTask, run_tasks: RunTasks) -> None:
     task = write_task("a", 3, solve={2: "exit 3"})
     first = run_tasks("tasks")
-    first.has("evocode: 1 attempt is unfinished; continue with --evocode-resume=*")
+    first.has(
+        "evocode: 1 attempt is unfinished; continue with --evocode-resume=* while the task's files stay as they are*"
+    )
     assert first.outcomes == {"passed": 1, "errors": 1, "skipped": 1}
     again = run_tasks("--evocode-resume", "tasks")
     again.has("evocode: resuming *: 1 round kept, 2 to go")

@@ -176,6 +176,18 @@ def test_what_exists_is_refused_and_left_alone(what: str) -> None:
     assert contents(path) == {}
 
 
+def test_a_task_that_exists_is_told_how_a_round_is_added() -> None:
+    new("my-parcels")
+    before = contents(Path("my-parcels"))
+    refused = new("my-parcels")
+    assert refused.exit_code == 2
+    assert refused.output.splitlines()[-1] == (
+        "Error: my-parcels exists already; choose another name, or remove it; "
+        "evocode new my-parcels --round adds a round to it"
+    )
+    assert contents(Path("my-parcels")) == before
+
+
 def test_a_task_in_a_task_is_refused() -> None:
     new("parcels")
     refused = new("parcels/steps/inner")

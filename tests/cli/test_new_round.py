@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -106,7 +107,10 @@ def test_a_task_needs_no_metadata_and_no_requirements(evocode: Evocode, kv: Path
 
 def test_requirements_are_named_where_the_task_names_them(evocode: Evocode, kv: Path) -> None:
     evocode("new", "kv", "--round", "add-zones")
-    assert '@pytest.mark.requirement("id", kind="core")' in (kv / "steps/add-zones/tests/test_add_zones.py").read_text()
+    suite = (kv / "steps/add-zones/tests/test_add_zones.py").read_text()
+    assert '@pytest.mark.requirement("id", kind="core")' in suite
+    # What is copied names a round of the task.
+    assert re.findall(r'retired="(.*?)"', suite) == ["add-zones"]
 
 
 @pytest.mark.parametrize(
@@ -176,6 +180,7 @@ def test_a_task_without_solutions_gets_none(evocode: Evocode, kv: Path) -> None:
         ("a b", "", "no round can be called 'a b'; use letters"),
         ("../x", "", "no round can be called '../x'; use letters"),
         (".x", "", "no round can be called '.x'; use letters"),
+        ("", "", "no round can be called ''; use letters"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_changes(
@@ -185,6 +190,25 @@ def test_what_cannot_be_is_refused_and_nothing_changes(
         write(Path(makes), "")
     before = contents(kv)
     refused = evocode("new-round", "kv", name)
+    assert refused.status == 2
+    assert said in refused.err
+    assert contents(kv) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--round=",), "no round can be called ''; use letters"),
+        (("--round", "--script"), "a round that is added is verified as the one before it; leave out --script"),
+        (("--round", "--native"), "a round that is added is verified as the one before it; leave out --native"),
+        (("--round", "--rounds=2"), "--round adds one round to a task that there is; leave out --rounds"),
+    ],
+)
+def test_what_says_nothing_or_contradicts_itself_is_refused(
+    evocode: Evocode, kv: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    before = contents(kv)
+    refused = evocode("new", "kv", *arguments)
     assert refused.status == 2
     assert said in refused.err
     assert contents(kv) == before

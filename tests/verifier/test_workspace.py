@@ -308,6 +308,21 @@ def test_a_failing_end(workspace):
     assert workspace.run("echo why >&2; exit 3").exit_code == 0
 
 
+def test_a_failing_stream(workspace):
+    done = workspace.run("echo too heavy; exit 3")
+    assert (done.exit_code, done.stdout, done.stderr) == (3, "", "too heavy\n")
+
+
+def test_a_failing_error(workspace):
+    done = workspace.run("printf half; echo why >&2; exit 3")
+    assert (done.exit_code, done.stderr) == (3, "reason\n")
+
+
+def test_a_failing_answer(workspace):
+    done = workspace.run("echo given")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "wanted\n", "")
+
+
 def test_a_program_that_is_killed(workspace):
     done = workspace.run("echo begun; sleep 60", timeout=0.5)
     assert (done.exit_code, done.stdout) == (0, "begun\n")
@@ -349,7 +364,7 @@ def test_all_calls_in_docker(cases: Mapping[str, Case]) -> None:
 
 def assert_all_calls(cases: Mapping[str, Case]) -> None:
     broken = {name: case.reason for name, case in cases.items() if case.status != "passed"}
-    failing = {"output", "text", "end"}
+    failing = {"output", "text", "end", "stream", "error", "answer"}
     assert broken.keys() == {
         "test_a_failure_describes_itself",
         "test_failing_lines",
@@ -373,9 +388,17 @@ def assert_all_calls(cases: Mapping[str, Case]) -> None:
     sides = {
         "test_a_failing_output": ("wanted\n", "given\n"),
         "test_failing_lines": ("['wanted']", "['given']"),
-        "test_a_failing_end": ("status 0", "status 3\nwhy\n"),
+        "test_a_failing_end": ("status 0", "status 3\nstderr:\nwhy\n"),
+        # Streams have their names where one side has errors.
+        "test_a_failing_stream": ("status 3\nstderr:\ntoo heavy\n", "status 3\nstdout:\ntoo heavy\n"),
+        "test_a_failing_error": ("status 3\nstderr:\nreason\n", "status 3\nstdout:\nhalf\nstderr:\nwhy\n"),
+        "test_a_failing_answer": ("status 0\nwanted\n", "status 0\ngiven\n"),
     }
     assert {name: (cases[name].expected, cases[name].actual) for name in sides} == sides
+    assert [line for line in cases["test_a_failing_stream"].reason.splitlines() if line[2:4] in ("- ", "+ ")] == [
+        "  - stderr:",
+        "  + stdout:",
+    ]
     case = cases["test_a_program_that_is_killed"]
     assert case.expected == "status 0\nbegun\n"
     assert case.actual.startswith("killed at its timeout after ")

@@ -25,26 +25,35 @@ from pytest_evocode.tasks.fields import is_package_name
 from pytest_evocode.tasks.foreign.importing import FORMATS, REPORT, import_foreign
 from pytest_evocode.tasks.schema import SCHEMA_FILE
 
+_NEXT = "\0"
+"""The name of a round that is given none; no argument of a command can be that."""
+
 
 @click.command("new")
 @click.argument("directory", metavar="NAME", type=click.Path(path_type=Path))
 @click.option("--rounds", type=click.IntRange(1, 99), help="Number of rounds.  [default: 2, or 1 with --empty]")
 @click.option("--empty", is_flag=True, help="Leave requests, solutions and tests to be filled in.")
 @click.option(
-    "--native/--script", default=True, help="Verify by pytest tests (the default), or by a test.sh as Harbor does."
+    "--native/--script", default=None, help="Verify by pytest tests (the default), or by a test.sh as Harbor does."
 )
 @click.option(
-    "--round", "added", metavar="[ROUND]", is_flag=False, flag_value="",
+    "--round", "added", metavar="[ROUND]", is_flag=False, flag_value=_NEXT,
     help="Add a round to the task NAME instead, behind its last one; without a ROUND it has the next number.",
 )  # fmt: skip
-def new_command(directory: Path, rounds: int | None, empty: bool, native: bool, added: str | None) -> None:
+def new_command(directory: Path, rounds: int | None, empty: bool, native: bool | None, added: str | None) -> None:
     """Create a small task, complete and passing, in a new directory NAME, or a round of one that there is.
 
     Comments in its files say what to change to make the task your own. A new round gets an entry in task.toml and a
     directory with an empty instruction, a suite to fill in, and a solution that starts from that of the round before.
     """
     if added is not None:
-        return _add_round(directory, added or None)
+        if rounds is not None:
+            raise click.UsageError("--round adds one round to a task that there is; leave out --rounds")
+        if native is not None:
+            form = "native" if native else "script"
+            raise click.UsageError(f"a round that is added is verified as the one before it; leave out --{form}")
+        return _add_round(directory, None if added == _NEXT else added)
+    native = native is not False
     rounds = rounds or (1 if empty else 2)
     try:
         write_task(directory, rounds=rounds, form="native" if native else "script", empty=empty)
@@ -200,7 +209,9 @@ def write_task(directory: Path, *, rounds: int, form: Form, empty: bool = False)
 def check_place(directory: Path) -> None:
     """Raise UsageError where a directory cannot be a new task: it exists, has no proper name, or lies in a task."""
     if os.path.lexists(directory):
-        raise UsageError(f"{directory} exists already; choose another name, or remove it")
+        is_task = (directory / TASK_FILE).exists()
+        more = f"; evocode new {shlex.quote(str(directory))} --round adds a round to it" if is_task else ""
+        raise UsageError(f"{directory} exists already; choose another name, or remove it{more}")
     if not is_package_name(f"your-org/{directory.name}"):
         raise UsageError(
             f"no task can be called {directory.name!r}; use letters, digits, '_' and '-', and single dots between them"

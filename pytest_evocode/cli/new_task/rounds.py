@@ -23,7 +23,7 @@ _SUFFIX = ".template"
 _ROUND = "ROUND"
 """In the path of a template: the name of the round as Python writes names."""
 _MARKER = """A test names its requirement, @pytest.mark.requirement("id", kind="core"), whose kind is core, boundary,
-error or integration; one that a later round contradicts has retired="round-9" as well, with the name of that round.
+error or integration. A test of an earlier round that this one contradicts gets retired="$round" as well.
 """
 # What may be done a second time, when the files of the round before are put where they are already.
 _REPEATABLE = re.compile(r"(set|cp|cd|install|mkdir -p) [^;&|<>]*|\w+=[^;&|<>]*")
@@ -50,7 +50,7 @@ def write_files(directory: Path, files: Iterator[tuple[str, str]]) -> None:
 
 def write_round(directory: Path, name: str, *, script: bool, requirements: bool = True) -> None:
     """Write the directory of a round that has nothing in it yet: no request, solution or test."""
-    marker = _MARKER if requirements else ""
+    marker = Template(_MARKER).substitute(round=name) if requirements else ""
     values = {"round": name, "marker": marker}
     for tree in ("round", "round-script" if script else "round-native"):
         module = re.sub(r"\W", "_", name)
@@ -75,7 +75,7 @@ def add_round(task: Path, name: str | None) -> Path:
             f"{task} is a single-step task, whose files are at its top; first move instruction.md, solution and tests "
             f'to steps/round-1/, and add [[steps]] with name = "round-1" to {file.path}'
         )
-    name = name or _next_name([step.name for step in file.config.steps])
+    name = _next_name([step.name for step in file.config.steps]) if name is None else name
     directory = task / "steps" / name
     _check_name(name, directory, file)
     text = _with_entries(file, name)

@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,8 +109,8 @@ class Session:
     timeout_multiplier: float
     remaining: Callable[[], float]
     """Seconds that the running case has left."""
-    record: Callable[[str, str, str], None]
-    """Takes command, input and outcome of a call, for the report of the case."""
+    record: Callable[[str, str, str, Mapping[str, str]], None]
+    """Takes command, input, ending and streams of a call, for the report of the case."""
 
 
 class Process:

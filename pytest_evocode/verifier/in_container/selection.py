@@ -160,7 +160,7 @@ def intent_of(item: pytest.Item) -> str:
     return " ".join(text.strip().partition("\n\n")[0].split())
 
 
-def shortened(value: Any) -> str:
+def shortened(value: Any, longest: int = LONGEST) -> str:
     """Return a value as text, without the middle where it is long."""
     text = str(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n[...]\n{text[-LONGEST // 2 :]}"
+    return text if len(text) <= longest else f"{text[: longest // 2]}\n[...]\n{text[-longest // 2 :]}"

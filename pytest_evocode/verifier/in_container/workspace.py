@@ -34,13 +34,16 @@ from pytest_evocode.verifier.in_container.programs import (
 )
 from pytest_evocode.verifier.in_container.programs import RemoteError as _RemoteError
 from pytest_evocode.verifier.in_container.protocol import Plan
-from pytest_evocode.verifier.in_container.selection import shortened
+from pytest_evocode.verifier.in_container.selection import LONGEST, shortened
 
 READ_LIMIT = 16 * 2**20
 """Bytes that :meth:`Workspace.read` reads unless a test says otherwise."""
 OUTPUT_LIMIT = 2**20
 """Bytes that are kept of each stream of a program."""
 _SHOWN_CALLS = 5
+_STREAMS = ("stdout", "stderr")
+_LONGEST_STREAM = LONGEST // 2 - 64
+"""Characters that are shown of each stream where both are, so that no label is in the part that is left out."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ class Workspace:
         )
         given = [*(files or {}).values(), input]
         shown = "".join(as_bytes(text).decode("utf-8", "replace") for text in given)
-        self._session.record(done.command, shown, f"{done.ending}\n{done.stdout}{done.stderr}")
+        self._session.record(done.command, shown, done.ending, {"stdout": done.stdout, "stderr": done.stderr})
         return done
 
     def popen(
@@ -182,7 +185,7 @@ class Workspace:
         """Start a program that runs on: a server, or one to talk with. It dies with the test or the fixture's scope."""
         program = self._ask("open", **self._program(command, env, cwd, user)).head["program"]
         self._open.append(program)
-        self._session.record(as_shown(command), "", "started")
+        self._session.record(as_shown(command), "", "started", {})
         return Process(self._session, program, as_shown(command))
 
     def python(self, source: str, *args: Any) -> Any:
@@ -361,12 +364,13 @@ class WorkspaceFixtures:
             remaining=monitor.remaining,
             record=self._record,
         )
-        self._calls: list[tuple[str, str, str]] = []
+        self._calls: list[_Call] = []
         self._sides: tuple[str, str] | None = None
         """What was expected in the last comparison that failed, and what was there, in one form."""
 
-    def _record(self, command: str, given: str, outcome: str) -> None:
-        self._calls.append((command, shortened(given), shortened(outcome)))
+    def _record(self, command: str, given: str, ending: str, streams: Mapping[str, str]) -> None:
+        kept = {name: shortened(text) for name, text in streams.items()}
+        self._calls.append(_Call(command, shortened(given), ending, kept))
 
     @pytest.fixture(name="workspace")
     def workspace_of_test(self, request: pytest.FixtureRequest) -> Iterator[Workspace]:
@@ -412,10 +416,10 @@ class WorkspaceFixtures:
         actual, expected = (right, left) if swapped else (left, right)
         if op != "==" and isinstance(actual, list) and all(isinstance(each, str) for each in actual):
             actual = "\n".join(actual)  # Lines or words, in which one is looked for.
-        one, other = _in_one_form(expected, actual, self._calls[-1][2])
+        one, other = _in_one_form(expected, actual, self._calls[-1])
         self._sides = shortened(one), shortened(other)
         if op == "==" and isinstance(actual, tuple) and isinstance(expected, tuple) and _comes_from_workspace(actual):
-            return _explained(actual, expected)
+            return _explained(actual, expected, self._calls[-1])
         return None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -425,7 +429,7 @@ class WorkspaceFixtures:
         """Show the last calls of a failed case."""
         report = yield
         if report.failed and self._calls:
-            shown = [f"$ {command}\n{outcome}" for command, _, outcome in self._calls[-_SHOWN_CALLS:]]
+            shown = [f"$ {call.command}\n{call.outcome()}" for call in self._calls[-_SHOWN_CALLS:]]
             if len(self._calls) > _SHOWN_CALLS:
                 shown.insert(0, f"[{len(self._calls) - _SHOWN_CALLS} calls before]")
             report.sections.append(("calls of workspace", "\n".join(shown)))
@@ -435,11 +439,41 @@ class WorkspaceFixtures:
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
         """Describe the case by its last call, where the test has not done so itself."""
         if self._calls:
-            command, given, outcome = self._calls[-1]
-            expected, actual = self._sides or ("", outcome)
-            described = {"scenario": command, "input": given, "actual": actual, "expected": expected}
+            last = self._calls[-1]
+            expected, actual = self._sides or ("", last.outcome())
+            described = {"scenario": last.command, "input": last.given, "actual": actual, "expected": expected}
             # In front, because of several properties of one name the last counts.
             item.user_properties[:0] = [(name, value) for name, value in described.items() if value]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of a test, as it is reported."""
+
+    command: str
+    given: str
+    ending: str
+    streams: Mapping[str, str]
+    """What the program printed, by the streams' names; empty for one that was only started."""
+
+    def outcome(self, *, labelled: bool = False) -> str:
+        """Return how the program ended and what it printed, with the names of the streams where it has errors."""
+        if not self.streams:
+            return self.ending
+        if not labelled and not self.streams["stderr"]:
+            return shortened(_answer(self.ending, self.streams, labelled=False))
+        streams = {name: shortened(text, _LONGEST_STREAM) for name, text in self.streams.items()}
+        return _answer(self.ending, streams, labelled=True)
+
+
+def _answer(ending: str, streams: Mapping[str, str], *, labelled: bool) -> str:
+    """Return an ending and what was printed, by streams; those that are empty are left out."""
+    text = f"{ending}\n"
+    for name in _STREAMS:
+        if labelled and streams.get(name):
+            text += f"{name}:\n" if text.endswith("\n") else f"\n{name}:\n"
+        text += streams.get(name, "")
+    return text
 
 
 def _comes_from_workspace(value: object) -> bool:
@@ -448,29 +482,52 @@ def _comes_from_workspace(value: object) -> bool:
     return isinstance(value, ProgramText | Completed)
 
 
-def _explained(actual: tuple[object, ...], expected: tuple[object, ...]) -> list[str]:
+def _explained(actual: tuple[object, ...], expected: tuple[object, ...], call: _Call) -> list[str]:
     """Return how two answers differ, by lines; pytest would show them as one line each."""
-    diff = line_diff(_readable(expected), _readable(actual))
+    order = _order_of_streams(actual, call)
+    labelled = any(_streams(side, order).get("stderr") for side in (actual, expected))
+    diff = line_diff(_readable(expected, order, labelled=labelled), _readable(actual, order, labelled=labelled))
     lines = [line for line in diff if line.startswith(("-", "+", "["))]
     return ["actual == expected", *(lines or [f"{actual!r} != {expected!r}"])]
 
 
-def _in_one_form(expected: object, actual: object, outcome: str) -> tuple[str, str]:
+def _in_one_form(expected: object, actual: object, call: _Call) -> tuple[str, str]:
     """Return what was expected and what was there, both with how the program ended or both without it.
 
-    With it, all that the program printed is shown, its errors too.
+    With it, all that the program printed is shown, its errors too. Where there are any, streams have their names.
     """
     if isinstance(expected, tuple) and _has_ending(expected):
-        return _readable(expected), outcome
-    ending = outcome.partition("\n")[0]
-    ended = ending == _ending(actual) or (actual is None and ending.startswith(_ending(None)))
+        order = _order_of_streams(actual, call)
+        labelled = bool(_streams(expected, order).get("stderr") or call.streams.get("stderr"))
+        if labelled:
+            expected = (expected[0], *(shortened(text, _LONGEST_STREAM) for text in expected[1:]))
+        return _readable(expected, order, labelled=labelled), call.outcome(labelled=labelled)
+    ended = call.ending == _ending(actual) or (actual is None and call.ending.startswith(_ending(None)))
     if ended and (expected is None or isinstance(expected, int)):
-        return _ending(expected), outcome
+        return _ending(expected), call.outcome()
     return _readable(expected), _readable(actual)
 
 
-def _readable(value: object) -> str:
+def _order_of_streams(actual: object, call: _Call) -> Sequence[str]:
+    """Return the streams in the order in which an answer has them: stdout first, unless it begins with the errors."""
+    if isinstance(actual, tuple) and _has_ending(actual) and call.streams:
+        first = shortened(actual[1]).strip()
+        if first == call.streams["stderr"].strip() != call.streams["stdout"].strip():
+            return _STREAMS[::-1]
+    return _STREAMS
+
+
+def _streams(answer: tuple[object, ...], order: Sequence[str]) -> Mapping[str, str]:
+    """Return what an answer has of each stream; nothing where it is not made of an exit code and texts."""
+    texts = [text for text in answer[1:] if isinstance(text, str)]
+    named = _has_ending(answer) and len(texts) == len(answer) - 1 <= len(order)
+    return dict(zip(order, texts, strict=False)) if named else {}
+
+
+def _readable(value: object, order: Sequence[str] = _STREAMS, *, labelled: bool = False) -> str:
     """Return a value as it would be printed, an exit code with an output as a call is shown."""
+    if isinstance(value, tuple) and (streams := _streams(value, order)):
+        return _answer(_ending(value[0]), streams, labelled=labelled)
     if isinstance(value, tuple) and _has_ending(value):
         return "\n".join([_ending(value[0]), *map(str, value[1:])])
     return str(value) if isinstance(value, str) else repr(value)
