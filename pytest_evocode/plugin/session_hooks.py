@@ -87,7 +87,10 @@ class SessionHooks:
         ending = EndingSignals()
         config.pluginmanager.register(ending)
         ending.handle(config)  # Before there are workers, which would inherit it where SIGINT is ignored.
+        from pytest_evocode.environments.cache import cache_directory
+
         try:
+            cache_directory()  # Whatever the engine, much is kept there.
             if not evocode.settings.warm:  # No agent works, and a key for its model may be elsewhere.
                 evocode.roster.check(evocode.settings)
             if evocode.settings.cluster is not None:
