@@ -259,19 +259,22 @@ class _Pair:
         return self.found["dataset_score"]
 
 
+class _Trouble(click.ClickException):
+    exit_code = 2
+
+
 class _CompareCommand(click.Command):
     """A command whose status 1 says that something is worse; whatever keeps it from an answer is 2."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except click.ClickException as error:
-            error.exit_code = 2
+        except click.UsageError:
             raise
+        except click.ClickException as error:
+            raise _Trouble(error.message) from None
         except EvocodeError as error:
-            refused = click.ClickException(printable(str(error)))
-            refused.exit_code = 2
-            raise refused from None
+            raise _Trouble(printable(str(error))) from None
 
 
 @click.command("compare", cls=_CompareCommand)
