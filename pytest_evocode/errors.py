@@ -24,6 +24,7 @@ Faults, whose messages are complete for the user::
     │   └── DamagedRecord             nor will it ever be
     ├── CannotBeChecked               a check of the task came to no result
     ├── ResumeRefused                 an attempt of an earlier session cannot be continued
+    │   └── SnapshotElsewhere         by this machine, which does not have what it goes on from
     ├── StorageFault                  the storage that attempts travel by cannot be read or written
     │   └── TakenOver                 another session goes on with the attempt
     ├── RegradingRefused              an attempt cannot be verified again
@@ -173,6 +174,10 @@ class CannotBeChecked(EvocodeError):
 
 class ResumeRefused(EvocodeError):
     """What an earlier session left of an attempt cannot be continued by this one."""
+
+
+class SnapshotElsewhere(ResumeRefused):
+    """An attempt's records are here and the snapshot that it goes on from is not: it stays as it is, unfinished."""
 
 
 class StorageFault(EvocodeError):

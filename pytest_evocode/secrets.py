@@ -19,6 +19,11 @@ from urllib.parse import quote, quote_plus
 SHORTEST = 8
 #: How many characters of a value's beginning or end are enough to take it out of a text that was cut off.
 _PIECE = 16
+#: As many are enough before a text was shortened by "...": so many that it is more than what many keys begin with.
+_BEFORE_DOTS = 12
+#: How many are enough on either side of the "..." where both sides are of one value.
+_ON_EITHER_SIDE = 4
+_DOTS = r"\.\.\.+"
 
 _SECRET_WORDS = frozenset({
     "APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CRED", "CREDENTIAL", "CREDENTIALS", "CREDS", "JWT", "KEY",
@@ -130,6 +135,68 @@ def _encoded(needle: _Needle[str]) -> _Needle[bytes]:
     return _Needle(piece, form, needle.last, needle.shown.encode())
 
 
+@dataclass(frozen=True, slots=True)
+class _Shortened(Generic[AnyStr]):
+    """All forms of all secrets, to be found where "..." stands for their middle, as pytest shortens what it shows."""
+
+    forms: Mapping[AnyStr, AnyStr]
+    """What to show in their places."""
+    dots: re.Pattern[AnyStr]
+    pieces: frozenset[AnyStr]
+    """Each few characters that are somewhere in a form: most dots are next to none of them."""
+
+    @classmethod
+    def of(cls, forms: Mapping[AnyStr, AnyStr], dots: AnyStr) -> _Shortened[AnyStr]:
+        """Prepare the search for forms."""
+        size = _ON_EITHER_SIDE
+        pieces = {form[at : at + size] for form in forms for at in range(len(form) - size + 1)}
+        return cls(forms, re.compile(dots), frozenset(pieces))
+
+    def find(self, text: AnyStr) -> Iterator[tuple[int, int, AnyStr]]:
+        """Yield each place of what is left of a form beside dots: start, end and what to show in its place."""
+        for found in self.dots.finditer(text):
+            start, end = found.span()
+            before, after = text[max(0, start - _ON_EITHER_SIDE) : start], text[end : end + _ON_EITHER_SIDE]
+            if before not in self.pieces and after not in self.pieces:
+                continue
+            for form, shown in self.forms.items():
+                first, last = _before(text, start, form, before), _after(text, end, form, after)
+                if first and last:
+                    yield start - first, end + last, shown
+                elif first >= _BEFORE_DOTS:
+                    yield start - first, start, shown
+                elif last >= SHORTEST:
+                    yield end, end + last, shown
+
+
+def _before(text: AnyStr, end: int, form: AnyStr, piece: AnyStr) -> int:
+    """Return how long the beginning of the form is that a text has before a place, where it has a piece of it."""
+    at = form.rfind(piece) if len(piece) == _ON_EITHER_SIDE else -1
+    while at >= 0:
+        if text.endswith(form[: at + len(piece)], 0, end):
+            return at + len(piece)
+        at = form.rfind(piece, 0, at + len(piece) - 1)
+    return 0
+
+
+def _after(text: AnyStr, start: int, form: AnyStr, piece: AnyStr) -> int:
+    """Return how long the part of the form is that a text has behind a place; what is shown may be cut once more."""
+    at = form.find(piece) if len(piece) == _ON_EITHER_SIDE else -1
+    longest = 0
+    while at >= 0:
+        longest = max(longest, _common(form[at:], text[start : start + len(form) - at]))
+        at = form.find(piece, at + 1)
+    return longest
+
+
+@dataclass(frozen=True, slots=True)
+class _Needles(Generic[AnyStr]):
+    """All that is looked for in a text."""
+
+    each: tuple[_Needle[AnyStr], ...]
+    shortened: _Shortened[AnyStr]
+
+
 def _common(one: AnyStr, other: AnyStr) -> int:
     """Return the length of the longest common prefix."""
     if other == one:
@@ -142,8 +209,9 @@ class Scrubber:
 
     The forms are the value itself; the value as JSON, URLs and HTML escape it; the value inside base64, at any
     alignment; and each line of a value of several lines. Where a text was cut off, the beginning or the end of a form
-    is enough: 16 characters, or two thirds. The environment is read again at every call, because a conftest or an agent
-    may add to it; a value that was secret once remains secret. May be used from several threads.
+    is enough: 16 characters, or two thirds; beside the "..." by which pytest shortens texts in their middle, fewer.
+    The environment is read again at every call, because a conftest or an agent may add to it; a value that was secret
+    once remains secret. May be used from several threads.
 
     >>> Scrubber({"HF_TOKEN": "hf_0123456789"}).text("using hf_0123456789 from Authorization: hf_0123456789")
     'using [HF_TOKEN] from Authorization: [HF_TOKEN]'
@@ -155,8 +223,8 @@ class Scrubber:
         self._declared: frozenset[str] = frozenset()
         self._known: dict[str, str] = {}
         """Names by value."""
-        self._in_text: tuple[_Needle[str], ...] = ()
-        self._in_bytes: tuple[_Needle[bytes], ...] = ()
+        self._in_text = _all_needles(())
+        self._in_bytes = _all_encoded(())
 
     def learn(self, environ: Mapping[str, str], declared: Iterable[str]) -> None:
         """Also remove the secrets of this environment, and its ``declared`` variables, whatever their names are."""
@@ -173,8 +241,8 @@ class Scrubber:
             for name, value in found:
                 self._known.setdefault(value, name)
             values = sorted(self._known, key=len, reverse=True)
-            self._in_text = tuple(_needles(self._known, values))
-            self._in_bytes = tuple(map(_encoded, self._in_text))
+            needles = tuple(_needles(self._known, values))
+            self._in_text, self._in_bytes = _all_needles(needles), _all_encoded(needles)
 
     def text(self, text: str) -> str:
         """Return the text without secrets; the same object where there are none."""
@@ -189,7 +257,7 @@ class Scrubber:
         """Yield a stream without secrets, which may lie across the borders of its chunks."""
         self._look()
         needles = self._in_bytes
-        longest = max((len(needle.form) for needle in needles), default=1)
+        longest = max((len(needle.form) for needle in needles.each), default=1) + len("...")
         held = b""
         for chunk in chunks:
             held += chunk
@@ -204,7 +272,7 @@ class Scrubber:
     def finds(self, chunks: Iterable[bytes]) -> bool:
         """Return whether a stream has a secret, also across the borders of its chunks; reads only up to the first."""
         self._look()
-        needles = self._in_bytes
+        needles = self._in_bytes.each
         if not needles:
             return False
         overlap = max(len(needle.piece) for needle in needles) - 1
@@ -228,6 +296,15 @@ def _needles(known: Mapping[str, str], values: list[str]) -> Iterator[_Needle[st
                 if (part, form, last) not in seen and not (last and part == form):
                     seen.add((part, form, last))
                     yield _Needle(part, form, last, shown)
+
+
+def _all_needles(needles: tuple[_Needle[str], ...]) -> _Needles[str]:
+    return _Needles(needles, _Shortened.of({needle.form: needle.shown for needle in needles}, _DOTS))
+
+
+def _all_encoded(needles: tuple[_Needle[str], ...]) -> _Needles[bytes]:
+    encoded = tuple(map(_encoded, needles))
+    return _Needles(encoded, _Shortened.of({needle.form: needle.shown for needle in encoded}, _DOTS.encode()))
 
 
 def _forms(value: str) -> list[str]:
@@ -264,9 +341,11 @@ def _inside_base64(value: bytes) -> Iterator[str]:
         yield base64.urlsafe_b64encode(padded).decode()[first:whole]
 
 
-def _spans(text: AnyStr, needles: Iterable[_Needle[AnyStr]]) -> list[tuple[int, int, AnyStr]]:
+def _spans(text: AnyStr, needles: _Needles[AnyStr]) -> list[tuple[int, int, AnyStr]]:
     """Return what to replace, in order and without overlaps; of spans that overlap, the longest gives the name."""
-    found = [span for needle in needles if needle.piece in text for span in needle.find(text)]
+    found = [span for needle in needles.each if needle.piece in text for span in needle.find(text)]
+    if needles.each:
+        found += needles.shortened.find(text)
     if not found:
         return found
     found.sort(key=lambda span: (span[0], -span[1]))
@@ -284,7 +363,7 @@ def _spans(text: AnyStr, needles: Iterable[_Needle[AnyStr]]) -> list[tuple[int, 
     return merged
 
 
-def _replace(text: AnyStr, needles: Iterable[_Needle[AnyStr]]) -> AnyStr:
+def _replace(text: AnyStr, needles: _Needles[AnyStr]) -> AnyStr:
     spans = _spans(text, needles)
     if not spans:
         return text

@@ -24,6 +24,7 @@ from pytest_evocode.cli.shared_options import (
     rows_of_agent,
     tasks_option,
 )
+from pytest_evocode.errors import EvocodeError
 from pytest_evocode.metrics.comparison import (
     ALPHA,
     BEST_OF_ATTEMPTS,
@@ -53,6 +54,7 @@ from pytest_evocode.report.comparison import (
     wanted,
 )
 from pytest_evocode.report.notes import identity_json
+from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.report.views import View
 from pytest_evocode.results.identity import differing_conditions, short_contents, subject_labels
@@ -257,7 +259,25 @@ class _Pair:
         return self.found["dataset_score"]
 
 
-@click.command("compare")
+class _Trouble(click.ClickException):
+    exit_code = 2
+
+
+class _CompareCommand(click.Command):
+    """A command whose status 1 says that something is worse; whatever keeps it from an answer is 2."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError:
+            raise
+        except click.ClickException as error:
+            raise _Trouble(error.message) from None
+        except EvocodeError as error:
+            raise _Trouble(printable(str(error))) from None
+
+
+@click.command("compare", cls=_CompareCommand)
 @click.argument("first", metavar="A")
 @click.argument("others", metavar="B... [DIR]", nargs=-1, required=True)
 @named_in_option

@@ -7,6 +7,7 @@ All locks on files are those of ``filelock``. The exception is the sandbox's
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -16,15 +17,28 @@ from pathlib import Path
 import platformdirs
 from filelock import FileLock, Timeout
 
+from pytest_evocode.errors import UsageError
+
 
 def cache_directory() -> Path:
     """Return ``$EVOCODE_CACHE``, else the user's cache directory for this program.
 
     It is made when missing, private to the user.
+
+    Raises:
+        UsageError: It cannot be made or written.
     """
     named = os.environ.get("EVOCODE_CACHE")
     directory = Path(named) if named else platformdirs.user_cache_path("pytest-evocode", appauthor=False)
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        why = "Not a directory" if isinstance(error, FileExistsError) else error.strerror
+        raise UsageError(
+            f"the cache {directory} cannot be written ({why}); name another directory with EVOCODE_CACHE"
+        ) from None
     return directory.resolve()
 
 

@@ -270,6 +270,16 @@ class EvocodeSession:
     # Records.
 
     @property
+    def snapshots_elsewhere(self) -> int:
+        """How many attempts could not go on, because the snapshots that they need are not on this machine."""
+        left = [each for each in self.records if each.outcome == "error" and each.unscored == "unfinished"]
+        if not left:
+            return 0
+        from pytest_evocode.trial.log import SNAPSHOT_ELSEWHERE
+
+        return len({(each.task, each.agent, each.attempt) for each in left if SNAPSHOT_ELSEWHERE in each.cause})
+
+    @property
     def records(self) -> list[RoundRecord]:
         """The rounds reported so far, in the process that reports; in an order that does not depend on workers.
 

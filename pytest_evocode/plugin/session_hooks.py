@@ -87,7 +87,10 @@ class SessionHooks:
         ending = EndingSignals()
         config.pluginmanager.register(ending)
         ending.handle(config)  # Before there are workers, which would inherit it where SIGINT is ignored.
+        from pytest_evocode.environments.cache import cache_directory
+
         try:
+            cache_directory()  # Whatever the engine, much is kept there.
             if not evocode.settings.warm:  # No agent works, and a key for its model may be elsewhere.
                 evocode.roster.check(evocode.settings)
             if evocode.settings.cluster is not None:
@@ -185,7 +188,12 @@ class SessionHooks:
             session.exitstatus = pytest.ExitCode.OK if evocode.selected else session.exitstatus
         result = yield
         if evocode.run is not None:
-            evocode.run.write(evocode.records, evocode.begun, int(session.exitstatus), interrupted=evocode.interrupted)
+            evocode.run.write(
+                evocode.records,
+                evocode.begun,
+                int(session.exitstatus),
+                interrupted=evocode.interrupted or evocode.snapshots_elsewhere > 0,
+            )
             evocode.forget_connections()
         return result
 
@@ -223,8 +231,13 @@ class SessionHooks:
             terminalreporter.write_line(f"evocode: {waiting_line(session.records, session.run_name)}", yellow=True)
         if not waits and session.run is not None and (unfinished := session.run.count_unfinished()):
             attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
+            if elsewhere := session.snapshots_elsewhere:
+                some = "its" if unfinished == 1 else "their" if elsewhere == unfinished else f"{elsewhere} of their"
+                attempts += f" unfinished; {some} snapshots are missing here: bring them as the errors say, and then"
+            else:
+                attempts += " unfinished;"
             terminalreporter.write_line(
-                f"evocode: {attempts} unfinished; continue with --evocode-resume={session.run_name} while the task's "
+                f"evocode: {attempts} continue with --evocode-resume={session.run_name} while the task's "
                 "files stay as they are, or drop what is kept for that with: evocode clean --kept"
             )
 

@@ -27,6 +27,7 @@ from pytest_evocode.errors import (
     RecordFault,
     ResumeRefused,
     RunLimitReached,
+    SnapshotElsewhere,
     describe_error,
 )
 from pytest_evocode.results.directory import AttemptDirectory, now
@@ -56,6 +57,10 @@ _OF_TURN = (TurnRecord.model_fields.keys() & RoundRecord.model_fields.keys()) - 
 """The fields of a record that tell of the agent's turn."""
 _WITH_HARNESS = 3
 """The version of records that first says which harness drove an agent."""
+
+
+SNAPSHOT_ELSEWHERE = "is gone, or on another machine"
+"""What an error says of an attempt that is left unfinished for want of its snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,8 @@ class AttemptLog:
         self._first_played: Future[int] = Future()
         self._first_recorded = 1
         """The first round of which an earlier session left anything, once that was looked for."""
+        self._kept: Mapping[int, RoundRecord] = {}
+        """What an earlier session recorded of an attempt that cannot go on here, because its snapshot is elsewhere."""
         self._had_ended = False
         self._played: dict[int, _Played] = {}
         """The turns whose snapshots are there, in order."""
@@ -187,9 +194,11 @@ class AttemptLog:
         for turn in earlier.turns:
             snapshot = self._context.engine.find_snapshot(turn.snapshot)
             if snapshot is None:
-                raise ResumeRefused(
-                    f"{self._directory.path}: the snapshot of round {turn.index} is gone; remove this directory to run "
-                    "the attempt anew"
+                self._kept = records
+                place = "Docker's images" if earlier.environment == "docker" else "the cache that EVOCODE_CACHE names"
+                raise SnapshotElsewhere(
+                    f"{self._directory.path}: the snapshot of round {turn.index} {SNAPSHOT_ELSEWHERE}, in {place}; "
+                    "carry that between jobs, or set evocode_storage; remove this directory to run the attempt anew"
                 )
             self._played[turn.index] = _Played(turn, snapshot, stays=self._keep_all)
         self._done.update(records)
@@ -571,6 +580,8 @@ class AttemptLog:
         if refused:  # Nothing is written or discarded of an attempt that does not go on.
             self._directory = None
             self._played.clear()
+        for kept in self._kept.keys() & self._records.keys():
+            self._records[kept].set_result(self._kept[kept])
         self._undone = True
         left = [each for each in self.without_record if each >= index]
         if left and not self._context.cancelled.is_set():
@@ -585,6 +596,8 @@ class AttemptLog:
                 is_begun = had_turn or refused or bool(self._played) or len(left) < len(self._records)
                 if fault == "infrastructure" and not is_begun and self._mode != "single-round":
                     taken["unscored"] = "never started"
+                elif isinstance(error, SnapshotElsewhere):
+                    taken["unscored"] = "unfinished"
                 self.deliver(self._record(round_, "error", describe_error(error), fault=fault, **taken), done=False)
                 more = {later: {"unscored": taken.get("unscored")} for later in left[1:]}
                 self.skip_after(round_.index, f"the attempt ended in {round_.name} with an error", more)

@@ -193,6 +193,23 @@ def test_a_results_directory_that_cannot_be_written_names_the_option(
     assert "name another directory" in session.text
 
 
+@pytest.mark.parametrize(
+    ("cache", "why"),
+    [("/proc/x", "No such file or directory"), ("file", "Not a directory"), ("file/below", "Not a directory")],
+)
+def test_a_cache_that_cannot_be_written_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, run_tasks: RunTasks, cache: str, why: str
+) -> None:
+    write_task("a", 1)
+    Path("file").touch()
+    monkeypatch.setenv("EVOCODE_CACHE", cache)
+    session = run_tasks("tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert f"the cache {cache} cannot be written ({why}); name another directory with EVOCODE_CACHE" in session.text
+    assert "Traceback" not in session.text
+    assert not session.results.exists()
+
+
 def test_reruns_are_refused(pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--reruns', type=int, default=0)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -113,6 +114,34 @@ def test_a_verdict_that_was_missing_is_reached_without_another_turn(
     (pytester.path / "die-in-2").unlink()
     assert "2 passed" in session("--evocode-resume", "tasks").stdout
     assert turns(pytester.path) == [1, 2, 2]
+
+
+def test_without_its_snapshot_an_attempt_stays_unfinished_and_what_it_reached_is_reported_again(
+    pytester: pytest.Pytester,
+    write_task: WriteTask,
+    session: Callable[..., subprocess.CompletedProcess[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_task("a", 3)
+    with (pytester.path / "conftest.py").open("a") as file:  # It dies when the first verdict is there.
+        file.write("\ndef is_noted(task, index):\n    return any(HERE.glob('evocode-results/**/round-1/round.json'))\n")
+    (pytester.path / "die-in-2").touch()
+    session("tasks", dies=True)
+    (pytester.path / "die-in-2").unlink()
+    with monkeypatch.context() as other:
+        other.setenv("EVOCODE_CACHE", str(pytester.path / "cache of another job"))
+        refused = session("--evocode-resume", "tasks")
+    assert refused.returncode == 1
+    assert "1 passed, 2 skipped" not in refused.stdout
+    assert "round 1 is gone, or on another machine, in the cache that EVOCODE_CACHE names; carry that" in refused.stdout
+    assert "1 attempt is unfinished; its snapshots are missing here: bring them" in refused.stdout
+    assert "unfinished" in next(line for line in refused.stdout.splitlines() if re.match(r"a +\. +E +-", line))
+    counted = CliRunner().invoke(main, ["results", "--json"]).stdout
+    assert json.loads(counted)["rows"] == []
+    assert [each["state"] for each in json.loads(counted)["unscored"]] == ["unfinished"]
+    # Where the cache is, it goes on all the same.
+    assert "3 passed" in session("--evocode-resume", "tasks").stdout
+    assert turns(pytester.path) == [1, 2, 2, 3]
 
 
 @pytest.mark.nightly

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from pytest_evocode.cli.kept import clean_command
 from pytest_evocode.environments.cache import try_lock
 from pytest_evocode.environments.kept_tasks import attempt_home, lock_of
+from tests.cli.conftest import Evocode
 
 
 def test_unfinished_attempts_of_a_cluster_are_removed_only_when_asked_for_and_not_running(
@@ -40,3 +41,13 @@ def test_what_reference_solutions_change_is_forgotten(tmp_path: Path, monkeypatc
     (notes / "sandbox-0123.json").write_text("[]")
     assert f"removed notes of what reference solutions change, {notes}\n" in CliRunner().invoke(clean_command).output
     assert not notes.exists()
+
+
+def test_a_cache_that_cannot_be_written_is_told_in_one_line(evocode: Evocode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVOCODE_CACHE", "/proc/x")
+    refused = evocode("clean", "--dry-run")
+    assert refused.status == 1
+    assert refused.err == (
+        "Error: the cache /proc/x cannot be written (No such file or directory); "
+        "name another directory with EVOCODE_CACHE\n"
+    )

@@ -215,9 +215,25 @@ def test_what_cannot_be_compared_is_told(evocode: Evocode, tmp_path: Path, argum
 def test_without_a_task_in_common_there_is_nothing_to_compare(evocode: Evocode, tmp_path: Path) -> None:
     write(tmp_path / "evocode-results", "old", a="p")
     write(tmp_path / "evocode-results", "new", b="p")
-    ran = evocode("compare", "old", "new")
-    assert (ran.status, ran.out) == (1, "")
+    ran = evocode("compare", "old", "new", "--fail-on-regression")
+    assert (ran.status, ran.out) == (2, "")  # 1 would say that one is worse.
     assert "there is no task for which both have the metric" in ran.err
+
+
+def test_results_without_attempts_are_no_regression(evocode: Evocode, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    ran = evocode("compare", "one", "two", "--fail-on-regression")
+    assert (ran.status, ran.out) == (2, "")
+    assert "there are no results in one" in ran.err
+
+
+def test_tasks_of_other_contents_are_no_regression(evocode: Evocode, tmp_path: Path) -> None:
+    for name, digest in (("one", "1" * 64), ("two", "2" * 64)):
+        write_attempt(tmp_path / name, "a", "gpt", "p", task_hash=digest)
+    ran = evocode("compare", "one", "two", "--fail-on-regression")
+    assert (ran.status, ran.out) == (2, "")
+    assert "no task has the same contents on both sides" in ran.err
 
 
 def test_chains_that_begin_later_are_compared_by_their_rounds(evocode: Evocode, tmp_path: Path) -> None:

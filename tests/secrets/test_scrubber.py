@@ -10,10 +10,11 @@ import time
 from urllib.parse import quote, quote_plus
 
 import pytest
+from _pytest._io.saferepr import saferepr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evocode.secrets import Scrubber
+from pytest_evocode.secrets import SHORTEST, Scrubber
 
 KEY = "sk-proj-aB3_+/=&<'\"\\x\tü 0123456789"
 PLAIN = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyz"
@@ -99,6 +100,32 @@ def test_the_beginning_that_many_keys_share_is_no_secret() -> None:
     assert Scrubber({"API_KEY": PLAIN}).text("keys look like sk-proj-...") == "keys look like sk-proj-..."
 
 
+@pytest.mark.parametrize("size", [24, 30, 36, 42])
+@pytest.mark.parametrize("around", ["{}", "Bearer {}", "{}; charset=utf-8", "-H 'Authorization: Bearer {}' -v"])
+def test_a_value_that_pytest_shortens_in_its_middle_is_found_by_what_is_left(size: int, around: str) -> None:
+    shown = saferepr(around.format(PLAIN), maxsize=size)
+    assert "..." in shown
+    for scrubbed in (
+        Scrubber({"API_KEY": PLAIN}).text(f"key = {shown} != ''"),
+        b"".join(Scrubber({"API_KEY": PLAIN}).chunks([f"key = {shown} != ''".encode()])).decode(),
+    ):
+        left = {scrubbed[at : at + SHORTEST] for at in range(len(scrubbed))}
+        # Less than 12 characters of its beginning may stay where none of its end is shown: many keys share them.
+        assert not left.intersection(PLAIN[at : at + SHORTEST] for at in range(4, len(PLAIN) - SHORTEST + 1))
+
+
+def test_of_a_value_shortened_in_its_middle_nothing_is_left() -> None:
+    scrubber = Scrubber({"API_KEY": "sk-verysecretvalue1234567890x"})
+    assert scrubber.text("'sk-verysecre...ue1234567890x'") == "'[API_KEY]'"
+    assert scrubber.text("'sk-verysecre...ue12345678...") == "'[API_KEY]..."
+    assert scrubber.text("{'a': 'sk-verys...7890x', 'b': 1}") == "{'a': '[API_KEY]', 'b': 1}"
+
+
+def test_dots_beside_other_text_stay() -> None:
+    text = "sk-... 4567...890x wait...done .......F...."
+    assert Scrubber({"API_KEY": "sk-verysecretvalue1234567890x"}).text(text) is text
+
+
 def test_every_line_of_a_private_key_is_secret() -> None:
     lines = ["-----BEGIN KEY-----", "MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEAAoIB", "-----END KEY-----"]
     scrubber = Scrubber({"SIGNING_KEY": "\n".join(lines)})
@@ -139,6 +166,15 @@ def test_much_text_costs_little() -> None:
     scrubber = Scrubber(environ)
     text = "an ordinary line of a suite's output, 42 of 99\n" * 100_000
     scrubber.text("")
+    started = time.process_time()
+    assert scrubber.text(text) is text
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("line", ["." * 60 + "\n", "loading sk-pr... ok ...wxyz\n", "sk-p...\n"])
+def test_much_text_with_dots_costs_little(line: str) -> None:
+    scrubber = Scrubber({f"KEY_{index}": f"{index:02}-{PLAIN}" for index in range(10)})
+    text = line * 20_000
     started = time.process_time()
     assert scrubber.text(text) is text
     assert time.process_time() - started < 10
