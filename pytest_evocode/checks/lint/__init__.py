@@ -12,7 +12,7 @@ from pytest_evocode.checks.lint.files import (
     find_unknown_keys,
     find_unmade_paths,
 )
-from pytest_evocode.checks.lint.requirements import find_tests_without_requirement
+from pytest_evocode.checks.lint.requirements import find_tests_without_requirement, find_uncollected
 from pytest_evocode.checks.lint.sources import TaskSources
 from pytest_evocode.checks.lint.suites import find_lost_state, find_lost_tests, find_shadowing, find_syntax_errors
 from pytest_evocode.tasks import Task
@@ -25,6 +25,7 @@ RULES = (
     find_syntax_errors,
     find_lost_tests,
     find_tests_without_requirement,
+    find_uncollected,
     find_unmade_paths,
     find_leftovers,
     find_lost_cheats,
