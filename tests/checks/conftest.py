@@ -13,6 +13,7 @@ from pytest_evocode.checks.lint import lint
 from pytest_evocode.tasks import load_task
 
 SCRIPT = "#!/bin/bash\ntrue\n"
+USUAL_TEST = "test_usual = lambda: None\n"
 DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\nCOPY . /app\n"
 
 
@@ -20,7 +21,8 @@ class LintTask(Protocol):
     """Writes a task and returns what lint says of it, paths relative to the task.
 
     ``steps`` are its rounds, ``files`` more paths with their text, in place of the usual ones too; what begins with #!
-    becomes executable unless ``plain`` names it. ``without`` are paths not to write.
+    becomes executable unless ``plain`` names it. ``without`` are paths not to write; a round without its ``test.sh``
+    has a ``test_usual.py`` in its place.
     """
 
     def __call__(
@@ -54,6 +56,8 @@ def lint_task(tmp_path: Path) -> LintTask:
             root = f"steps/{step}/"
             wanted[f"{root}instruction.md"] = f"Do what {step} is for.\n"
             wanted |= {f"{root}tests/test.sh": SCRIPT, f"{root}solution/solve.sh": SCRIPT}
+            if f"{root}tests/test.sh" in without:
+                wanted[f"{root}tests/test_usual.py"] = USUAL_TEST
         for path, text in (wanted | dict(files)).items():
             if path not in without:
                 file = directory / path

@@ -60,7 +60,7 @@ def test_a_requirement_may_come_from_anywhere_that_pytest_takes_marks_from(lint_
     "text",
     [
         "@pytest.fixture\ndef test_books(): ...\n",
-        "class Helper:\n    def test_a(self): ...\n",
+        f"class Helper:\n    def test_a(self): ...\n{MARK}def test_b(): Helper().test_a()\n",
         "class TestA:\n    __test__ = False\n    def test_a(self): ...\n",
         "def check_test(): ...\n",
     ],
@@ -134,3 +134,60 @@ def test_where_a_conftest_adds_marks_nothing_is_said(lint_task: LintTask) -> Non
 def test_tests_that_a_script_runs_need_none(lint_task: LintTask) -> None:
     files = {**FIRST, "steps/round-2/tests/test.sh": "#!/bin/bash\npytest /tests\n", PATH: "def test_a(): ...\n"}
     assert lint_task(files, without=SCRIPTS[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            f"{MARK}def check_zone(): ...\n",
+            "3: check_zone has a requirement and is not collected; call it test_check_zone",
+        ),
+        (f"{MARK}async def _zone(): ...\n", "3: _zone has a requirement and is not collected; call it test_zone"),
+        (
+            'total = pytest.mark.requirement("a")\n@total\ndef Test_zone(): ...\n',
+            "4: Test_zone has a requirement and is not collected; call it test_Test_zone",
+        ),
+        (
+            f"class TestA:\n    {MARK}    def zone(self): ...\n",
+            "4: TestA.zone has a requirement and is not collected; call it test_zone",
+        ),
+        ("class Zones:\n    def test_x(self): ...\n", "2: Zones has tests and is not collected; call it TestZones"),
+        (f"{MARK}class Zones:\n    def x(self): ...\n", "3: Zones has tests and is not collected; call it TestZones"),
+        (
+            f"class Zones:\n    {MARK}    def x(self): ...\n",
+            "2: Zones has tests and is not collected; call it TestZones",
+        ),
+        (
+            f"{MARK}class TestZones:\n    def __init__(self): ...\n    def test_x(self): ...\n",
+            "3: TestZones has __init__, so that its tests are not collected; write a fixture in its place",
+        ),
+        (
+            f"class Base:\n    def __init__(self): ...\n{MARK}class TestZones(Base):\n    def test_x(self): ...\n",
+            "5: TestZones has __init__, so that its tests are not collected; write a fixture in its place",
+        ),
+    ],
+)
+def test_what_is_meant_as_a_test_is_collected(lint_task: LintTask, text: str, says: str) -> None:
+    assert in_native(lint_task, f"import pytest\n{text}") == [f"{PATH}:{says}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{MARK}def zone(): ...\ntest_zone = zone\n",
+        f"{MARK}class Zones:\n    def test_x(self): ...\nclass TestZones(Zones): ...\n",
+        f"{MARK}class Zones(TestCase):\n    def __init__(self): ...\n    def test_x(self): ...\n",
+        f"{MARK}class Zones:\n    __test__ = True\n    def test_x(self): ...\n",
+        "class TestServer:\n    def __init__(self): ...\n    def start(self): ...\n",
+        f"class TestServer:\n    def __init__(self): ...\n    {MARK}    def test_it(self): ...\nTestServer()\n",
+        "class Zones:\n    @pytest.fixture\n    def test_x(self): ...\n",
+    ],
+)
+def test_what_may_be_collected_by_another_name_is_passed_over(lint_task: LintTask, text: str) -> None:
+    assert in_native(lint_task, f"import pytest\n{text}") == []
+
+
+def test_a_conftest_may_have_more_collected(lint_task: LintTask) -> None:
+    files = {"tests/conftest.py": "def pytest_pycollect_makeitem(collector, name, obj): ...\n"}
+    assert in_native(lint_task, f"import pytest\n{MARK}def check_zone(): ...\n", files) == []

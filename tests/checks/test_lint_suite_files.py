@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_evocode.checks.catalogue import CheckWarning
 from tests.checks.conftest import LintTask
 
 TEST = "def test_total():\n    assert True\n"
@@ -136,3 +137,36 @@ def test_a_suite_with_a_script_loses_tests_in_the_same_way(lint_task: LintTask) 
 )
 def test_one_name_in_two_scopes_or_put_to_use_is_not_lost(lint_task: LintTask, text: str) -> None:
     assert lint_task({"steps/round-1/tests/test_total.py": text}, without=SCRIPTS) == []
+
+
+THREE = ["round-1", "round-2", "round-3"]
+UNTESTED = [f"steps/{step}/tests/{name}" for step in THREE for name in ("test.sh", "test_usual.py")]
+
+
+@pytest.mark.parametrize("name", ["journals.py", "test_data.py", "data.txt"])
+def test_each_round_of_native_suites_has_a_test(lint_task: LintTask, name: str) -> None:
+    files = {**FIRST, f"steps/round-3/tests/{name}": "BOOKS = 3\n"}
+    found = lint_task(files, steps=THREE, without=UNTESTED)
+    assert found == [f"steps/{step}/tests: has no test: write what the request asks for" for step in THREE[1:]]
+    assert all(isinstance(line, CheckWarning) for line in found)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"steps/round-2/tests/test_total.py": "class Books(TestCase):\n    def test_a(self): ...\n"},
+        {
+            "steps/round-2/tests/test_total.py": "from books import test_open\n",
+            "tests/books.py": TEST + "test_open = 1\n",
+        },
+        {"steps/round-2/tests/test_total.py": "class Contract: ...\nTestBooks = type('TestBooks', (Contract,), {})\n"},
+        {"steps/round-2/workdir/books.txt": "1\n"},
+        {"tests/test_all.py": "def test_all(evocode_round): ...\n"},
+    ],
+)
+def test_a_round_may_be_tested_in_other_ways(lint_task: LintTask, files: dict[str, str]) -> None:
+    assert lint_task({**FIRST, **files}, without=UNTESTED) == []
+
+
+def test_rounds_may_share_all_of_their_tests(lint_task: LintTask) -> None:
+    assert lint_task({"tests/test_all.py": TEST}, without=UNTESTED) == []

@@ -99,6 +99,9 @@ def test_an_empty_task_lacks_what_is_to_be_filled_in_and_nothing_else() -> None:
         "kv/task.toml:30: steps[round-1].name: kv/steps/round-1/instruction.md is empty; write the request to the agent"
     ]
     Path("kv/steps/round-1/instruction.md").write_text("Keep values by their keys.\n")
+    assert lint(load_task(Path("kv"))) == ["kv/steps/round-1/tests: has no test: write what the request asks for"]
+    with Path("kv/steps/round-1/tests/test_round_1.py").open("a") as module:
+        module.write("\n\ndef test_keeps(workspace): ...\n")
     assert lint(load_task(Path("kv"))) == []
 
 

@@ -53,7 +53,10 @@ def test_it_makes_what_a_round_has_and_says_what_is_next(evocode: Evocode, kv: P
     task = load_task(kv)
     assert [(round_.name, round_.change_types) for round_ in task.rounds][2:] == [("round-3", ("extension",))]
     assert task.rounds[2].has_solution
-    assert lint(task) == []
+    assert lint(task) == ["kv/steps/round-3/tests: has no test: write what the request asks for"]
+    (module,) = (kv / "steps/round-3/tests").glob("test_*.py")
+    write(module, module.read_text() + '\n\n@pytest.mark.requirement("more")\ndef test_more(workspace): ...\n')
+    assert lint(load_task(kv)) == []
 
 
 def test_comments_and_everything_else_in_the_file_stay(evocode: Evocode, kv: Path) -> None:

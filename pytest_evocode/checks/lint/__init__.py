@@ -12,9 +12,15 @@ from pytest_evocode.checks.lint.files import (
     find_unknown_keys,
     find_unmade_paths,
 )
-from pytest_evocode.checks.lint.requirements import find_tests_without_requirement
+from pytest_evocode.checks.lint.requirements import find_tests_without_requirement, find_uncollected
 from pytest_evocode.checks.lint.sources import TaskSources
-from pytest_evocode.checks.lint.suites import find_lost_state, find_lost_tests, find_shadowing, find_syntax_errors
+from pytest_evocode.checks.lint.suites import (
+    find_lost_state,
+    find_lost_tests,
+    find_rounds_without_tests,
+    find_shadowing,
+    find_syntax_errors,
+)
 from pytest_evocode.tasks import Task
 
 RULES = (
@@ -25,6 +31,7 @@ RULES = (
     find_syntax_errors,
     find_lost_tests,
     find_tests_without_requirement,
+    find_uncollected,
     find_unmade_paths,
     find_leftovers,
     find_lost_cheats,
@@ -43,6 +50,8 @@ def lint(task: Task) -> list[str]:
     found = [(problem, str(problem)) for rule in RULES for problem in rule(sources)]
     weigh = CheckWarning if task.config.metadata.evocode.verify_in == "clean" else str
     found += [(bypass, weigh(bypass)) for bypass in find_bypasses(sources)]
-    found += [(note, CheckWarning(note)) for note in find_lost_state(sources)]
+    # Of a round that asks for no new behaviour the check `needs-work` knows whether its suite tells it from the last.
+    notes = [*find_lost_state(sources), *find_rounds_without_tests(sources)]
+    found += [(note, CheckWarning(note)) for note in notes]
     found.sort(key=lambda each: (each[0].path, each[0].line or 0))
     return list(dict.fromkeys(line for _, line in found))

@@ -32,10 +32,12 @@ def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
         if file in entries and file.read(2) != b"#!":
             advice = "write #!/bin/bash into its first line" + ("" if file.is_executable else " and chmod +x it")
             yield TaskError(f"does not name its interpreter; {advice}", file.path, 1)
+    own = (*sources.hidden, *sources.cheats)
+    for file in (*sources.given, *own):
         if file.path.suffix == ".sh" and b"\r\n" in (content := file.content):
             line = content.count(b"\n", 0, content.index(b"\r\n")) + 1
             yield TaskError(CRLF, file.path, line)
-        if file.path.suffix == ".sh" and file in sources.hidden:  # An agent's may be what it has to correct.
+        if file.path.suffix == ".sh" and file in own:  # An agent's may be what it has to correct.
             yield from _encoding(file)
 
 

@@ -1,13 +1,14 @@
-"""Lint rule about tests without a requirement, in tasks whose other tests have one."""
+"""Lint rules about requirements and tests: tests without a requirement, and what is meant as a test and is none."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from pytest_evocode.checks.lint.sources import Named, SuiteModule, SuiteModules, TaskSources, statements
+from pytest_evocode.checks.lint.sources import Definition, Named, SuiteModule, SuiteModules, TaskSources, statements
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
 from pytest_evocode.tasks.native import requirement_marker
@@ -91,6 +92,103 @@ def _of_function(
         name += f", from {module.file.path}:{node.lineno},"
     message = f"{name} has no requirement, while other tests of the task have one; {_ADVICE}"
     yield TaskError(message, place.module.file.path, place.line or node.lineno)
+
+
+_OTHER_RULES = re.compile(r"pytest_pycollect|pytest_collect_file|python_(?:functions|classes)")
+"""What a conftest.py mentions that has a say in what is collected."""
+
+
+def find_uncollected(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield functions with a requirement, and classes with one or with tests, that pytest does not collect.
+
+    Only in modules that pytest collects. Nothing is said of what another part of the suite may make a test of.
+    """
+    suite = SuiteModules(sources)
+    uses = _Uses(suite)
+    for module in suite.modules.values():
+        has_rules = any(_OTHER_RULES.search(each.file.text) for each in suite.conftests(module))
+        if is_test_module(PurePosixPath(module.place).name) and module.tree and not has_rules:
+            yield from _uncollected(module.tree.body, module, uses)
+
+
+class _Uses:
+    """What the modules of native suites use, of all that they define."""
+
+    def __init__(self, suite: SuiteModules) -> None:
+        self.names: set[str] = set()
+        self.values: set[str] = set()
+        """The names that are used otherwise than to call them, which may give a function another name."""
+        self.classes: set[ast.ClassDef] = set()
+        """Those that pytest looks for tests in, and those that they inherit from."""
+        for module in suite.modules.values():
+            nodes = list(ast.walk(module.tree)) if module.tree else []
+            called = {node.func for node in nodes if isinstance(node, ast.Call)}
+            for node in nodes:
+                if isinstance(node, ast.ClassDef) and _is_collected(node.name, node, module):
+                    self.classes.update(each for each, _ in _lineage(node, module))
+                elif isinstance(node, ast.Name | ast.Attribute):
+                    name = node.id if isinstance(node, ast.Name) else node.attr
+                    self.names.add(name)
+                    if node not in called:
+                        self.values.add(name)
+                elif isinstance(node, ast.alias) and node.asname:
+                    self.names.add(node.name)
+                    self.values.add(node.name)
+
+
+def _uncollected(body: Sequence[ast.stmt], module: SuiteModule, uses: _Uses, prefix: str = "") -> Iterator[TaskError]:
+    for node in statements(body):
+        message = ""
+        if isinstance(node, ast.ClassDef) and node in uses.classes:
+            if node.name not in uses.names and _has_tests(node, module) and _has_init(node, module):
+                message = "has __init__, so that its tests are not collected; write a fixture in its place"
+            else:
+                yield from _uncollected(node.body, module, uses, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.ClassDef):
+            if _has_tests(node, module) and not _is_meant(node, module, uses):
+                message = f"has tests and is not collected; call it Test{node.name.lstrip('_')}"
+        elif isinstance(node, Definition):
+            is_called_so = node.name.startswith("test") or node.name in uses.values
+            if not is_called_so and _has_requirement(node, module):
+                message = f"has a requirement and is not collected; call it test_{node.name.lstrip('_')}"
+        if message and isinstance(node, Definition):
+            yield TaskError(f"{prefix}{node.name} {message}", module.file.path, node.lineno)
+
+
+def _has_requirement(node: Definition, module: SuiteModule) -> bool:
+    marks = node.decorator_list
+    return any(_is_mark(Named(module, each, 0)) for each in marks) and not any(map(_is_fixture, marks))
+
+
+def _has_tests(node: ast.ClassDef, module: SuiteModule) -> bool:
+    """Return whether a class has a requirement, or a test of its own or of a class that it inherits from."""
+    return _is_marked_class(node, module) or any(
+        isinstance(inner, Definition)
+        and not any(map(_is_fixture, inner.decorator_list))
+        and (_has_requirement(inner, owner) or inner.name.startswith(("test", "Test")))
+        for each, owner in _lineage(node, module)
+        for inner in statements(each.body)
+    )
+
+
+def _has_init(node: ast.ClassDef, module: SuiteModule) -> bool:
+    """Return whether pytest passes over a class that it would collect, because it cannot make objects of it."""
+    lineage = [each for each, _ in _lineage(node, module)]
+    bases = {ast.unparse(base).rpartition(".")[2] for each in lineage for base in each.bases}
+    return not any(base.endswith("TestCase") for base in bases) and any(
+        isinstance(inner, ast.FunctionDef) and inner.name in ("__init__", "__new__")
+        for each in lineage
+        for inner in each.body
+    )
+
+
+def _is_meant(node: ast.ClassDef, module: SuiteModule, uses: _Uses) -> bool:
+    """Return whether a class that is not collected is used, opts out, or has a base that may be collected."""
+    return (
+        node.name in uses.names
+        or any(_assigned(each, "__test__") is not None for each, _ in _lineage(node, module))
+        or any(_resolve(base, module) is None for base in node.bases)
+    )
 
 
 def _lineage(node: ast.ClassDef, module: SuiteModule) -> Iterator[tuple[ast.ClassDef, SuiteModule]]:

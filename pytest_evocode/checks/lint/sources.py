@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from pytest_evocode.checks.catalogue import CHEATS
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Round, Task
 
@@ -132,6 +133,11 @@ class TaskSources:
         """The files that no agent gets to see: tests and solutions."""
         solutions = dict.fromkeys(file for each in self.rounds for file in each.solution)  # Rounds may share one.
         return (*self.tests, *solutions)
+
+    @cached_property
+    def cheats(self) -> tuple[SourceFile, ...]:
+        """The files of the author's cheats."""
+        return _files(self.task.directory / CHEATS)
 
     @property
     def given(self) -> tuple[SourceFile, ...]:

@@ -1,4 +1,4 @@
-"""Lint rules about suites: tests that never run, modules that are no Python, lost state, and shadowed modules."""
+"""Lint rules about suites: tests that never run or are not there, invalid Python, lost state, and shadowed modules."""
 
 from __future__ import annotations
 
@@ -30,6 +30,30 @@ def find_lost_tests(sources: TaskSources) -> Iterator[TaskError]:
     for file in sources.tests:
         if is_test_module(file.path.name):
             yield from _replaced(file)
+
+
+def find_rounds_without_tests(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield the directories of tests of rounds that add no test to the native suite.
+
+    Nothing is said where rounds share all tests or a test knows the round that it runs in, and of a round whose workdir
+    brings what may break the tests of earlier ones.
+    """
+    has_own = any(each.tests for each in sources.rounds)
+    if not has_own or any("evocode_round" in file.text for file in sources.tests):
+        return
+    tested = {test.round for test in sources.task.tests}
+    names = [each.round.name for each in sources.rounds if not each.round.has_script]
+    for module in SuiteModules(sources).modules.values():
+        # Tests may be imported or made there; what this Python cannot parse is another rule's.
+        if is_test_module(module.file.path.name) and (
+            module.tree is None or any(name.lower().startswith("test") for name in module.names)
+        ):
+            place = PurePosixPath(module.place).parts[0]
+            tested.add(place if place in names else names[0])
+    for each in sources.rounds:
+        if not (each.round.has_script or each.workdir or each.round.name in tested):
+            path = each.round.directory / "tests"
+            yield TaskError("has no test: write what the request asks for", path)
 
 
 def _never_collected(sources: TaskSources) -> Iterator[TaskError]:
