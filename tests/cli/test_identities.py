@@ -150,7 +150,7 @@ def test_without_a_task_of_equal_contents_nothing_is_compared(evocode: Evocode, 
     for agent, digest in (("one", "1"), ("other", "2")):
         write_attempt(tmp_path / "evocode-results", agent=agent, task_hash=digest)
     ran = evocode("compare", "one", "other")
-    assert ran.status == 1
+    assert ran.status == 2
     assert "no task has the same contents on both sides" in ran.err
 
 
