@@ -125,7 +125,10 @@ def test_no_rounds_at_all_is_5(pytester: pytest.Pytester, run_tasks: RunTasks) -
 
 REFUSED = {
     "an unknown agent": (["--evocode-agent=oracel"], "--evocode-agent: unknown agent 'oracel'; did you mean 'oracle'?"),
-    "an agent like no other": (["--evocode-agent=xyz"], "unknown agent 'xyz'; known are oracle, nop, human, replay:PATH"),
+    "an agent like no other": (
+        ["--evocode-agent=xyz"],
+        "unknown agent 'xyz'; known are oracle, nop, human, replay:PATH",
+    ),
     "an unknown environment": (
         ["--evocode-env=podman"],
         "unknown environment 'podman'; known are auto, docker, sandbox",
