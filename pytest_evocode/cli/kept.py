@@ -29,7 +29,11 @@ def enter_command(directory: Path) -> None:
 
 @click.command("clean")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
-@click.option("--kept", is_flag=True, help="Also remove what --evocode-keep left and --evocode-resume needs.")
+@click.option(
+    "--kept",
+    is_flag=True,
+    help="Also remove what --evocode-keep left and --evocode-resume needs, in Docker for all results of this machine.",
+)
 @click.option("--agents", is_flag=True, help="Also list what agents have installed, and remove what nothing uses.")
 def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
     """Remove what killed sessions left behind, and what is kept to save time.
