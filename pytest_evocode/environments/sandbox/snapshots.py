@@ -66,21 +66,22 @@ class SandboxSnapshot:
         """Copy the files into the empty top layer of another sandbox."""
         self.launcher.host_command(_copy_command(self.layer, top))
 
-    def carry_into(self, image: Sequence[Path], only: Sequence[str], exact: Sequence[str], layer: Path) -> None:
-        """Put what there is at some paths into a new layer that nobody will write to, without what gives rights.
+    def carry_into(self, image: Sequence[Path], only: Sequence[str], exact: Sequence[str], top: Path) -> None:
+        """Copy what there is at some paths into the empty top layer of another sandbox, without what gives rights.
+
+        Programs can rename a directory in the top layer only: of one below it the kernel says that it is on another
+        file system.
 
         Args:
             image: The layers of the image that the snapshot lies over, the lowest first.
             only: As for :meth:`~pytest_evocode.environments.protocol.Environment.fork`.
             exact: The same.
-            layer: The directory of the layer.
+            top: The directory of the top layer.
         """
-        for name in ("root", "usr"):
-            (layer / name).mkdir(parents=True, mode=0o755)
         request = {
             "operation": "carry_over",
             **self.describe(image),
-            "layer": {"": f"{layer}/root", "/usr": f"{layer}/usr"},
+            "layer": {"": f"{top}/root", "/usr": f"{top}/usr"},
             "only": only,
             "exact": exact,
         }
