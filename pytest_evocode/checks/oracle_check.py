@@ -1,6 +1,7 @@
 """The check ``oracle``: every round passes with the reference solutions; and why one does not, in words for authors.
 
-Cases of earlier rounds that a solution breaks are most often those whose ``retired=`` was forgotten.
+Cases of earlier rounds that a solution breaks are most often those whose ``retired=`` was forgotten; those that are
+retired and that the solution still passes are retired by mistake, or it does not do what was asked for.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def oracle(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound]) -> list
         problems += found or _against_its_cases(played)
         problems += _where_stdin_is_read(attempt, played) if found else []
         problems += [_NOT_THERE] if found and _passes_in_whole_system(attempt, played) else []
+        problems += [] if found else _retired_by_mistake(attempt, played)
     return problems
 
 
@@ -64,6 +66,31 @@ def _against_its_cases(played: PlayedRound) -> list[str]:
     advice = "have test.sh make its reward of its cases"
     wrong = [f"{name} passes against its own cases: {odd}; {advice}"] if odd else []
     return [*wrong, *(CheckWarning(f"{name} passes, but {flag}") for flag in verdict.flags if flag != odd)]
+
+
+def _retired_by_mistake(attempt: PlayedAttempt, played: PlayedRound) -> Iterator[CheckWarning]:
+    """Yield a warning for each marker with cases that a round retires and that its reference solution still passes.
+
+    They are run on what the solution left, beside the round's own suite, whose verdict they do not change.
+    """
+    task, round_ = attempt.context.task, played.round
+    if round_.has_script or task.in_place or not any(test.retired == round_.name for test in task.tests):
+        return
+    verdict = attempt.run_suite(played.after, round_, retired=round_.name, pinned=None).verdict
+    cases = verdict.cases if verdict else ()
+    for marked in _by_marker(task, [case for case in cases if case.status == "passed"]):
+        where = f"{marked.test.path}:{marked.test.line}" if marked.test else "the marker that gives it its requirement"
+        yield CheckWarning(
+            "\n".join(
+                [
+                    f"{round_.name} retires what its reference solution still passes:",
+                    *first_of([f"  {case.id}" for case in marked.cases]),
+                    f"  If {round_.name}'s request does not contradict it, it is still required: take "
+                    f'retired="{round_.name}" out in {where}.',
+                    f"  If it does, the solution of {round_.name} does not do what is asked for: correct it.",
+                ]
+            )
+        )
 
 
 def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iterator[list[str]]:

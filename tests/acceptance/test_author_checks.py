@@ -189,6 +189,34 @@ def test_oracle_says_how_to_retire_what_a_later_round_contradicts(
     assert f'retire it with retired="round-2". In {marker} write:\n    @pytest.mark.requirement("line-1"' in message
 
 
+def test_oracle_warns_of_a_case_that_is_retired_and_that_the_reference_solution_still_passes(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    ends = native_test(1).replace('("line-1")', '("line-1", retired="round-2")')
+    mistaken = write_native("mistaken", 2, test={1: ends})
+    write_native("contradicted", 2, test={1: ends}, solve={2: "echo line-2 > log.txt"})
+    checked = check_tasks(*ids(mistaken="oracle", contradicted="oracle"), "-Wdefault")
+    assert OfTask(checked.session, "mistaken").outcomes == {"oracle": "passed"}
+    assert OfTask(checked.session, "contradicted").outcomes == {"oracle": "passed"}
+    (warning,) = checked.warnings
+    assert warning.endswith(
+        "round-2 retires what its reference solution still passes:\n"
+        "  round-1/test_line_1.py::test_line_1\n"
+        "  If round-2's request does not contradict it, it is still required: take "
+        f'retired="round-2" out in {mistaken}/steps/round-1/tests/test_line_1.py:3.\n'
+        "  If it does, the solution of round-2 does not do what is asked for: correct it."
+    )
+
+
+def test_a_run_is_not_verified_by_what_was_retired(write_native: WriteNative, run_tasks: RunTasks) -> None:
+    write_native("a", 2, test={1: native_test(1).replace('("line-1")', '("line-1", retired="round-2")')})
+    session = run_tasks()
+    assert session.outcomes == {"passed": 2}
+    found = session.record().rounds[1].verdict
+    assert found is not None
+    assert [case.id for case in found.cases] == ["round-2/test_line_2.py::test_line_2"]
+
+
 def test_a_cause_that_oracle_does_not_see_is_no_reason_to_skip(
     monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:
