@@ -206,7 +206,7 @@ def is_of_other_cache(path: Path) -> bool:
         return False
     for record in (path / _RECORD, path / OWNER):
         with contextlib.suppress(OSError, ValueError):
-            return json.loads(record.read_text()).get("cache") != str(cache)
+            return bool(json.loads(record.read_text()).get("cache") != str(cache))
     return True
 
 
