@@ -34,7 +34,7 @@ def show_command(directory: Path) -> None:
     task.toml, evocode show --schema > task.schema.json, and begin task.toml with "#:schema ./task.schema.json".
     """
     try:
-        task = load_task(directory)
+        task = load_task(directory, to_show=True)
         pins = read_pins(directory)
     except OSError as error:
         raise click.ClickException(str(error)) from None

@@ -67,7 +67,7 @@ def diff_command(directory: Path, rounds: tuple[str, ...], environment: str, **a
         what, *others = [each for each, is_asked in asked.items() if is_asked] or ["workspace"]
         if others:
             raise click.UsageError(f"--{what} and --{others[0]} are two diffs; ask for one at a time")
-        task = load_task(named_task(directory))
+        task = load_task(named_task(directory), to_show=True)
         if len(rounds) > 2:
             raise click.UsageError(f"name one round or two, not {len(rounds)}")
         last = _find_round(task, rounds[-1])
@@ -113,7 +113,8 @@ def _suite(task: Task, round_: Round) -> Tree:
 
 
 def _instruction(task: Task, round_: Round) -> Tree:
-    return {round_.instruction.name: File(mode=0o644, content=round_.instruction.read_bytes())}
+    place = round_.instruction
+    return {place.name: File(mode=0o644, content=place.read_bytes())} if place.is_file() else {}
 
 
 _TREES: dict[str, Callable[[Task, Round], Tree]] = {

@@ -363,7 +363,8 @@ def test_tasks_that_cannot_be_played_are_told_apart_and_lint_shows_what_their_fi
         (
             "sleep 60",
             "agent.timeout_sec = 0.5",
-            "solve.sh: the reference solution of round-2 did not end within 1.5 s, and the agent's limit is 0.5 s; "
+            "solve.sh: the reference solution of round-2 did not end within 1.5 s "
+            "(a check waits 3 times as long as an agent may take), and the agent's limit is 0.5 s; "
             "make it quicker, or raise timeout_sec of [agent]",
         ),
         (None, "", "solve.sh: the oracle runs this file, which does not exist; write it"),

@@ -170,3 +170,14 @@ def test_there_are_colours_on_a_terminal_unless_nobody_wants_them(
         body = [(line, shown) for line, shown in lines if not line.startswith(("---", "+++"))]
         assert {colour for _, shown in body for colour in shown} == colours
         assert all(unwanted or shown == {signs[line[0]]} for line, shown in body)
+
+
+@pytest.mark.filterwarnings("default::pytest_evocode.TaskWarning")
+def test_a_round_without_a_request_keeps_no_other_from_being_shown(evocode: Evocode, tmp_path: Path) -> None:
+    task = make(tmp_path)
+    (task / "steps/round-3/instruction.md").unlink()
+    shown = evocode("diff", task, "round-2", "--instruction")
+    assert (shown.status, shown.err.count("the round has no instruction")) == (1, 1)
+    assert "+++ b/instruction.md" in shown.out
+    gone = evocode("diff", task, "round-3", "--instruction")
+    assert (gone.status, "deleted file mode" in gone.out) == (1, True)
