@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,18 +109,32 @@ def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iter
         new = [case for case in cases if failing_since.get(case.id) == round_.name]
         regressions = [case for case in new if case.id in passed and case.origin != round_.name]
         passed.update(case.id for case in cases if case.status == "passed")
-        why = why_not(run, [case for case in new if case not in regressions])
+        missed = [case for case in new if case not in regressions]
+        why = why_not(run, missed)
         if run.verdict is None and (earlier := faults.setdefault(why, round_.name)) != round_.name:
             yield [f"{round_.name} does not pass for the same reason as {earlier}"]
             continue
         yield (
             [
                 f"{round_.name} does not pass: {why}",
+                *_where_to_look(task, round_, missed),
                 *explain_contradictions(task, round_, regressions, cases),
                 *_failing_longer(round_.name, failing_since),
             ]
             if why
             else []
+        )
+
+
+def _where_to_look(task: Task, round_: Round, missed: Sequence[Case]) -> Iterator[str]:
+    """Yield where the tests of cases are that fail and never passed, and how to see what they expect."""
+    tests = filter(None, (_declaration(task, case) for case in missed))
+    places = [*dict.fromkeys(f"{test.path}:{test.line}" for test in tests)]
+    if places and round_.solution is not None:
+        yield (
+            f"  Correct the solution in {round_.solution}, or the {'test' if len(places) == 1 else 'tests'} at "
+            f"{', '.join(places[:_SHOWN_PATHS])}. What was expected shows: pytest --evocode-agent=oracle "
+            f"{shlex.quote(str(task.directory))} -k {round_.name}"
         )
 
 

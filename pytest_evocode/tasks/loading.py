@@ -243,6 +243,9 @@ def _duplicates(names: Sequence[str], keys: Keys, field: str, what: str) -> Iter
 
 
 def _unknown(name: str, round_names: tuple[str, ...], what: str, keys: Keys) -> Problem:
+    if round_names == (SINGLE_ROUND,):  # Nobody but the format may have given the only round its name.
+        others = f'add [[steps]] with name = "{name}", or, in a task of one round, call it {SINGLE_ROUND}'
+        return Problem(f'no {what} is called "{name}"; {others}', keys)
     return Problem(f'no {what} is called "{name}"; the {what}s are {", ".join(round_names)}', keys)
 
 

@@ -189,6 +189,21 @@ def test_oracle_says_how_to_retire_what_a_later_round_contradicts(
     assert f'retire it with retired="round-2". In {marker} write:\n    @pytest.mark.requirement("line-1"' in message
 
 
+def test_oracle_names_the_test_and_the_solution_of_a_case_that_fails_in_its_own_round(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    task = write_native("a", 3, solve={3: "echo lime-3 >> log.txt"})
+    (message,) = check_tasks(f"{CHECK}::oracle").messages.values()
+    head, case, told = message.splitlines()
+    assert head == "round-3 does not pass: 1 of 3 cases failed"
+    assert case.startswith("  round-3/test_line_3.py::test_line_3: ")
+    assert told == (
+        f"  Correct the solution in {task}/steps/round-3/solution, or the test at "
+        f"{task}/steps/round-3/tests/test_line_3.py:3. What was expected shows: "
+        f"pytest --evocode-agent=oracle {task} -k round-3"
+    )
+
+
 def test_oracle_warns_of_a_case_that_is_retired_and_that_the_reference_solution_still_passes(
     write_native: WriteNative, check_tasks: CheckTasks
 ) -> None:
