@@ -76,6 +76,18 @@ def given_images() -> dict[str, Path]:
     return images
 
 
+def changes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say what of two rounds is compared."""
+    for name, help in (
+        ("instruction", "What changes in what the rounds ask for."),
+        ("suite", "What changes in the cumulative suites: which tests, and their files."),
+        ("solution", "What changes in the rounds' directories solution/."),
+        ("workspace", "What changes in the working directory (the default)."),
+    ):
+        command = click.option(f"--{name}", is_flag=True, help=help)(command)
+    return command
+
+
 def named_task(directory: Path) -> Path:
     """Return the directory of a task that is named by it or by its ``task.toml``."""
     return directory.parent if directory.name == TASK_FILE else directory

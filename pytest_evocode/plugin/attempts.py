@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import textwrap
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -165,7 +166,7 @@ class AttemptCollector(pytest.Collector):
         with contextlib.suppress(TaskError):  # The attempt says what is wrong with it.
             if (stale := read_pins(self.task.directory).stale) is not None:
                 message = f"{stale}: stale, the task has changed since; pin it again with --evocode-pin"
-                self.warn(pytest.PytestWarning(message))
+                warnings.warn_explicit(message, pytest.PytestWarning, str(stale), 1)
 
     def teardown(self) -> None:
         """End the trial, finished or not."""

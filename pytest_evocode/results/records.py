@@ -194,9 +194,13 @@ def keys_by_round(minimums: Iterable[Mapping[str, float] | None]) -> tuple[tuple
     return keys if any(keys) else ()
 
 
+#: The keys of ``[metadata]`` that are facts about a task, each a field of :class:`TaskFacts`.
+METADATA_TEXTS = ("activity", "interaction", "category", "difficulty")
+
+
 def texts_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of a ``[metadata]`` by their fields here; what is not text there counts as not said."""
-    found = {key: metadata.get(key) for key in ("activity", "interaction", "category", "difficulty")}
+    found = {key: metadata.get(key) for key in METADATA_TEXTS}
     return {key: text.strip() for key, text in found.items() if isinstance(text, str)}
 
 
