@@ -94,6 +94,8 @@ class EvocodeSession:
         """Whether somebody ended the session, as by Ctrl-C; that it stops by itself, as with ``-x``, is not that."""
         self.errors = 0
         """How many reports of the session are errors, which are no verdict on any agent."""
+        self.unmet: list[str] = []
+        """What makes the exit status 1 beside reports of tests, in a line each: what was asked for and not reached."""
         self.running: _Running | None = None
         """The last attempt that this process started, or what it does for tasks side by side; it may have ended."""
         self.engine_reason = ""

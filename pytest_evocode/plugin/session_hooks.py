@@ -63,7 +63,7 @@ def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
     yield "dry-run", "dry_run:DryRun", session.config.getoption("evocode_dry_run")
     yield "warm-summary", "warming:WarmSummary", settings.warm and reports
     yield "reports", "report_files:ReportFiles", reports
-    yield "github", "report_files:GitHubActions", reports and runs and on_github
+    yield "github", "github:GitHubActions", reports and runs and on_github
     yield "live", "live:live_plugin", runs
 
 
@@ -176,12 +176,16 @@ class SessionHooks:
         evocode, settings = self._session, self._session.settings
         waits = any(record.waiting for record in evocode.records)
         if settings.fail_under is not None and session.exitstatus in (0, 1) and evocode.records:
-            from pytest_evocode.report.benchmark import lowest_score
+            from pytest_evocode.report.benchmark import reaches
 
-            lowest = lowest_score(evocode.records, evocode.run_mode)
-            reached = not waits and lowest is not None and lowest >= settings.fail_under
+            reached, line = reaches(settings.fail_under, evocode.records, evocode.run_mode)
+            if not reached:
+                evocode.unmet.append(line)
             session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
         elif waits and session.exitstatus == pytest.ExitCode.OK:
+            from pytest_evocode.report.benchmark import waiting_line
+
+            evocode.unmet.append(waiting_line(evocode.records, evocode.run_name))
             session.exitstatus = pytest.ExitCode.TESTS_FAILED  # Not all was run that was to be.
         if settings.shard is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # There are more shards than attempts, which is no mistake.

@@ -113,16 +113,23 @@ def benchmark_lines(
     if note := partial_note(records, mode):
         yield ""
         yield note
-    if fail_under is not None and waiting_attempts(records):
+    if fail_under is not None:
         yield ""
-        yield f"--evocode-fail-under={fail_under:g}: not reached, attempts wait"
-    elif fail_under is not None:
-        lowest = lowest_score(records, mode)
-        article = "an" if mode.headline == "SR" else "a"
-        verdict = "reached" if lowest is not None and lowest >= fail_under else "not reached"
-        score = format_number(lowest)
-        yield ""
-        yield f"--evocode-fail-under={fail_under:g}: {verdict} with {article} {mode.headline} of {score}"
+        yield reaches(fail_under, records, mode)[1]
+
+
+def reaches(least: float, records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> tuple[bool, str]:
+    """Return whether all agents reach the score that ``--evocode-fail-under`` asks for, 0 to 100, and that in words."""
+    if waiting_attempts(records):
+        return False, f"--evocode-fail-under={least:g}: not reached, attempts wait"
+    lowest = lowest_score(records, mode)
+    reached = lowest is not None and lowest >= least
+    article = "an" if mode.headline == "SR" else "a"
+    verdict = "reached" if reached else "not reached"
+    return (
+        reached,
+        f"--evocode-fail-under={least:g}: {verdict} with {article} {mode.headline} of {format_number(lowest)}",
+    )
 
 
 def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
