@@ -13,6 +13,8 @@ import pytest
 
 #: What ``--evocode-resume`` without a name continues.
 LATEST = "latest"
+#: What continues the newest run that fits, and begins a new one where there is none.
+AUTO = "auto"
 #: Options that may stand alone, and the values that they then have.
 _BARE = {"--evocode-resume": LATEST, "--evocode-shell": "failed", "--evocode-report": ""}
 _PREFIX = "--evocode-"
@@ -177,7 +179,12 @@ def _add_run_options(option: _Add, flag: _Add) -> None:
     flag("dry-run", "start nothing; print what a run would take", counts=False)
     option("results", "DIR", "write results to DIR (default: %(default)s)", default="evocode-results", counts=False)
     option(
-        "resume", "RUN", "continue a run's unfinished attempts (default: newest)", nargs="?", const=LATEST, counts=False
+        "resume",
+        "RUN",
+        "continue RUN (default: newest; auto: or begin one)",
+        nargs="?",
+        const=LATEST,
+        counts=False,
     )
     option(
         "report",

@@ -18,6 +18,7 @@ import pytest
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.names import agent_id
 from pytest_evocode.plugin.foreign_projects import foreign_projects
+from pytest_evocode.plugin.options import AUTO
 from pytest_evocode.plugin.run import SessionRun
 from pytest_evocode.plugin.session import EvocodeSession, start_session
 from pytest_evocode.report.printable import printable
@@ -163,7 +164,9 @@ class SessionHooks:
         if session.cluster is not None:
             yield f"cluster {settings.cluster}: {session.cluster.description}"
         if session.run is not None:
-            run = f"run {session.run_name}" if session.run_name else "the newest unfinished run of what is selected"
+            or_new = ", or a new one" if settings.resume == AUTO else ""
+            newest = f"the newest unfinished run of what is selected{or_new}"
+            run = f"run {session.run_name}" if session.run_name else newest
             yield f"results {session.shown(settings.results)}, {run}"
 
     def pytest_keyboard_interrupt(self) -> None:
@@ -221,7 +224,7 @@ class SessionHooks:
             # What was verified before a session goes on with a run took none of its time.
             if grid and (line := waits_line(session.records)):
                 terminalreporter.write_line(line)
-            if grid and settings.resume is None and (line := session.describe_slots()):
+            if grid and (session.run is None or session.run.is_new) and (line := session.describe_slots()):
                 terminalreporter.write_line(line)
         if settings.shard is not None and session.run is not None:
             made = len(session.begun)
