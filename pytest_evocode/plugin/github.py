@@ -42,14 +42,10 @@ class _Failure:
     """Whether the summary tells of it below, as of a round."""
 
     def line(self) -> str:
-        """Return what failed, and why, in a line of Markdown."""
+        """Return what failed, and why, in a line."""
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
         said = [line.removeprefix("E ").strip() for line in lines if line.startswith("E  ")] or lines
-        return _item(f"{self.nodeid}: {said[0] if said else self.kind}")
-
-
-def _item(text: str) -> str:
-    return f"- {plain(text[:_REASON_CHARACTERS])}"
+        return f"{self.nodeid}: {said[0] if said else self.kind}"
 
 
 class GitHubActions:
@@ -112,7 +108,8 @@ class GitHubActions:
     def _annotate(
         self, report: pytest.TestReport | pytest.CollectReport, title: str, *, level: str, index: int | None
     ) -> None:
-        text = printable(_WORKER.sub("", report.longreprtext))
+        scrub = self._session.scrubber.text  # First of all: what is cut or escaped is not found any more.
+        text = printable(scrub(_WORKER.sub("", report.longreprtext)))
         file, line = path_of(self._session.config, report.nodeid), 1
         place = _PLACE.match(text)
         if place is not None and Path(place["file"]).is_file():
@@ -122,10 +119,9 @@ class GitHubActions:
         elif not is_in_task(report.nodeid):
             line = _line_of_test(report, file)
         relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or self._session.config.rootpath)
-        where = f"file={_escape_property(relative)},line={line},title={_escape_property(title)}"
-        scrub = self._session.scrubber.text
-        command = scrub(f"::{level} {where}::{_escape(text[:_SHOWN_CHARACTERS])}")
+        where = f"file={_escape_property(relative)},line={line},title={_escape_property(scrub(title))}"
         if file.is_file():
+            command = scrub(f"::{level} {where}::{_escape(text[:_SHOWN_CHARACTERS])}")
             self._annotations.setdefault(report.nodeid, command)
 
     @pytest.hookimpl(trylast=True)
@@ -163,8 +159,8 @@ class GitHubActions:
         names = {int(code): code.name.lower().replace("_", " ") for code in pytest.ExitCode}
         usage_error = _usage_error()
         notes = [*self._session.unmet, *self._ended_by, *([str(usage_error)] if usage_error else [])]
-        items = [_item(note) for note in dict.fromkeys(notes) if note != counted]
-        listed = [failure.line() for failure in self._failures.values() if not failure.is_told]
+        items = [self._item(note) for note in dict.fromkeys(notes) if note != counted]
+        listed = [self._item(failure.line()) for failure in self._failures.values() if not failure.is_told]
         items += listed[:_REASONS_SHOWN]
         if (more := len(listed) - _REASONS_SHOWN) > 0:
             items.append(f"- and {more} more")
@@ -172,6 +168,9 @@ class GitHubActions:
             items.append(f"- {_NOTHING}")
         heading = f"## Exit status {status}: {counted or names.get(status, 'ended early')}"
         return "\n\n".join([heading, *(["\n".join(items)] if items else [])]) + "\n"
+
+    def _item(self, text: str) -> str:
+        return f"- {plain(self._session.scrubber.text(text)[:_REASON_CHARACTERS])}"
 
     def _summary(self) -> str:
         from pytest_evocode.metrics.spending import spending

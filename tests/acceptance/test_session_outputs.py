@@ -466,3 +466,34 @@ def test_no_output_has_a_secret(
     for name, text in written.items():
         assert "sk-of-the-host-123" not in text, name
         assert "[TEST_API_KEY]" in text, name
+
+
+def test_an_ordinary_tests_secrets_are_scrubbed_in_our_files_and_in_others_left_to_pytest(
+    on_github: Path,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    write_task: WriteTask,
+    run_tasks: RunTasks,
+) -> None:
+    secret = "sk_of*the_host_%123"  # What Markdown and workflow commands escape.
+    monkeypatch.setenv("TEST_API_KEY", secret)
+    write_task("a", 1)
+    pytester.makepyfile(
+        test_own="""
+        import os
+
+        def test_bad():
+            print(os.environ["TEST_API_KEY"])
+            raise ValueError("x" * 250 + os.environ["TEST_API_KEY"])
+        """
+    )
+    session = run_tasks("--json-report", "--junitxml=junit.xml")
+    (mark,) = annotated(session)
+    for text in (on_github.read_text(encoding="utf-8"), mark):
+        assert "of\\*the" not in text
+        assert "of*the" not in text
+        assert "TEST" in text
+    assert secret not in json.dumps(session.json_report()["evocode"])
+    # As in a session without tasks: the test's output is not ours to change.
+    for name in (".report.json", "junit.xml"):
+        assert secret in (session.directory / name).read_text(), name
