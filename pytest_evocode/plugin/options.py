@@ -26,26 +26,27 @@ does not count, too. A function returns the part of the value that counts.
 """
 
 
-def conditions(config: pytest.Config) -> dict[str, str]:
+def conditions(config: pytest.Config, *, only_changed: bool = False) -> dict[str, str]:
     """Return the options and settings of a session that can change a verdict or a score, as texts by name.
 
-    What is not given, and has no default, is left out. An option comes before the setting of its name.
+    What is not given, and has no default, is left out; with ``only_changed`` all that is as its default. An option
+    comes before the setting of its name.
     """
     found: dict[str, str] = {}
 
-    def note(name: str, value: object, counts: Counts) -> None:
+    def note(name: str, value: object, default: object, counts: Counts) -> None:
         text = counts(_plain(value)) if callable(counts) else _plain(value)
-        if counts and text:
+        if counts and text and not (only_changed and text == _plain(default)):
             found.setdefault(name, text)
 
     def option(name: str, metavar: str, help: str, *, counts: Counts = True, **how: Any) -> None:
-        note(name, config.getoption(f"evocode_{name.replace('-', '_')}"), counts)
+        note(name, config.getoption(f"evocode_{name.replace('-', '_')}"), how.get("default"), counts)
 
     def flag(name: str, help: str, *, counts: Counts = True) -> None:
         option(name, "", help, counts=counts)
 
     def setting(name: str, help: str, default: str | bool | list[str] = "", *, counts: Counts = True) -> None:
-        note(name.replace("_", "-"), config.getini(f"evocode_{name}"), counts)
+        note(name.replace("_", "-"), config.getini(f"evocode_{name}"), default, counts)
 
     _declare(option, flag, setting)
     return found

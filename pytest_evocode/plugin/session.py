@@ -165,6 +165,17 @@ class EvocodeSession:
         given = {name: self.scrubber.text(text) for name, text in conditions(self.config).items()}
         return {**given, "version": version("pytest-evocode")}
 
+    def describe_conditions(self) -> str:
+        """Return the conditions that are not as by default, in the words of results' labels; empty where all are."""
+        from pytest_evocode.results.identity import Conditions, settings_of
+
+        strict, verify = self.settings.strict, self.settings.verify
+        changed = {name: self.scrubber.text(text) for name, text in conditions(self.config, only_changed=True).items()}
+        found = Conditions(strict=strict, verify=verify, settings=settings_of(changed))
+        _, about_strict, about_verify = found.texts()
+        said = [text for text, is_said in ((about_strict, strict), (about_verify, verify)) if is_said]
+        return ", ".join([*said, *(found.setting(name) for name, _ in found.settings or ())])
+
     @property
     def run_mode(self) -> RunMode:
         """How the session's attempts go through the rounds."""

@@ -153,6 +153,8 @@ class SessionHooks:
             from pytest_evocode.report.benchmark import describe_mode
 
             yield f"mode {settings.protocol}: {describe_mode(session.run_mode)}"
+        if changed := session.describe_conditions():
+            yield f"conditions {changed}"
         if settings.speculate:
             yield "speculating: turns begin ahead of verdicts, and are dropped if such a verdict ends the attempt"
         if settings.verify is not None:
@@ -169,9 +171,17 @@ class SessionHooks:
             run = f"run {session.run_name}" if session.run_name else newest
             yield f"results {session.shown(settings.results)}, {run}"
 
-    def pytest_keyboard_interrupt(self) -> None:
-        """Note that somebody ends the session; pytest calls it for ``pytest.exit`` too."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note that somebody ends the session; pytest calls it for ``pytest.exit`` too.
+
+        Of the traceback only the line stays that pytest shows: it formats every entry, for which it parses the modules
+        of all, and that takes each process longer than all that there is to clear away.
+        """
         self._session.interrupted = True
+        if not self._session.config.getoption("fulltrace", False):
+            visible = excinfo.traceback.filter(excinfo)
+            excinfo.traceback = visible[-1:] or excinfo.traceback
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
