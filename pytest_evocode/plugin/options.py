@@ -199,7 +199,7 @@ def _add_run_options(option: _Add, flag: _Add) -> None:
     option("cluster", "ray[:ADDR]", "make attempts on the nodes of a Ray cluster", counts=False)
     option("shard", "I/N", "make only the I-th of N equal parts of the attempts", counts=False)
     option("shard-times", "DIR", "make shards equally long by the times in DIR", counts=False)
-    option("fail-under", "SCORE", "exit with 0 if all Dataset Scores reach SCORE (0-100)", type=float, counts=False)
+    option("fail-under", "SCORE", "exit with 0 if Dataset Scores but controls' reach SCORE", type=float, counts=False)
     flag("process", "also score how agents work, by RigorBench's pillars", counts=False)
     option("judge", "PROVIDER/MODEL", "with --evocode-process: let a model judge it as well", counts=False)
 

@@ -165,6 +165,15 @@ class EvocodeSession:
         given = {name: self.scrubber.text(text) for name, text in conditions(self.config).items()}
         return {**given, "version": version("pytest-evocode")}
 
+    @property
+    def left_out_controls(self) -> frozenset[str]:
+        """The ids of the controls, whose scores are nobody's, where other agents run, too; else empty."""
+        from pytest_evocode.results.identity import identity_of
+
+        agents = self.roster.agents
+        found = frozenset(each.id for each in agents if identity_of(each.description, each.id).is_control)
+        return found if len(found) < len(agents) else frozenset()
+
     def describe_conditions(self) -> str:
         """Return the conditions that are not as by default, in the words of results' labels; empty where all are."""
         from pytest_evocode.results.identity import Conditions, settings_of

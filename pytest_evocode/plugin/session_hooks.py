@@ -191,7 +191,7 @@ class SessionHooks:
         if settings.fail_under is not None and session.exitstatus in (0, 1) and evocode.records:
             from pytest_evocode.report.benchmark import reaches
 
-            reached, line = reaches(settings.fail_under, evocode.records, evocode.run_mode)
+            reached, line = reaches(settings.fail_under, evocode.records, evocode.run_mode, evocode.left_out_controls)
             if not reached:
                 evocode.unmet.append(line)
             session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
@@ -228,6 +228,7 @@ class SessionHooks:
                 grid=grid,
                 definitions=grid,
                 fail_under=settings.fail_under,
+                controls=session.left_out_controls,
                 flaky=session.flaky_rounds,
             ):
                 terminalreporter.write_line(printable(session.scrubber.text(line)))

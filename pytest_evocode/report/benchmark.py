@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.failures import refusal_rates
 from pytest_evocode.metrics.faults import faults
@@ -73,6 +73,7 @@ def benchmark_lines(
     grid: bool,
     definitions: bool = False,
     fail_under: float | None = None,
+    controls: Collection[str] = (),
     flaky: Sequence[FlakyRound] = (),
 ) -> Iterator[str]:
     """Yield the summary of a session.
@@ -83,6 +84,7 @@ def benchmark_lines(
         grid: Whether to add a line of marks for each task and attempt.
         definitions: Whether to add what each column is.
         fail_under: The score that ``--evocode-fail-under`` asks for, 0 to 100.
+        controls: The agents that it does not ask.
         flaky: The rounds whose verdict is not always the same.
     """
     counting = scored(records)
@@ -115,21 +117,25 @@ def benchmark_lines(
         yield note
     if fail_under is not None:
         yield ""
-        yield reaches(fail_under, records, mode)[1]
+        yield reaches(fail_under, records, mode, controls)[1]
 
 
-def reaches(least: float, records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> tuple[bool, str]:
-    """Return whether all agents reach the score that ``--evocode-fail-under`` asks for, 0 to 100, and that in words."""
-    if waiting_attempts(records):
-        return False, f"--evocode-fail-under={least:g}: not reached, attempts wait"
-    lowest = lowest_score(records, mode)
+def reaches(
+    least: float, records: Sequence[RoundRecord], mode: RunMode = CHAIN, controls: Collection[str] = ()
+) -> tuple[bool, str]:
+    """Return whether all agents but ``controls`` reach the score of ``--evocode-fail-under``, and that in words."""
+    asked = [record for record in records if record.agent not in controls]
+    left_out = sorted({record.agent for record in records}.intersection(controls))
+    note = f"; controls do not count ({', '.join(left_out)})" if left_out else ""
+    option = f"--evocode-fail-under={least:g}"
+    if left_out and not asked:  # A shard may have no others.
+        return True, f"{option}: nothing to reach{note}"
+    if waiting_attempts(asked):
+        return False, f"{option}: not reached, attempts wait{note}"
+    lowest = lowest_score(asked, mode)
     reached = lowest is not None and lowest >= least
-    article = "an" if mode.headline == "SR" else "a"
-    verdict = "reached" if reached else "not reached"
-    return (
-        reached,
-        f"--evocode-fail-under={least:g}: {verdict} with {article} {mode.headline} of {format_number(lowest)}",
-    )
+    score = f"{'an' if mode.headline == 'SR' else 'a'} {mode.headline} of {format_number(lowest)}"
+    return reached, f"{option}: {'reached' if reached else 'not reached'} with {score}{note}"
 
 
 def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
