@@ -45,7 +45,11 @@ class _Failure:
         """Return what failed, and why, in a line."""
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
         said = [line.removeprefix("E ").strip() for line in lines if line.startswith("E  ")] or lines
-        return f"{self.nodeid}: {said[0] if said else self.kind}"
+        why, where = said[0] if said else self.kind, self.nodeid
+        place = _PLACE.match(why)
+        if place is not None and place["file"].endswith(self.nodeid):  # Once is enough.
+            why, where = why[place.end() :], f"{self.nodeid}:{place['line']}"
+        return f"{where}: {why}"
 
 
 class GitHubActions:

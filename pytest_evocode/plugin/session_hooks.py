@@ -203,16 +203,17 @@ class SessionHooks:
         if settings.shard is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # There are more shards than attempts, which is no mistake.
             session.exitstatus = pytest.ExitCode.OK if evocode.selected else session.exitstatus
-        result = yield
-        if evocode.run is not None:
-            evocode.run.write(
-                evocode.records,
-                evocode.begun,
-                int(session.exitstatus),
-                interrupted=evocode.interrupted or evocode.snapshots_elsewhere > 0,
-            )
-            evocode.forget_connections()
-        return result
+        try:
+            return (yield)
+        finally:  # Also where another plugin fails, such as one that cannot write its file.
+            if evocode.run is not None:
+                evocode.run.write(
+                    evocode.records,
+                    evocode.begun,
+                    int(session.exitstatus),
+                    interrupted=evocode.interrupted or evocode.snapshots_elsewhere > 0,
+                )
+                evocode.forget_connections()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the benchmark, and what is left to be done."""

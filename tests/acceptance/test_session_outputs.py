@@ -245,6 +245,17 @@ def look_at_junit_properties(
     }
 
 
+def test_the_run_is_recorded_where_another_plugins_file_cannot_be_written(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    (pytester.path / "file").touch()
+    session = run_tasks("--junitxml=file/junit.xml", "tasks", subprocess=True)
+    assert "NotADirectoryError" in session.text or "FileExistsError" in session.text
+    assert session.run.finished is not None
+    assert session.run.scores["oracle"]["dataset_score"] == 100
+
+
 # GitHub.
 
 
@@ -302,8 +313,7 @@ def test_the_summary_begins_with_all_that_failed_beside_rounds(
     assert session.exit_status == 1
     heading, broken, bad, late = reasons(on_github)
     assert heading == "## Exit status 1: 1 error during collection, 1 failed test, 1 error of a test"
-    assert broken.startswith("- tasks/broken/task.toml: ")
-    assert "timeout_sec" in broken
+    assert broken.startswith("- tasks/broken/task.toml:2: agent.timeout_sec: ")
     assert "::test_bad: AssertionError: one is two" in bad
     assert "::test_late: AssertionError: teardown broke" in late
     file = next(session.directory.glob("test_*.py"))
