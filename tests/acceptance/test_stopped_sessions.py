@@ -464,3 +464,26 @@ def test_of_an_interrupts_traceback_only_what_is_shown_is_formatted(
     assert session.exit_status == pytest.ExitCode.INTERRUPTED
     session.has("*conftest.py:*: KeyboardInterrupt*")
     assert ("1 entries" in session.text.splitlines()) != is_whole
+
+
+def test_workers_stop_at_the_sign_of_their_controller_and_wait_for_no_interrupt(
+    pytester: pytest.Pytester, write_task: WriteTask, start: Callable[..., Running]
+) -> None:
+    """What xdist does by itself is to wait for five seconds, and then to interrupt a worker that still runs a test."""
+    pytester.makeconftest(
+        """
+        from pathlib import Path
+
+        def pytest_keyboard_interrupt():
+            Path(f"interrupted-{hasattr(config, 'workerinput')}").touch()
+
+        def pytest_configure(config):
+            globals()["config"] = config
+        """
+    )
+    write_task("a", 1, solve={1: "sleep 4321"})
+    session = start("-n1", "--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    assert session.stop(signal.SIGTERM) == 128 + signal.SIGTERM
+    assert [path.name for path in pytester.path.glob("interrupted-*")] == ["interrupted-False"]
+    assert session.left() == {}
