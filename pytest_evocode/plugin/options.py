@@ -13,6 +13,8 @@ import pytest
 
 #: What ``--evocode-resume`` without a name continues.
 LATEST = "latest"
+#: What continues the newest run that fits, and begins a new one where there is none.
+AUTO = "auto"
 #: Options that may stand alone, and the values that they then have.
 _BARE = {"--evocode-resume": LATEST, "--evocode-shell": "failed", "--evocode-report": ""}
 _PREFIX = "--evocode-"
@@ -24,26 +26,27 @@ does not count, too. A function returns the part of the value that counts.
 """
 
 
-def conditions(config: pytest.Config) -> dict[str, str]:
+def conditions(config: pytest.Config, *, only_changed: bool = False) -> dict[str, str]:
     """Return the options and settings of a session that can change a verdict or a score, as texts by name.
 
-    What is not given, and has no default, is left out. An option comes before the setting of its name.
+    What is not given, and has no default, is left out; with ``only_changed`` all that is as its default. An option
+    comes before the setting of its name.
     """
     found: dict[str, str] = {}
 
-    def note(name: str, value: object, counts: Counts) -> None:
+    def note(name: str, value: object, default: object, counts: Counts) -> None:
         text = counts(_plain(value)) if callable(counts) else _plain(value)
-        if counts and text:
+        if counts and text and not (only_changed and text == _plain(default)):
             found.setdefault(name, text)
 
     def option(name: str, metavar: str, help: str, *, counts: Counts = True, **how: Any) -> None:
-        note(name, config.getoption(f"evocode_{name.replace('-', '_')}"), counts)
+        note(name, config.getoption(f"evocode_{name.replace('-', '_')}"), how.get("default"), counts)
 
     def flag(name: str, help: str, *, counts: Counts = True) -> None:
         option(name, "", help, counts=counts)
 
     def setting(name: str, help: str, default: str | bool | list[str] = "", *, counts: Counts = True) -> None:
-        note(name.replace("_", "-"), config.getini(f"evocode_{name}"), counts)
+        note(name.replace("_", "-"), config.getini(f"evocode_{name}"), default, counts)
 
     _declare(option, flag, setting)
     return found
@@ -177,7 +180,12 @@ def _add_run_options(option: _Add, flag: _Add) -> None:
     flag("dry-run", "start nothing; print what a run would take", counts=False)
     option("results", "DIR", "write results to DIR (default: %(default)s)", default="evocode-results", counts=False)
     option(
-        "resume", "RUN", "continue a run's unfinished attempts (default: newest)", nargs="?", const=LATEST, counts=False
+        "resume",
+        "RUN",
+        "continue RUN (default: newest; auto: or begin one)",
+        nargs="?",
+        const=LATEST,
+        counts=False,
     )
     option(
         "report",
@@ -191,7 +199,7 @@ def _add_run_options(option: _Add, flag: _Add) -> None:
     option("cluster", "ray[:ADDR]", "make attempts on the nodes of a Ray cluster", counts=False)
     option("shard", "I/N", "make only the I-th of N equal parts of the attempts", counts=False)
     option("shard-times", "DIR", "make shards equally long by the times in DIR", counts=False)
-    option("fail-under", "SCORE", "exit with 0 if all Dataset Scores reach SCORE (0-100)", type=float, counts=False)
+    option("fail-under", "SCORE", "exit with 0 if Dataset Scores but controls' reach SCORE", type=float, counts=False)
     flag("process", "also score how agents work, by RigorBench's pillars", counts=False)
     option("judge", "PROVIDER/MODEL", "with --evocode-process: let a model judge it as well", counts=False)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.errors import StorageFault, UsageError
-from pytest_evocode.plugin.options import LATEST
+from pytest_evocode.plugin.options import AUTO, LATEST
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results import directory
@@ -67,12 +67,15 @@ class SessionRun:
         self._storage = _storage_of(settings)
         self.record: RunRecord | None = None
         """The record as it was last read or written; None as long as it is not known which run is to be continued."""
-        if settings.resume is None:
+        name = settings.resume
+        self.is_new = name is None or (name == AUTO and not directory.has_runs(self._results))
+        """Whether the session begins the run; with ``auto`` it may be that only what is selected tells."""
+        if name is None or self.is_new:
             self._claim()
-        elif settings.resume != LATEST:
+        elif name not in (LATEST, AUTO):
             if self._storage is not None:
-                self._storage.restore_run(self._results, settings.resume)
-            self._take(directory.reopen_run(self._results, settings.resume))
+                self._storage.restore_run(self._results, name)
+            self._take(directory.reopen_run(self._results, name))
         else:
             directory.run_names(self._results)
 
@@ -137,7 +140,8 @@ class SessionRun:
             raise UsageError(f"the run {run.run} in {self._results} is still under way in another session")
         self._config.add_cleanup(lock.release)
 
-    def _newest(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> RunRecord:
+    def _newest(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> RunRecord | None:
+        """Return the run to continue; None to begin a new one. Raises UsageError where that was not asked for."""
         settings = self._settings
         options = settings.mode, settings.from_round, settings.shard, settings.verify
 
@@ -146,8 +150,9 @@ class SessionRun:
             is_alike = is_alike and not differing_settings(run.conditions, self._conditions)
             return is_alike and (run.mode, run.from_round, run.shard, run.verify) == options
 
-        found = run_to_continue(self._results, selected, fits, agents)
-        if found is not None:
+        begins = settings.resume == AUTO
+        found = run_to_continue(self._results, selected, fits, agents, only_fitting=begins)
+        if found is not None or begins:
             return found
         run = directory.reopen_run(self._results, directory.run_names(self._results)[-1])
         self._lock(run)  # It may not have got as far as to say what it selected.
@@ -175,9 +180,16 @@ class SessionRun:
             {name: dict(agents[name]) for name in sorted({each.agent for each in selected})}, self._scrubber
         )
         if self.record is None:
-            self._take(self._newest(selected, made_by))
+            found = self._newest(selected, made_by)
+            self.is_new = found is None
+            if found is None:
+                self._claim()
+            else:
+                self._take(found)
         assert self.record is not None
-        if self._settings.resume is not None:
+        if self.is_new and self._settings.resume is not None:
+            resuming = f"nothing to resume: no run there fits what is selected, so {self.name} begins"
+        elif not self.is_new:
             if self.record.shard_times not in (None, shard_times):
                 raise UsageError(
                     f"the shards of the run {self.record.run} were made by other times ({self.record.shard_times}, not "

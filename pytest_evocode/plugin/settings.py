@@ -48,7 +48,7 @@ class Settings:
     fail_under: float | None
     """Dataset Score, 0 to 100."""
     resume: str | None
-    """The run to continue by name, ``latest`` for the newest, None to begin a new one."""
+    """The run to continue by name, ``latest`` for the newest, ``auto`` for that or a new one, None for a new one."""
     timeout_multiplier: float
     """What timeouts of agents and suites are multiplied by."""
     verify_times: int

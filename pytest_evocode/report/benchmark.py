@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.failures import refusal_rates
 from pytest_evocode.metrics.faults import faults
@@ -73,6 +73,7 @@ def benchmark_lines(
     grid: bool,
     definitions: bool = False,
     fail_under: float | None = None,
+    controls: Collection[str] = (),
     flaky: Sequence[FlakyRound] = (),
 ) -> Iterator[str]:
     """Yield the summary of a session.
@@ -83,6 +84,7 @@ def benchmark_lines(
         grid: Whether to add a line of marks for each task and attempt.
         definitions: Whether to add what each column is.
         fail_under: The score that ``--evocode-fail-under`` asks for, 0 to 100.
+        controls: The agents that it does not ask.
         flaky: The rounds whose verdict is not always the same.
     """
     counting = scored(records)
@@ -113,16 +115,27 @@ def benchmark_lines(
     if note := partial_note(records, mode):
         yield ""
         yield note
-    if fail_under is not None and waiting_attempts(records):
+    if fail_under is not None:
         yield ""
-        yield f"--evocode-fail-under={fail_under:g}: not reached, attempts wait"
-    elif fail_under is not None:
-        lowest = lowest_score(records, mode)
-        article = "an" if mode.headline == "SR" else "a"
-        verdict = "reached" if lowest is not None and lowest >= fail_under else "not reached"
-        score = format_number(lowest)
-        yield ""
-        yield f"--evocode-fail-under={fail_under:g}: {verdict} with {article} {mode.headline} of {score}"
+        yield reaches(fail_under, records, mode, controls)[1]
+
+
+def reaches(
+    least: float, records: Sequence[RoundRecord], mode: RunMode = CHAIN, controls: Collection[str] = ()
+) -> tuple[bool, str]:
+    """Return whether all agents but ``controls`` reach the score of ``--evocode-fail-under``, and that in words."""
+    asked = [record for record in records if record.agent not in controls]
+    left_out = sorted({record.agent for record in records}.intersection(controls))
+    note = f"; controls do not count ({', '.join(left_out)})" if left_out else ""
+    option = f"--evocode-fail-under={least:g}"
+    if left_out and not asked:  # A shard may have no others.
+        return True, f"{option}: nothing to reach{note}"
+    if waiting_attempts(asked):
+        return False, f"{option}: not reached, attempts wait{note}"
+    lowest = lowest_score(asked, mode)
+    reached = lowest is not None and lowest >= least
+    score = f"{'an' if mode.headline == 'SR' else 'a'} {mode.headline} of {format_number(lowest)}"
+    return reached, f"{option}: {'reached' if reached else 'not reached'} with {score}{note}"
 
 
 def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:

@@ -411,6 +411,11 @@ def drop_run(results: Path, run: str, made: Iterable[Path]) -> None:
             path.rmdir()
 
 
+def has_runs(results: Path) -> bool:
+    """Tell whether there is the record of any run."""
+    return any((results / "runs").glob("[!.]*.json"))
+
+
 def run_names(results: Path) -> list[str]:
     """Return the names of all runs, the newest last; raises UsageError where there is none."""
     known = sorted(path.stem for path in (results / "runs").glob("[!.]*.json"))

@@ -167,6 +167,11 @@ def test_the_wanted_score_is_held_against_the_lowest(least: float, line: str) ->
     assert list(benchmark_lines(records, grid=False, fail_under=least))[-2:] == ["", line]
 
 
+def test_a_shard_with_controls_alone_has_nothing_to_reach() -> None:
+    lines = list(benchmark_lines(rounds("t", "F", agent="nop"), grid=False, fail_under=50, controls={"nop"}))
+    assert lines[-1] == "--evocode-fail-under=50: nothing to reach; controls do not count (nop)"
+
+
 def test_records_are_sorted_out_by_agent() -> None:
     records = rounds("t", ".", agent="b") + rounds("t", ".", agent="a") + rounds("u", ".", agent="b")
     assert {agent: [record.task for record in found] for agent, found in by_agent(records).items()} == {
