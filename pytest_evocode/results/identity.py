@@ -24,10 +24,14 @@ SHORT_HASH = 7
 """Hexadecimal digits of other hashes in labels and notes."""
 NOT_SAID = "not said"
 """What stands where a record does not say something."""
-#: How a model is reached and what it costs is not who the agent is.
+#: By what means a model is reached and what it costs is not who the agent is.
 _NOT_WHO = frozenset({
-    "base_url", "ca", "host", "key_env", "max_connections", "port", "prices", "retries", "retry_seconds", "url",
+    "ca", "host", "key_env", "max_connections", "port", "prices", "retries", "retry_seconds", "url",
 })  # fmt: skip
+_SERVER = "base_url"
+"""What records call the server that is asked, which is who answers, its port included."""
+ANSWERED_BY = frozenset({_SERVER, "region", "api_version"})
+"""What records say of who answers that need not be given as an option."""
 CONTROLS = ("oracle", "nop")
 """The specs of agents that no score is an achievement of: the reference solution, and who does nothing."""
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"]+", re.IGNORECASE)
@@ -73,7 +77,7 @@ def identity_of(made_by: Mapping[str, Any], agent: str) -> AgentIdentity:
         made_by: Its description in records; empty where they have none.
         agent: Its name in the records.
 
-    >>> made_by = {"spec": "openai/gpt-5", "options": {"effort": "high", "base_url": "http://localhost:8000"}}
+    >>> made_by = {"spec": "openai/gpt-5", "options": {"effort": "high", "retries": 3}}
     >>> identity_of(made_by, "gpt-5").parts
     (('options.effort', 'high'), ('spec', 'openai/gpt-5'))
     """
@@ -102,9 +106,25 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
             yield key, digest, PurePath(str(value.get("path", ""))).name or digest[:SHORT_HASH]
         elif isinstance(value, Mapping):
             yield from _flat(value, f"{key}.")
+        elif name == _SERVER:
+            yield key, *_server(str(value))
         else:
             text = lasting(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
             yield key, text, text if len(text) <= _LONGEST_SHOWN else short_hash(text)
+
+
+def _server(address: str) -> tuple[str, str]:
+    """Return a server without what may be a secret, and what people call it: its host and port.
+
+    >>> _server("http://me:key@127.0.0.1:8000/v1/?token=x")
+    ('127.0.0.1:8000/v1', '127.0.0.1:8000')
+    """
+    try:
+        url = urlsplit(address)
+    except ValueError:
+        return "URL", "URL"
+    place = url.netloc.rpartition("@")[2].lower()
+    return f"{place}{url.path.rstrip('/')}", place
 
 
 def lasting(text: str) -> str:

@@ -48,12 +48,12 @@ def test_a_name_that_a_session_gave_does_not_make_another_agent() -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"options": {"base_url": "http://me:secret@127.0.0.1:1234/v1", "key_env": "MY_KEY", "retries": 3}},
+        {"options": {"key_env": "MY_KEY", "retries": 3}},
         {"options": {"prices": {"path": "prices.json", "sha256": "1"}}},
         {"options": {"env": {"SERVICE_TOKEN": "abc"}, "api_key": "abc"}},
     ],
 )
-def test_secrets_and_how_a_model_is_reached_are_no_part_of_it(values: dict[str, Any]) -> None:
+def test_secrets_and_by_what_means_a_model_is_reached_are_no_part_of_it(values: dict[str, Any]) -> None:
     assert gpt(**values) == gpt()
 
 
@@ -140,9 +140,16 @@ def test_one_spec_with_other_options_is_told_apart_by_them() -> None:
     assert distinct_names(replays) == ["replay-a", "replay-b-c"]
 
 
-def test_how_a_model_is_reached_is_not_who_an_agent_is() -> None:
+def test_the_server_that_is_asked_is_part_of_it_without_secrets() -> None:
+    first, second = (gpt(options={"base_url": f"http://me:secret@127.0.0.1:{port}/v1?key=secret"}) for port in (1, 2))
+    assert len({gpt(), first, second}) == 3
+    assert "secret" not in str(first)
+    assert labels(first, second) == ["gpt-5 base_url=127.0.0.1:1", "gpt-5 base_url=127.0.0.1:2"]
+
+
+def test_by_what_means_a_model_is_reached_is_not_who_an_agent_is() -> None:
     plain = identity_of({"spec": "openai/gpt-5"}, "gpt-5")
-    options = {"max_connections": 4, "base_url": "http://a", "ca": {"path": "ca.pem", "sha256": "0"}}
+    options = {"max_connections": 4, "ca": {"path": "ca.pem", "sha256": "0"}}
     assert identity_of({"spec": "openai/gpt-5", "options": options}, "gpt-5") == plain
 
 
