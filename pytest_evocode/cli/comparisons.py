@@ -6,6 +6,7 @@ Both take rows of scores by names of agents, runs and directories.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -110,7 +111,7 @@ def read_side(
         raise click.UsageError(f"{name}: no result is of {'these tasks' if tasks is not None else 'this run'}")
     wanted = agent if path.is_dir() or only is not None else name
     chosen = rows_of_agent(table.rows, wanted)
-    exact = tuple(row for row in chosen if row.name == wanted)
+    exact = tuple(row for row in chosen if wanted is not None and row.name in (wanted, row.label))
     if not chosen:
         known = ", ".join(row.name for row in table.rows)
         what = f"{name} is no directory, run or agent" if wanted == name else f"{name} has no agent {wanted}"
@@ -202,11 +203,12 @@ def _of_the_same_agents(first: Sequence[ScoreRow], second: Sequence[ScoreRow]) -
     keys: tuple[Callable[[ScoreRow], object], ...] = (
         lambda row: (row.subject, row.version, _protocol(row)),
         lambda row: (row.subject.agent, row.version, _protocol(row)),
-        lambda row: row.name,
+        lambda row: (row.subject.agent.name, row.version, _protocol(row)),
     )
     for key in keys:
         free = [row for row in second if all(row is not each for each in found.values())]
-        by_key = {key(row): row for row in free}
+        counts = [Counter(map(key, rows)) for rows in (first, second)]
+        by_key = {key(row): row for row in free if all(count[key(row)] == 1 for count in counts)}
         for place, row in enumerate(first):
             if place not in found and (match := by_key.pop(key(row), None)) is not None:
                 found[place] = match
@@ -216,8 +218,8 @@ def _of_the_same_agents(first: Sequence[ScoreRow], second: Sequence[ScoreRow]) -
 def _notes(first: ScoreRow, second: ScoreRow) -> Iterator[str]:
     """Yield why two rows are not of the same agent although of one name, and what their contents have to do with it."""
     one, other = first.subject, second.subject
-    if one.agent.name == other.agent.name and one != other and first.label == second.label:
-        labels = subject_labels([one, other])
+    labels = subject_labels([one, other])
+    if one.agent.name == other.agent.name and (labels[one], labels[other]) != (first.label, second.label):
         yield f"A is {labels[one]} and B is {labels[other]}"
     versions = [
         sorted({(each.record.conditions or {}).get("version", "") for each in row.attempts} - {""})

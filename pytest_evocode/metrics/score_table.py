@@ -54,7 +54,7 @@ class ScoreRow:
     beside: tuple[StoredAttempt, ...] = ()
     """Partial attempts that do not count, because there is one with the same number of which nothing was left out."""
     label: str = ""
-    """The agent by name, with what differs between those of one name in the table."""
+    """What tables call the agent; see :func:`~pytest_evocode.results.identity.subject_labels`."""
     subject: Subject = UNKNOWN
     """Who made the attempts, under which conditions."""
     version: int = 0

@@ -77,7 +77,7 @@ def test_an_option_is_the_same_as_a_variable(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_a_program_is_answered_by_by_the_gateway(spec: str, values: dict[str, str], said: dict[str, Any]) -> None:
-    assert asked(spec, **values) == said
+    assert asked(spec, None, **values) == said
 
 
 def test_a_command_says_the_server_of_its_declaration(tmp_path: Any) -> None:
