@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ import click
 from pytest_evocode.cli.printing import echo, prints_view
 from pytest_evocode.cli.shared_options import (
     AttemptSelection,
-    chosen_rows,
+    agents_option,
     given_images,
     image_option,
     selection_options,
@@ -58,13 +59,11 @@ if TYPE_CHECKING:
     "--gamma", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True,
     help="EvoScore: the weight of a round over the one before it.",
 )  # fmt: skip
-@click.option("--agent", help="Show only this agent.")
 @image_option
+@agents_option
 @selection_options
 @prints_view()
-def metrics_command(
-    selection: AttemptSelection, names: tuple[str, ...], by: str | None, gamma: float, agent: str | None
-) -> View:
+def metrics_command(selection: AttemptSelection, names: tuple[str, ...], by: str | None, gamma: float) -> View:
     """Print what other benchmarks would say of the same attempts, an agent in each row.
 
     swe-ci: EvoScore and zero-regression rate. evoclaw: recall, precision and F1 of milestones. swe-evo: Fix Rate.
@@ -78,8 +77,8 @@ def metrics_command(
     chosen = [name for name in METRICS if name in names] or [*FROM_RECORDS]
     if by == "round" and chosen == ["cost"]:
         raise click.UsageError("the score per USD is one of whole attempts; leave out --by, or add another --metric")
-    table = selection.read(cases=True)
-    rows = chosen_rows(table.rows, agent)
+    table = replace(selection, agents=()).read(cases=True)  # The oracle and nop tell what rounds require.
+    rows = selection.shown(table).rows
     found = {row.name: neighbour_metrics(table, row, gamma) for row in rows}
     if "slopcodebench" in chosen:
         found = _with_code(found, rows, selection.task_directory)

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,12 @@ class AttemptSelection:
     all_runs: bool
     any_version: bool
     task_directory: Path | None
+    agents: tuple[str, ...] = ()
+    """Labels, names or identities of the only agents that are shown; all where there are none."""
+
+    def only(self, results: Results) -> frozenset[str] | None:
+        """Return the only runs that count; None counts all."""
+        return None if self.run is None else named_runs(results, self.run)
 
     def read(self, *, cases: bool = False, with_apart: bool = False) -> ScoreTable:
         """Read the records of the attempts, with ``cases`` those of their cases too.
@@ -132,15 +138,24 @@ class AttemptSelection:
         """
         return self.read_all(cases=cases, with_apart=with_apart)[1]
 
+    def shown(self, table: ScoreTable) -> ScoreTable:
+        """Return what a table says of the agents that are shown; raises click.UsageError where one is not there."""
+        if not (self.agents and table.rows):
+            return table
+        chosen = {id(row) for agent in self.agents for row in chosen_rows(table.rows, agent)}
+        rows = tuple(row for row in table.rows if id(row) in chosen)
+        apart = tuple(each for each in table.apart if each.agent in {row.agent for row in rows})
+        return replace(table, rows=rows, apart=apart, superseded=0)
+
     def read_all(self, *, cases: bool = False, with_apart: bool = False) -> tuple[Results, ScoreTable]:
         """Read the same, and return what was loaded too, whether it counts or not."""
         tasks = read_tasks(self.task_directory)
         results = read_results(self.directories, cases=cases, tasks=tasks)
-        table = score_table(results, run=self.run, all_runs=self.all_runs, any_version=self.any_version, tasks=tasks)
+        only = self.only(results)
+        table = score_table(results, only=only, all_runs=self.all_runs, any_version=self.any_version, tasks=tasks)
         if not (table.rows or table.apart or table.excluded):
-            is_other = self.run is not None and self.run not in results.run_names
-            there_are = f"there is no run {self.run}; there are {', '.join(results.run_names)}"
-            raise click.ClickException(there_are if is_other else "no result is of these tasks")
+            raise click.ClickException("no result is of these tasks")
+        table = self.shown(table)
         print_notes(table, with_apart=with_apart)
         if not table.rows and not with_apart:
             raise click.ClickException(f"{no_results(self.directories or (DEFAULT_RESULTS,), False)} with a score")
@@ -150,6 +165,31 @@ class AttemptSelection:
                 f"note: shard {number} of {of} is not here, and its attempts count as not passed; name it too", err=True
             )
         return results, table
+
+
+def named_runs(results: Results, name: str) -> frozenset[str]:
+    """Return the runs that a name stands for: that run or Harbor job, else those with that tag, as for ``tag:NAME``.
+
+    Raises:
+        click.ClickException: There are none.
+    """
+    if name in results.run_names:
+        return frozenset({name})
+    tag = name.removeprefix("tag:")
+    if found := frozenset(stored.record.run for stored in results.runs if tag in stored.record.tags):
+        return found
+    tags = sorted({tag for stored in results.runs for tag in stored.record.tags})
+    known = f", and the tags {', '.join(tags)}" if tags else ", and no tags"
+    what = f"tag {tag}" if name != tag else f"run {name}"
+    raise click.ClickException(f"there is no {what}; there are {', '.join(results.run_names)}{known}")
+
+
+def agents_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command with :func:`selection_options`, which come before it, the option ``--agent``."""
+    show = "Show only this agent, by its label, name or identity; repeatable."
+    option = click.option("--agent", "agents", metavar="NAME", multiple=True, help=show)
+    decorated: Callable[..., None] = option(command)
+    return decorated
 
 
 def selection_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -163,13 +203,16 @@ def selection_options(command: Callable[..., None]) -> Callable[..., None]:
         all_runs: bool,
         any_version: bool,
         task_directory: Path | None,
+        agents: tuple[str, ...] = (),
         **others: Any,
     ) -> None:
-        command(selection=AttemptSelection(directories, run, all_runs, any_version, task_directory), **others)
+        command(selection=AttemptSelection(directories, run, all_runs, any_version, task_directory, agents), **others)
 
     decorators = (
         directories_argument,
-        click.option("--run", metavar="RUN", help="Count only this run, or Harbor job, not the newest attempts."),
+        click.option(
+            "--run", metavar="RUN", help="Count only this run, Harbor job or tag (tag:NAME), not the newest attempts."
+        ),
         click.option("--all-runs", is_flag=True, help="Count the attempts of all runs, not only the newest."),
         any_version_option,
         tasks_option("Count only the tasks in DIR; those without a result count as not passed."),

@@ -14,7 +14,7 @@ import click
 
 from pytest_evocode.cli import VIEWS
 from pytest_evocode.cli.printing import print_json, prints_view
-from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, selection_options
+from pytest_evocode.cli.shared_options import AttemptSelection, agents_option, selection_options
 from pytest_evocode.metrics.breakdown import Dimension
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.views import View
@@ -62,6 +62,7 @@ def _taken(option: str, args: MutableSequence[str]) -> str:
 @click.option("--by", type=click.Choice(DIMENSIONS), help="Split each agent's scores by this.")
 @click.option("--time", "with_times", is_flag=True, help="Show where the time of rounds went, in place of scores.")
 @click.option("--intervals", "with_intervals", is_flag=True, help="Add 95 % intervals over tasks, from five tasks on.")
+@agents_option
 @selection_options
 @prints_view()
 def results_command(selection: AttemptSelection, by: Dimension | None, with_times: bool, with_intervals: bool) -> View:
@@ -85,6 +86,7 @@ def results_command(selection: AttemptSelection, by: Dimension | None, with_time
 @click.option(
     "--intervals/--no-intervals", "with_intervals", default=True, show_default=True, help="Add 95 % intervals, or not."
 )
+@agents_option
 @selection_options
 @prints_view("markdown")
 def leaderboard_command(selection: AttemptSelection, with_intervals: bool) -> View:
@@ -100,6 +102,7 @@ def leaderboard_command(selection: AttemptSelection, with_intervals: bool) -> Vi
 
 
 @click.command("analyses")
+@agents_option
 @selection_options
 @prints_view()
 def analyses_command(selection: AttemptSelection) -> View:
@@ -115,21 +118,22 @@ def analyses_command(selection: AttemptSelection) -> View:
 
 
 @click.command("failures")
-@click.option("--agent", help="Show only this agent.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Entries in each list.")
+@agents_option
 @selection_options
 @prints_view()
-def failures_command(selection: AttemptSelection, agent: str | None, top: int) -> View:
+def failures_command(selection: AttemptSelection, top: int) -> View:
     """Print the kinds of failures, where attempts fail first, and the requirements failed most often.
 
     DIR is a results directory; the default is evocode-results.
     """
     from pytest_evocode.report.failures import failures_view
 
-    return failures_view(chosen_rows(selection.read(cases=True).rows, agent), top=top)
+    return failures_view(selection.read(cases=True).rows, top=top)
 
 
 @click.command("pareto")
+@agents_option
 @selection_options
 @prints_view()
 def pareto_command(selection: AttemptSelection) -> View:
@@ -162,6 +166,7 @@ Form = Literal["csv", "parquet", "json"]
 )
 @click.option("--json", "form", flag_value="json", help="Same as --format=json.")
 @click.option("--cases", is_flag=True, help="Write a row for each case instead of each round.")
+@agents_option
 @selection_options
 def export_command(selection: AttemptSelection, out: Path | None, form: Form | None, cases: bool) -> None:
     """Write a table with a row for each round of the attempts that count.

@@ -18,6 +18,8 @@ from pytest_evocode.results.identity import AgentIdentity, Conditions, Subject, 
 from pytest_evocode.results.loading import StoredAttempt, StoredRun, numbered
 from pytest_evocode.results.records import AttemptRecord, Mode, RunRecord, TaskFacts
 
+_SECONDS = len("2026-11-29__15-00-00")
+
 
 def known_facts(
     attempts: Iterable[StoredAttempt], runs: Iterable[RunRecord], contents: Mapping[str, str] | None = None
@@ -62,7 +64,9 @@ def begun(started: str, run: str) -> float:
 
 
 def _stamp(run: str) -> datetime:
-    return datetime.strptime(run, STAMP)
+    """Return the time in a run's name, behind whose seconds earlier versions and Harbor have nothing."""
+    moment, fraction = datetime.strptime(run[:_SECONDS], STAMP), run[_SECONDS + 1 : _SECONDS + 7]
+    return moment.replace(microsecond=int(fraction)) if len(fraction) == 6 and fraction.isdecimal() else moment
 
 
 _Session = tuple[str, str]

@@ -54,7 +54,7 @@ class ScoreRow:
     beside: tuple[StoredAttempt, ...] = ()
     """Partial attempts that do not count, because there is one with the same number of which nothing was left out."""
     label: str = ""
-    """The agent by name, with what differs between those of one name in the table."""
+    """What tables call the agent; see :func:`~pytest_evocode.results.identity.subject_labels`."""
     subject: Subject = UNKNOWN
     """Who made the attempts, under which conditions."""
     version: int = 0
@@ -286,7 +286,7 @@ class ScoreTable:
 def score_table(
     results: Results,
     *,
-    run: str | None = None,
+    only: Collection[str] | None = None,
     all_runs: bool = False,
     any_version: bool = False,
     tasks: Mapping[str, TaskFacts] | None = None,
@@ -295,7 +295,7 @@ def score_table(
 
     Args:
         results: The attempts and runs.
-        run: The name of the only session or job that counts; None counts all.
+        only: The names of the only sessions or jobs that count; None counts all.
         all_runs: Whether attempts of the same number at the same task all count, under new numbers. Otherwise the
             newest does. In both cases one that only a part of the rounds was selected for counts only where there is no
             other.
@@ -303,7 +303,7 @@ def score_table(
         tasks: The facts about the tasks that count, by name, whether there are results or not. None counts those that
             have results or were selected.
     """
-    found, runs, excluded = _counting(results, run, tasks)
+    found, runs, excluded = _counting(results, only, tasks)
     records = [stored.record for stored in runs]
     facts = known_facts(found, records) | dict(tasks or {})
     declared = known_rounds(results.attempts, facts)
@@ -328,20 +328,22 @@ def score_table(
 
 
 def _counting(
-    results: Results, run: str | None, tasks: Collection[str] | None
+    results: Results, only: Collection[str] | None, tasks: Collection[str] | None
 ) -> tuple[list[StoredAttempt], list[StoredRun], tuple[str, ...]]:
     """Return the attempts in the order of time, the runs, and the names of those left out that are excluded."""
     # One that is named counts.
-    excluded = {session_of_run(each) for each in results.runs if each.record.excluded} if run is None else set()
+    excluded = {session_of_run(each) for each in results.runs if each.record.excluded} if only is None else set()
     found = [
         attempt
         for attempt in sorted(results.attempts, key=when)
-        if run in (None, attempt.run)
+        if (only is None or attempt.run in only)
         and (tasks is None or attempt.record.task in tasks)
         and not (excluded and session_of(attempt) in excluded)
     ]
     runs = [
-        stored for stored in results.runs if run in (None, stored.record.run) and session_of_run(stored) not in excluded
+        stored
+        for stored in results.runs
+        if (only is None or stored.record.run in only) and session_of_run(stored) not in excluded
     ]
     return found, runs, tuple(sorted({name for _, name in excluded}))
 

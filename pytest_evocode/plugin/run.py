@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pytest_evocode.trial.storage import AttemptStorage
 
 logger = logging.getLogger(__name__)
+#: How many sessions after the first a run's record has the arguments of.
+_SESSIONS = 50
 
 
 class SessionRun:
@@ -201,6 +203,7 @@ class SessionRun:
             resuming = _resuming(self.record, progress_of(self._results, self.record, own))
             anew = {
                 "arguments": self._arguments,
+                "earlier_arguments": _earlier_arguments(self.record),
                 "environment": self._environment,
                 "versions": _with_versions(self.record, self._versions),
             }
@@ -296,6 +299,12 @@ def _versions(of_engine: Mapping[str, str]) -> dict[str, str]:
         **of_engine,
     }
     return {name: each for name, each in found.items() if each}
+
+
+def _earlier_arguments(run: RunRecord) -> tuple[tuple[str, ...], ...]:
+    """Return the arguments of all sessions of a run that is continued, as far as they are kept."""
+    first, *others = (*run.earlier_arguments, run.arguments)
+    return (first, *others[-_SESSIONS:])
 
 
 def _with_versions(run: RunRecord, versions: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

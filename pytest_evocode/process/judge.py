@@ -71,8 +71,9 @@ def make_judge(spec: str, *, votes: int = VOTES, cache: Path | None = None) -> M
     def client(temperature: float | None) -> ModelClient:
         return make_client(provider, model, ModelOptions(temperature=temperature))
 
-    client(0.0).check()
-    return ModelJudge(spec, client, votes=votes, cache=cache)
+    judge = client(0.0)
+    judge.check()
+    return ModelJudge(spec, client, votes=votes, cache=cache, answered_by=getattr(judge, "answered_by", None) or {})
 
 
 class ModelJudge:
@@ -83,6 +84,8 @@ class ModelJudge:
         client: Makes a client with a temperature: 0, or None for a model that does not accept one.
         votes: The number of answers to each question.
         cache: The directory of earlier answers, stored by question; by default that of this machine.
+        answered_by: What decides who answers besides the name, as :class:`~pytest_evocode.agents.protocol.Agent` has
+            it: the answers of another server are not taken for this one's.
     """
 
     def __init__(
@@ -92,12 +95,14 @@ class ModelJudge:
         *,
         votes: int = VOTES,
         cache: Path | None = None,
+        answered_by: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self._make = client
         self._temperature: float | None = 0.0
         self._votes = votes
         self._cache = cache or cache_directory() / "judge"
+        self._asked = [name, dict(answered_by)] if answered_by else name
 
     def judge(self, name: str, material: JudgeMaterial, by_rule: Measure) -> Judgement | None:
         """Return the judgement of one sub-metric.
@@ -130,7 +135,7 @@ class ModelJudge:
 
     def _answers(self, prompt: str, tool: Tool) -> tuple[list[dict[str, Any]], float | None]:
         """Return one answer for each vote, and the cost of those that were not cached; None if a price is unknown."""
-        path = self._cache / f"{_key(self.name, prompt, tool)}.json"
+        path = self._cache / f"{_key(self._asked, prompt, tool)}.json"
         known: list[dict[str, Any]] = []
         with contextlib.suppress(OSError, ValueError):
             known = json.loads(path.read_bytes())
@@ -161,8 +166,8 @@ class ModelJudge:
                 self._temperature = None
 
 
-def _key(name: str, prompt: str, tool: Tool) -> str:
-    asked = json.dumps([RUBRIC, name, _SYSTEM, prompt, tool.parameters], sort_keys=True)
+def _key(judge: Any, prompt: str, tool: Tool) -> str:
+    asked = json.dumps([RUBRIC, judge, _SYSTEM, prompt, tool.parameters], sort_keys=True)
     return hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()
 
 

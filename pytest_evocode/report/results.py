@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import sqrt
 from typing import Any
 
@@ -160,10 +160,11 @@ def _times_of(row: ScoreRow) -> Times:
 def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:
     """Return a line for each row of the table; with intervals, those of the scores that have one."""
     if not table.rows:
+        why = list(apart_lines(table.apart))
         return View(
-            [],
+            [replace(scores_table({}, {}, notes=why), most=0)],
             json=lambda: results_json(table, by=None, with_intervals=with_intervals),
-            notes=list(apart_lines(table.apart)),
+            caveats=why,
         )
     scores = {row.name: table.scores(row) for row in table.rows}
     spent = {row.name: spending(row.records) for row in table.rows}

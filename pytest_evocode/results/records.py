@@ -485,7 +485,9 @@ class AttemptRecord(HarborFields):
     made_by: dict[str, Any] = {}
     """The agent's ``spec``, its ``options`` where it has any, for a ``cmd:`` agent its declaration, ``command``, and
     from version 3 on the ``name`` and ``version`` of its ``harness``, what drove the model or tool, where it is known.
-    ``name`` is its own name where ``agent`` is one that the session made to tell two agents apart. See
+    From version 4 on ``base_url`` among options, or in the declaration, is the server that was asked, without secrets,
+    unless it was the provider's own, and ``headers`` are those that the environment had the client send. ``name`` is
+    its own name where ``agent`` is one that the session made to tell two agents apart. See
     :mod:`pytest_evocode.results.identity`.
     """
     strict: bool | None = None
@@ -532,6 +534,9 @@ class RunRecord(ResultsRecord):
     finished: str | None = None
     """None while the session runs, and for good where it was killed."""
     arguments: tuple[str, ...]
+    """Those of its last session."""
+    earlier_arguments: tuple[tuple[str, ...], ...] = ()
+    """Those of each session before, as far as the run was continued: of the first, and of the last 50 of the others."""
     environment: str
     versions: dict[str, tuple[str, ...]] = {}
     """What the session ran with, by name: ``pytest-evocode``, ``Python``, ``pytest``, ``platform``, and what the

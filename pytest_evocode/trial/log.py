@@ -31,6 +31,7 @@ from pytest_evocode.errors import (
     describe_error,
 )
 from pytest_evocode.results.directory import AttemptDirectory, now
+from pytest_evocode.results.identity import ANSWERED_BY
 from pytest_evocode.results.records import (
     RECORD_VERSION,
     AttemptRecord,
@@ -57,6 +58,8 @@ _OF_TURN = (TurnRecord.model_fields.keys() & RoundRecord.model_fields.keys()) - 
 """The fields of a record that tell of the agent's turn."""
 _WITH_HARNESS = 3
 """The version of records that first says which harness drove an agent."""
+_WITH_SERVER = 4
+"""That which first says what server was asked, and what else the environment decides."""
 
 
 SNAPSHOT_ELSEWHERE = "is gone, or on another machine"
@@ -254,7 +257,7 @@ class AttemptLog:
                 f"{self._directory.path}: the task's files have changed since this attempt was begun, so its rounds "
                 "cannot be continued; restore the files, or start a new run without --evocode-resume"
             )
-        if earlier.made_by and _who(earlier) != _who(self._state, version=earlier.version):
+        if earlier.made_by and _who(earlier) != _who(self._state, like=earlier):
             raise ResumeRefused(
                 f"{self._directory.path}: this attempt was begun with another agent under the same name, or with other "
                 f"options ({json.dumps(earlier.made_by)}); continue it with these"
@@ -684,13 +687,21 @@ def _saver(
     return AttemptSaver(copy, context.engine, context.task, context.options.installation, context.scrubber, holding)
 
 
-def _who(record: AttemptState | AttemptRecord, *, version: int = RECORD_VERSION) -> dict[str, Any]:
-    """Return what made an agent, as records of a version say it: before version 3 without its harness.
+def _who(record: AttemptState | AttemptRecord, *, like: AttemptState | AttemptRecord | None = None) -> dict[str, Any]:
+    """Return what made an agent, as far as an earlier record of an older version could say it.
 
     The name that it has beside others in a session is not part of it.
     """
+    version = RECORD_VERSION if like is None else like.version
     left_out = {"name", *(["harness"] if version < _WITH_HARNESS else [])}
-    return {name: part for name, part in record.made_by.items() if name not in left_out}
+    parts = {name: part for name, part in record.made_by.items() if name not in left_out}
+    if like is None or version >= _WITH_SERVER:
+        return parts
+    for key in ("options", "command"):
+        said = like.made_by.get(key, {})
+        kept = {name: value for name, value in parts.get(key, {}).items() if name in said or name not in ANSWERED_BY}
+        parts = {**parts, key: kept} if kept else {name: part for name, part in parts.items() if name != key}
+    return {name: part for name, part in parts.items() if name != "headers"}
 
 
 def _discard(snapshots: Iterable[Snapshot]) -> None:

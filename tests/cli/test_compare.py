@@ -70,6 +70,28 @@ def test_the_only_agents_of_two_directories_are_compared_whatever_their_names(ev
     assert evocode("compare", "one", "two").lines[:2] == ["A: gpt-5 in one", "B: gpt-6 in two"]
 
 
+def test_one_agent_of_each_side_is_named_behind_it(evocode: Evocode, tmp_path: Path) -> None:
+    for place in ("one", "two"):
+        for agent in ("gpt-5", "gpt-5-mini"):
+            write(tmp_path / place, agent, a="pf")
+    (pair,) = evocode("compare", "one::gpt-5", "two::gpt-5-mini", "--json").json
+    assert (pair["first"]["name"], pair["second"]["name"]) == ("gpt-5", "gpt-5-mini")
+    assert (pair["first"]["in"], pair["second"]["in"]) == ("one", "two")
+    ran = evocode("compare", "one::gpt-6", "two")
+    assert "one has no agent gpt-6; the agents in one are gpt-5" in ran.err
+    assert ran.status == 2
+
+
+def test_runs_are_compared_by_their_tags(evocode: Evocode, tmp_path: Path) -> None:
+    results = tmp_path / "evocode-results"
+    for run, outcomes, tag in ((OLD, "pf", "before"), (NEW, "pp", "after")):
+        for agent in ("gpt", "o1"):
+            write(results, agent, run=run, a=outcomes)
+        write_session(results, {"a": {"gpt": [1], "o1": [1]}}, run=run, tags=(tag,))
+    ran = evocode("compare", "tag:before::gpt", "after::o1")
+    assert ran.lines[:2] == ["A: gpt in tag:before", "B: o1 in after"]
+
+
 @pytest.mark.parametrize("side", ["{}", "evocode-results/runs/{}.json"])
 def test_two_runs_are_compared_by_name_or_file(evocode: Evocode, tmp_path: Path, side: str) -> None:
     results = tmp_path / "evocode-results"

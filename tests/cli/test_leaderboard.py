@@ -255,10 +255,10 @@ def test_rows_of_other_conditions_or_contents_of_tasks_are_not_one_ranking(evoco
     for agent, score, strict, contents in (("m", "pp", True, "1"), ("n", "pf", False, "1"), ("o", "ff", None, "2")):
         write_attempt(results, "c", agent, score, strict=strict, task_hash=contents * 64, environment="docker")
     ran = evocode("leaderboard", results, "--json", "--no-intervals")
-    assert {each["agent"]: each["ranking_group"] for each in ran.json} == {"m": 1, "n": 2, "o": 3}
+    assert {each["agent"]: each["ranking_group"] for each in ran.json} == {"m strict": 1, "n": 2, "o": 3}
     assert [line for line in ran.err.splitlines() if "not one ranking" in line] == [
-        "note: not one ranking, conditions differ: strict (m); not strict (n)",
-        "note: not one ranking, contents of c differ: 1111111 (m, n); 2222222 (o)",
+        "note: not one ranking, conditions differ: strict (m strict); not strict (n)",
+        "note: not one ranking, contents of c differ: 1111111 (m strict, n); 2222222 (o)",
     ]
 
 

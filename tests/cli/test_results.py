@@ -206,6 +206,9 @@ def test_where_nothing_is_scored_the_reason_is_all_there_is(evocode: Evocode, tm
     ran = evocode("leaderboard")
     assert (ran.status, ran.out) == (1, "")
     assert f"note: {line}\nError: there are no results in evocode-results with a score" in ran.err
+    ran = evocode("results", "--format=csv")
+    assert ran.out.startswith("agent,dataset_score,case_score,")
+    assert (len(ran.lines), ran.err) == (1, f"note: {line}\n")
 
 
 def test_older_attempts_are_told_and_can_be_counted(evocode: Evocode, results: Path) -> None:
@@ -220,7 +223,38 @@ def test_older_attempts_are_told_and_can_be_counted(evocode: Evocode, results: P
 def test_a_run_that_is_not_there_is_an_error(evocode: Evocode, results: Path) -> None:
     ran = evocode("results", "--run", "yesterday")
     assert (ran.status, ran.out) == (1, "")
-    assert "there is no run yesterday; there are 2026-01-02__03-04-05" in ran.err
+    assert "there is no run yesterday; there are 2026-01-02__03-04-05, and no tags" in ran.err
+
+
+@pytest.mark.parametrize("name", ["paper", "tag:paper"])
+def test_a_tag_stands_for_its_runs(evocode: Evocode, results: Path, name: str) -> None:
+    for run, outcomes in ((OLD, "fp"), (NEW, "pp")):
+        write_attempt(results, "ledger", "gpt", outcomes, run=run)
+        write_session(results, {"ledger": {"gpt": [1]}}, run=run, tags=("paper",) if run == OLD else ())
+    assert evocode("results", "-q", "--run", name).lines[1:] == ["gpt 50.0 n/a n/a 0/1 0.0 100.0 1 3.0 s"]
+    for view in ("leaderboard", "analyses", "pareto", "export", "report"):
+        assert evocode(view, "--run", name).status == 0, view
+    ran = evocode("results", "--run", "tag:papers")
+    assert (ran.status, ran.out) == (1, "")
+    assert f"there is no tag papers; there are {OLD}, 2026-01-02__03-04-05, {NEW}, and the tags paper" in ran.err
+
+
+def test_only_the_agents_that_are_named_are_shown(evocode: Evocode, results: Path) -> None:
+    write_attempt(results, "third", "o1", "p", of=2, finished=False, run=NEW)
+    write_attempt(results, "third", "o3", "pp")
+    assert [line.split()[0] for line in evocode("results", "-q", "--agent", "gpt").lines] == ["agent", "gpt"]
+    both = evocode("results", "-q", "--agent=o1", "--agent=gpt").lines
+    assert [line.split()[0] for line in both[1:]] == ["gpt", "o1", "not"]
+    identity = evocode("results", "--json", "--agent=gpt").json["rows"][0]["identity"]
+    for view in ("leaderboard", "analyses", "pareto", "failures", "metrics", "export"):
+        for name in ("gpt", identity):
+            ran = evocode("results" if view != "export" else view, *(["--view", view] if view != "export" else []),
+                          "--agent", name)  # fmt: skip
+            assert ran.status == 0, (view, ran.err)
+            assert "o3" not in ran.out, view
+    ran = evocode("results", "--agent", "gpt-6")
+    assert (ran.status, ran.out) == (2, "")
+    assert "there is no agent gpt-6; there are gpt, o1, o3" in ran.err
 
 
 def test_tasks_that_are_named_count_and_no_others(evocode: Evocode, results: Path, tmp_path: Path) -> None:

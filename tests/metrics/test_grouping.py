@@ -99,13 +99,13 @@ def test_single_rounds_pair_with_the_chains_of_the_same_agent_only(tmp_path: Pat
     ("one", "other", "names"),
     [
         ({"environment": "docker"}, {"environment": "sandbox"}, ["gpt docker", "gpt sandbox"]),
-        ({"strict": False}, {"strict": True}, ["gpt not strict", "gpt strict"]),
+        ({"strict": False}, {"strict": True}, ["gpt", "gpt strict"]),
         (
             {"strict": False, "verify": "clean"},
             {"strict": False},
-            ["gpt verify=clean", "gpt verify=task"],
+            ["gpt", "gpt verify=clean"],
         ),
-        ({}, {"strict": False}, ["gpt (strict and verify not said)", "gpt not strict verify=task"]),
+        ({}, {"strict": False}, ["gpt", "gpt (strict and verify not said)"]),
         ({}, {}, ["gpt"]),
     ],
 )

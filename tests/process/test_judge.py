@@ -77,6 +77,20 @@ def test_the_median_of_the_votes_stands_in_the_place_of_the_rule(tmp_path: Path)
     assert process.judge == "anthropic/claude-sonnet-4-5"
 
 
+def test_answers_of_another_server_are_not_taken_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "the-key-of-the-tests")
+    for _ in range(2):
+        with ModelServer(answers([2, 1, 2], [["limits"], ["limits", "rates"], ["limits"]])) as server:
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+            judged(make_judge("anthropic/claude-sonnet-4-5", cache=tmp_path))
+            assert server.asked
+            asked = len(server.asked)
+            judged(make_judge("anthropic/claude-sonnet-4-5", cache=tmp_path))
+            assert len(server.asked) == asked
+
+
 def test_agreement_with_the_rule_is_told(tmp_path: Path) -> None:
     by_rule = judged(None).pillars["pf"].parts["DQ"].value
     assert by_rule == 1

@@ -25,9 +25,10 @@ FACTS = TaskFacts(rounds=("round-1", "round-2", "round-3"), change_types=((), ("
 def index(*roots: Path, under_way: bool = False, run: str | None = None, **options: Any) -> dict[str, Any]:
     """The index of some results, which is as declared; options choose attempts."""
     results = load_results(roots, cases=True)
-    table = score_table(results, run=run, **options)
+    only = None if run is None else {run}
+    table = score_table(results, only=only, **options)
     tasks = options.get("tasks")
-    found = index_of(table, results, title="Ours", roots=roots, under_way=under_way, run=run, tasks=tasks)
+    found = index_of(table, results, title="Ours", roots=roots, under_way=under_way, only=only, tasks=tasks)
     assert faults(found, "Index") == []
     return found
 
