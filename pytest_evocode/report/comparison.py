@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import islice, product
 from math import inf, sqrt
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, format_interval
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_money, format_number, join_first
-from pytest_evocode.report.views import Column, Table, View, count_column, number_column, text_column
+from pytest_evocode.report.views import Column, Table, View, count_column, number_column, shown_cells, text_column
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
 SHOWN_ATTEMPTS = (1, 2, 4, 8, 16)
@@ -279,30 +279,29 @@ def _flips(title: str, flips: Sequence[Flip]) -> Iterator[str]:
     yield from aligned(rows, left=(0, 1, 2))
 
 
+PER_ATTEMPT = {
+    "cost": "Cost per attempt",
+    "tokens": "Tokens per attempt",
+    "time": "Agent time per attempt",
+}
+"""What columns of such amounts are called, which other tables have sums of."""
+_HELP = "{} of one attempt at a task, the mean over tasks."
 _FRONTS = {**{name: (name,) for name in AMOUNTS}, "cost, tokens and time": (*AMOUNTS,)}
 """What the score is set against, by title."""
 
 
-def pareto_lines(rows: Mapping[str, Efficiency]) -> Iterator[str]:
-    """Yield the rows with what they took for one attempt at each task, and the fronts."""
-    table = [("agent", "score", "cost", "tokens", "time")]
-    table += [
-        (
-            name,
-            format_number(row.score),
-            format_money(row.cost_usd.value),
-            _form(row.tokens.value, "{:,.0f}"),
-            _form(row.seconds.value, "{:,.1f} s"),
-        )
-        for name, row in rows.items()
-    ]
-    yield from aligned(table)
-    for title, amounts in _FRONTS.items():
-        found = front(rows, amounts)
-        yield ""
-        yield f"score against {title}: {join_first(found.front) or 'nobody'}"
-        yield from (f"  {name}: dominated by {join_first(by)}" for name, by in found.dominated.items())
-        yield from (f"  {name}: left out, {why}" for name, why in found.left_out.items())
+def pareto_lines(groups: Sequence[Mapping[str, Efficiency]], table: Table) -> Iterator[str]:
+    """Yield the rows with what they took, by group, each with its fronts."""
+    for place, rows in enumerate(groups):
+        yield from ["", ""] if place else []
+        of_group = [row for row in table.rows if row["group"] == place + 1]
+        yield from aligned(shown_cells(replace(table, columns=table.columns[:-1], rows=of_group)))
+        for title, amounts in _FRONTS.items():
+            found = front(rows, amounts)
+            yield ""
+            yield f"score against {title}: {join_first(found.front) or 'nobody'}"
+            yield from (f"  {name}: dominated by {join_first(by)}" for name, by in found.dominated.items())
+            yield from (f"  {name}: left out, {why}" for name, why in found.left_out.items())
 
 
 def _comparable(rows: tuple[ScoreRow, ...]) -> list[list[ScoreRow]]:
@@ -331,7 +330,7 @@ def pareto_view(table: ScoreTable) -> View:
             "agent": name,
             "group": place,
             "score": row.score,
-            **{amount: getattr(row, amount).value for amount in AMOUNTS.values()},
+            **{f"{field}_per_attempt": row.per_attempt(field) for field in AMOUNTS.values()},
             "front_of": [title for title, amounts in _FRONTS.items() if name in front(group, amounts).front],
         }
         for place, group in enumerate(groups, 1)
@@ -340,18 +339,10 @@ def pareto_view(table: ScoreTable) -> View:
     columns = (
         text_column("agent", "agent"),
         number_column("score", "score", "The Dataset Score, or SR of single rounds."),
-        Column("cost", lambda row: format_money(row["cost_usd"]), help="US dollars.", fields=("cost_usd",)),
-        Column(
-            "tokens",
-            lambda row: _form(row["tokens"], "{:,.0f}"),
-            help="Prompt and generated tokens.",
-            fields=("tokens",),
-        ),
-        Column(
-            "time",
-            lambda row: _form(row["seconds"], "{:,.1f} s"),
-            help="Seconds of the agent's turns.",
-            fields=("seconds",),
+        _amount_column("cost", format_money, "US dollars"),
+        _amount_column("tokens", lambda value: _form(value, "{:,.0f}"), "Prompt and generated tokens"),
+        _amount_column(
+            "time", lambda value: _form(value, "{:,.1f} s"), "Seconds of the agent's turns, without suites,"
         ),
         Column(
             "front",
@@ -361,12 +352,18 @@ def pareto_view(table: ScoreTable) -> View:
             left=True,
         ),
     )
-    title = "Scores, and what one attempt at each task took"
+    shown = Table("pareto", "Scores, and what one attempt took", columns, rows)
     return View(
-        [Table("pareto", title, columns, rows)],
+        [shown],
         json=lambda: [pareto_json(group) for group in groups],
-        text="\n\n\n".join("\n".join(pareto_lines(group)) for group in groups).splitlines(),
+        text=list(pareto_lines(groups, shown)),
     )
+
+
+def _amount_column(amount: str, form: Callable[[float | None], str], what: str) -> Column:
+    field = f"{AMOUNTS[amount]}_per_attempt"
+    title = PER_ATTEMPT[amount]
+    return Column(title[0].lower() + title[1:], lambda row: form(row[field]), help=_HELP.format(what), fields=(field,))
 
 
 def _form(value: float | None, form: str) -> str:
@@ -376,6 +373,19 @@ def _form(value: float | None, form: str) -> str:
 def pareto_json(rows: Mapping[str, Efficiency]) -> dict[str, Any]:
     """Return the same as tables, with numbers in full precision; what was not measured is None."""
     return {
-        "agents": {name: asdict(row) | {"score_per_usd": row.score_per_usd} for name, row in rows.items()},
+        "agents": {name: _efficiency_json(row) for name, row in rows.items()},
         "fronts": {title: asdict(front(rows, amounts)) for title, amounts in _FRONTS.items()},
+    }
+
+
+def _efficiency_json(row: Efficiency) -> dict[str, Any]:
+    return {
+        "score": row.score,
+        **{
+            f"{field}_per_attempt": {**asdict(getattr(row, field)), "value": row.per_attempt(field)}
+            for field in AMOUNTS.values()
+        },
+        "passed_rounds": row.passed_rounds,
+        "control": row.control,
+        "score_per_usd": row.score_per_usd,
     }
