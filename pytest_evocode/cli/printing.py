@@ -11,12 +11,22 @@ from typing import Any, Literal
 import click
 
 from pytest_evocode.report.printable import printable, printable_json
+from pytest_evocode.report.tables import short_line
 from pytest_evocode.report.views import FORMATS, Format, View, printed
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print a text, on standard error with ``err``, and end its line unless ``nl`` is false."""
     click.echo(printable(text), err=err, nl=nl)
+
+
+def tell_note(text: str) -> None:
+    """Print a note on standard error, in one short line and once in a command, however often it comes up."""
+    context = click.get_current_context(silent=True)
+    told: set[str] = set() if context is None else context.meta.setdefault("pytest_evocode.notes", set())
+    if text not in told:
+        told.add(text)
+        echo(f"note: {short_line(text)}", err=True)
 
 
 def print_json(value: Any, out: Path | None = None) -> None:
@@ -37,7 +47,7 @@ def prints_view(default: Format = "text") -> Callable[[Callable[..., View]], Cal
             view = make(**given)
             wanted: Format = "markdown" if form == "md" else form or default
             for note in view.caveats if wanted in ("csv", "json") else ():
-                echo(f"note: {note}", err=True)
+                tell_note(note)
             text = printed(view, wanted, definitions=not quiet)
             click.echo(printable_json(text) if wanted == "json" else printable(text))
 

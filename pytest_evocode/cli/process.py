@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json
+from pytest_evocode.cli.printing import echo, print_json, tell_note
 from pytest_evocode.cli.shared_options import DEFAULT_RESULTS, any_version_option, given_images, image_option
 from pytest_evocode.errors import RecordFault
 from pytest_evocode.metrics.score_table import score_table
@@ -100,7 +100,7 @@ def _released(directory: Path) -> dict[str, ProcessSummary]:
     for reason in left_out:
         echo(f"left out: {reason}", err=True)
     for note in missing_task_notes(results):
-        echo(f"note: {note}", err=True)
+        tell_note(note)
     return summarise_released(results)
 
 
@@ -123,10 +123,10 @@ def _scored(
     results = load_results([directory])
     table = score_table(results, all_runs=True, any_version=any_version)
     for note in identity_notes(table):
-        echo(f"note: {note}", err=True)
+        tell_note(note)
     if replaced := score_table(results, any_version=any_version).superseded:
         also = "evocode results leaves out"
-        echo(f"note: attempts of all runs are scored, {replaced} older ones with them that {also}", err=True)
+        tell_note(f"attempts of all runs are scored, {replaced} older ones with them that {also}")
     names = {attempt.path: row.group for row in table.rows for attempt in (*row.attempts, *row.beside)}
     engine = choose_engine(environment, images=given_images())[0] if environment is not None else None
     try:

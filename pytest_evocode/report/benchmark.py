@@ -13,7 +13,7 @@ from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.score_columns import SESSION
-from pytest_evocode.report.score_lines import apart_lines, flaky_lines, notes_below, scores_table
+from pytest_evocode.report.score_lines import apart_lines, cut_lines_of_session, flaky_lines, notes_below, scores_table
 from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.report.views import definition_lines, shown_cells
 from pytest_evocode.results.records import Outcome, RoundRecord, total_waits
@@ -102,6 +102,7 @@ def benchmark_lines(
         refused = sorted(record.place for record in counting if record.agent == agent and record.refused)
         yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
     yield from lower_bound_lines(agents)
+    yield from cut_lines_of_session({mode.name(agent): of_agent for agent, of_agent in by_agent(records).items()})
     if definitions and agents:
         yield from definition_lines(scores)
     if grid:
