@@ -13,10 +13,9 @@ from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json, prints_view, tell_note
+from pytest_evocode.cli.printing import echo, format_options, print_view, prints_view, tell_note
 from pytest_evocode.cli.shared_options import (
     any_version_option,
-    json_option,
     named_in_option,
     print_notes,
     read_results,
@@ -46,7 +45,8 @@ from pytest_evocode.report.comparison import (
     SMALL_DIFFERENCE,
     TITLES,
     Compared,
-    comparison_lines,
+    NamedComparison,
+    comparisons_view,
     plan_lines,
     plan_table,
     planned_sizes,
@@ -57,7 +57,7 @@ from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.score_lines import cut_lines
 from pytest_evocode.report.tables import join_first
-from pytest_evocode.report.views import View
+from pytest_evocode.report.views import Format, View
 from pytest_evocode.results.identity import differing_conditions, short_contents, subject_labels
 
 
@@ -300,7 +300,7 @@ class _CompareCommand(click.Command):
         "95 % interval below 0."
     ),
 )
-@json_option
+@format_options()
 def compare_command(
     first: str,
     others: tuple[str, ...],
@@ -311,7 +311,8 @@ def compare_command(
     any_conditions: bool,
     fail_on_regression: bool,
     regression: Regression,
-    as_json: bool,
+    form: Format,
+    quiet: bool,
 ) -> None:
     """Compare B with A, task by task, and name the rounds that only one of them passes.
 
@@ -330,10 +331,13 @@ def compare_command(
     adjusted = _adjusted(pairs)
     rules = [_rule(pair, regression, len(pairs)) for pair in pairs]
     worse = _worse(pairs, rules)
-    if as_json:
-        print_json([_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)])
-    else:
-        echo("\n\n".join("\n".join(_pair_lines(*each, len(pairs) > 1)) for each in zip(pairs, adjusted, strict=True)))
+    compared = [
+        _in_words(pair, of_pair if len(pairs) > 1 else None) for pair, of_pair in zip(pairs, adjusted, strict=True)
+    ]
+    view = comparisons_view(
+        compared, json=lambda: [_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)]
+    )
+    print_view(view, form, quiet=quiet)
     if fail_on_regression:
         _tell_too_few_tasks(pairs, regression)
         for rule in dict.fromkeys(rules):
@@ -432,14 +436,14 @@ def _tell_too_few_tasks(pairs: Sequence[_Pair], regression: Regression) -> None:
             tell_note(f"{name}: {count} cannot show a regression beyond noise, however large")
 
 
-def _pair_lines(pair: _Pair, adjusted: Mapping[Compared, float | None], several: bool) -> Iterator[str]:
+def _in_words(pair: _Pair, adjusted: Mapping[Compared, float | None] | None) -> NamedComparison:
     (a, b), (first, second) = pair.sides, pair.rows
-    return comparison_lines(
+    return NamedComparison(
         a.title(first),
         b.title(second),
         pair.found,
         plan=pair.plan,
-        adjusted=adjusted if several else None,
+        adjusted=adjusted,
         left_out=pair.left_out,
         faults=pair.faults,
         single_rounds=first.mode == "single-round",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from itertools import islice, product
+from dataclasses import KW_ONLY, asdict, dataclass, replace
+from itertools import product
 from math import inf, sqrt
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, format_interval
+from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, interval_column
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_money, format_number, join_first
 from pytest_evocode.report.views import Column, Table, View, count_column, number_column, shown_cells, text_column
 
@@ -164,54 +164,117 @@ SMALL_DIFFERENCE = 5.0
 """The difference, in points, of which a comparison says what it would take to be seen."""
 
 
-def comparison_lines(
-    first: str,
-    second: str,
-    found: Mapping[Compared, Comparison],
-    *,
-    plan: ComparisonPlan | None = None,
-    adjusted: Mapping[Compared, float | None] | None = None,
-    left_out: Sequence[Metric] = (),
-    faults: tuple[int, int] = (0, 0),
-    single_rounds: bool = False,
-) -> Iterator[str]:
-    """Yield the table of metrics, what it can and cannot tell, and the rounds that only one of two agents passes.
+@dataclass(frozen=True, slots=True)
+class NamedComparison:
+    """Two agents that are compared, and what is to be said of them."""
 
-    Args:
-        first: The name of A.
-        second: The name of B.
-        found: The comparisons by metric; the Dataset Score is one of them, and its flips are listed.
-        plan: What differences the two could show; None below five tasks.
-        adjusted: The p-values as adjusted for several pairs that are compared at once; None for one pair.
-        left_out: The metrics that are not compared because the two have different numbers of attempts.
-        faults: How many rounds of either infrastructure errors kept from a verdict.
-        single_rounds: Whether the two were measured in mode single-round, where the Dataset Score is the SR by task.
-    """
-    headline = found["dataset_score"]
-    yield f"A: {first}"
-    yield f"B: {second}"
-    yield f"paired by task, {headline.tasks} of them; {_methods(found.values())}"
+    first: str
+    """The name of A; ``second`` is that of B."""
+    second: str
+    found: Mapping[Compared, Comparison]
+    """By metric; the Dataset Score is one of them, and its flips are listed."""
+    _: KW_ONLY
+    plan: ComparisonPlan | None = None
+    """What differences the two could show; None below five tasks."""
+    adjusted: Mapping[Compared, float | None] | None = None
+    """The p-values as adjusted for several pairs that are compared at once; None for one pair."""
+    left_out: Sequence[Metric] = ()
+    """The metrics that are not compared because the two have different numbers of attempts."""
+    faults: tuple[int, int] = (0, 0)
+    """How many rounds of either infrastructure errors kept from a verdict."""
+    single_rounds: bool = False
+    """Whether the two were measured in mode single-round, where the Dataset Score is the SR by task."""
+
+    @property
+    def headline(self) -> Comparison:
+        """The comparison of Dataset Scores."""
+        return self.found["dataset_score"]
+
+    @property
+    def paired(self) -> str:
+        """How the two were compared, in one line."""
+        return f"paired by task, {self.headline.tasks} of them; {_methods(self.found.values())}"
+
+
+def comparisons_view(pairs: Sequence[NamedComparison], json: Callable[[], Any]) -> View:
+    """Return the metrics of each pair, and the rounds that only one of the two passes."""
+    flips = [
+        {"a": pair.first, "b": pair.second, **asdict(flip), "passed_in": "A" if flip.lost else "B"}
+        for pair in pairs
+        for flip in pair.headline.flips
+    ]
+    tables = [replace(comparison_table(pairs), notes=[f"{pair.first}, {pair.second}: {pair.paired}" for pair in pairs])]
+    if flips:
+        tables.append(Table("flips", "Rounds that only one of two passes", _FLIPS, flips))
+    return View(tables, json=json, text="\n\n".join("\n".join(comparison_lines(pair)) for pair in pairs).splitlines())
+
+
+_FLIPS = (
+    text_column("A", "a"),
+    text_column("B", "b"),
+    text_column("task", "task"),
+    Column("round", lambda row: row["round"] or f"round {row['index']}", fields=("round", "index"), left=True),
+    Column("passed in A, %", lambda row: f"{100 * row['first']:.0f}", fields=("first",)),
+    Column("passed in B, %", lambda row: f"{100 * row['second']:.0f}", fields=("second", "passed_in")),
+)
+
+
+def comparison_table(pairs: Sequence[NamedComparison]) -> Table:
+    """Return a row for each metric of each pair."""
+    rows = [
+        {
+            "first_name": pair.first,
+            "second_name": pair.second,
+            "metric": "SR, by task" if pair.single_rounds and metric == "dataset_score" else TITLES[metric],
+            **{
+                name: getattr(each, name)
+                for name in ("first", "second", "difference", "won", "tied", "lost", "p_value")
+            },
+            "low": each.interval and each.interval.low,
+            "high": each.interval and each.interval.high,
+            "p_adjusted": pair.adjusted[metric] if pair.adjusted else None,
+        }
+        for pair in pairs
+        for metric, each in pair.found.items()
+    ]
+    columns = [
+        text_column("A is", "first_name"),
+        text_column("B is", "second_name"),
+        text_column("", "metric"),
+        number_column("A", "first"),
+        number_column("B", "second"),
+        Column("B - A", lambda row: f"{row['difference']:+.1f}", fields=("difference",)),
+        interval_column("95 %", "low", "high", nothing=""),
+        *(count_column(name, name) for name in ("won", "tied", "lost")),
+    ]
+    if any(pair.headline.test is not None for pair in pairs):
+        columns.append(Column("p", lambda row: format_p_value(row["p_value"]), fields=("p_value",)))
+        if any(pair.adjusted is not None for pair in pairs):
+            columns.append(Column("p, Holm", lambda row: format_p_value(row["p_adjusted"]), fields=("p_adjusted",)))
+    return Table("comparisons", "Agents compared, task by task", columns, rows)
+
+
+def comparison_lines(pair: NamedComparison) -> Iterator[str]:
+    """Yield the table of metrics, what it can and cannot tell, and the rounds that only one of two agents passes."""
+    headline = pair.headline
+    yield f"A: {pair.first}"
+    yield f"B: {pair.second}"
+    yield pair.paired
     yield ""
-    columns = [] if headline.test is None else ["p"] if adjusted is None else ["p", "p, Holm"]
-    rows = [("", "A", "B", "B - A", "95 %", "won", "tied", "lost", *columns)]
-    for metric, each in found.items():
-        title = "SR, by task" if single_rounds and metric == "dataset_score" else TITLES[metric]
-        numbers = f"{each.first:.1f}", f"{each.second:.1f}", f"{each.difference:+.1f}", format_interval(each.interval)
-        counts = map(str, (each.won, each.tied, each.lost))
-        p_values = map(format_p_value, (each.p_value, adjusted[metric] if adjusted else None))
-        rows.append((title, *numbers, *counts, *islice(p_values, len(columns))))
-    yield from aligned(rows)
+    table = comparison_table([pair])
+    yield from aligned(shown_cells(replace(table, columns=table.columns[2:])))
     yield ""
-    if plan is None:
+    if pair.plan is None:
         yield f"below {FEWEST_TASKS} tasks no difference can be told from noise, nor how many tasks it would take"
     else:
-        yield from sentences(plan, SMALL_DIFFERENCE)
-    if left_out:
-        titles = ", ".join(COLUMNS[metric].title for metric in left_out)
+        yield from sentences(pair.plan, SMALL_DIFFERENCE)
+    if pair.left_out:
+        titles = ", ".join(COLUMNS[metric].title for metric in pair.left_out)
         sides = " and ".join(_attempts(*each) for each in zip("AB", headline.attempts, strict=True))
         yield f"not compared, because the best of more attempts is better: {titles}; {sides} at each task"
-    if any(faults):
-        yield f"without a verdict because of infrastructure errors: A {faults[0]}, B {faults[1]} rounds, as not passed"
+    if any(pair.faults):
+        a, b = pair.faults
+        yield f"without a verdict because of infrastructure errors: A {a}, B {b} rounds, as not passed"
     yield from _tests_of_flips(headline)
     yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])
     yield from _flips("passed in B, not in A", [flip for flip in headline.flips if not flip.lost])
