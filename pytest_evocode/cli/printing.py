@@ -23,7 +23,7 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 def tell_note(text: str) -> None:
     """Print a note on standard error, in one short line and once in a command, however often it comes up."""
     context = click.get_current_context(silent=True)
-    told: set[str] = set() if context is None else context.meta.setdefault("pytest_evocode.notes", set())
+    told: set[str] = set() if context is None else context.meta.setdefault("evocode notes", set())
     if text not in told:
         told.add(text)
         echo(f"note: {short_line(text)}", err=True)
