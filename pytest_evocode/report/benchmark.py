@@ -206,7 +206,7 @@ def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> st
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
     ...     phases=Phases(waiting=0.5, slot_seconds=8.0))
     >>> slots_line([record, record], slots=2, seconds=10.0)
-    'slots: 2, busy 80 % of 10.0 s, suites waited 1.0 s'
+    'slots: 2, busy 80 % of 10.0 s, suites queued 1.0 s'
     """
     known = [record.phases for record in records if record.phases is not None]
     held = sum(phases.slot_seconds or 0.0 for phases in known)
@@ -214,7 +214,7 @@ def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> st
         return ""
     waited = sum(phases.waiting or 0.0 for phases in known)
     busy = min(1.0, held / (slots * seconds))
-    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites waited {waited:.1f} s".replace("%", " %")
+    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites queued {waited:.1f} s".replace("%", " %")
 
 
 def waits_line(records: Iterable[RoundRecord]) -> str:
@@ -224,7 +224,7 @@ def waits_line(records: Iterable[RoundRecord]) -> str:
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
     ...     provider_waits=Waits(retries=2, seconds={"rate limit": 61.0, "network": 1.25}))
     >>> waits_line([record])
-    'waiting for model providers: 62.2 s (rate limit 61.0 s, network 1.2 s), 2 retries; not counted as working time'
+    'held up by model providers: 62.2 s (rate limit 61.0 s, network 1.2 s), 2 retries; not counted as working time'
     """
     waits = total_waits(record.provider_waits for record in records)
     if waits is None or (waits.total < 0.1 and not waits.retries):
@@ -232,4 +232,4 @@ def waits_line(records: Iterable[RoundRecord]) -> str:
     causes = ", ".join(f"{cause} {seconds:.1f} s" for cause, seconds in waits.seconds.items() if seconds >= 0.05)
     retries = f", {waits.retries} {'retry' if waits.retries == 1 else 'retries'}" if waits.retries else ""
     by_cause = f" ({causes})" if causes else ""
-    return f"waiting for model providers: {waits.total:.1f} s{by_cause}{retries}; not counted as working time"
+    return f"held up by model providers: {waits.total:.1f} s{by_cause}{retries}; not counted as working time"

@@ -110,7 +110,7 @@ def over_attempts_json(found: OverAttempts) -> dict[str, Any]:
 _TIMES = {
     "agent": "The agent's turn.",
     "verifier": "The suite, with what was brought into its environment and read from it.",
-    "waiting": "The suite's time of waiting for a slot.",
+    "waiting": "How long the suite was queued for a slot.",
     "overhead": "What a round cost beside its setup and the agent's turn.",
 }
 
@@ -122,12 +122,14 @@ def time_view(table: ScoreTable, by: Dimension | None, *, with_intervals: bool =
     rows = [_time_row(name, "", each) for name, each in times_of.items()]
     rows = [_time_row(name, key, each) for name, found in groups.items() for key, each in found.items()] or rows
     columns = [_section(table), text_column(by, "group")] if by is not None else [text_column("agent", "agent")]
-    columns += [number_column(f"{name} (median s)", f"{name}_seconds", help, digits=2) for name, help in _TIMES.items()]
+    for name, help_ in _TIMES.items():
+        title = "queued" if name == "waiting" else name
+        columns.append(number_column(f"{title} (median s)", f"{name}_seconds", help_, digits=2))
     columns.append(count_column("rounds", "rounds", "How many rounds were begun."))
     notes = []
     if silent := sum(each.silent for each in times_of.values()):
         of = sum(each.rounds for each in times_of.values())
-        notes = [f"not recorded of {silent} of {of} rounds, and left out: waiting and overhead"]
+        notes = [f"not recorded of {silent} of {of} rounds, and left out: queued and overhead"]
     title = f"Where the time went{f', by {by}' if by is not None else ''}"
     return View(
         [Table("time", title, columns, rows, by_section=by is not None, notes=notes)],

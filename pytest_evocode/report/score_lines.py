@@ -233,7 +233,7 @@ def mark_lines(scores: Mapping[str, Scores], records: Iterable[RoundRecord] = ()
     """Yield what the mark means, where a row has one; with ``records``, in which rounds."""
     rounds = sum(row.trusting for row in scores.values())
     if rounds:
-        yield f"{MARK} {trusting_rounds(rounds)}; round.json lists them, and --evocode-strict carries none"
+        yield f"{MARK} {trusting_rounds(rounds)}; round.json lists them, and --evocode-strict brings none over"
     found = [record for record in records if record.verdict and record.verdict.trusts_agent]
     if found:
         yield f"  {join_first(sorted(map(_trusting_round, found)))}"

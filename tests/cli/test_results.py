@@ -63,7 +63,7 @@ def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, resul
         "gpt 75.0 87.5 4.0 1/2 75.0 50.0 1 6.0 s",
         "o1 0.0 0.0 n/a 0/2 0.0 0.0 1 4.5 s",
         "* the verdict of 1 round trusts the agent's system beyond what the task declares; round.json lists them, and "
-        "--evocode-strict carries none",
+        "--evocode-strict brings none over",
     ]
 
 

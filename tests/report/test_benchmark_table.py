@@ -196,7 +196,7 @@ def test_verdicts_that_trust_the_agents_system_mark_their_scores_and_are_named()
         "cheat          100.0*      100.0*         n/a           1/1*  2.0 s",
         "oracle          100.0       100.0         n/a            1/1  2.0 s",
         "* the verdicts of 2 rounds trust the agent's system beyond what the task declares; round.json lists them, and "
-        "--evocode-strict carries none",
+        "--evocode-strict brings none over",
         "  ledger cheat round-1 (in place), ledger cheat round-2",
     ]
 

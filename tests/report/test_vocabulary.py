@@ -157,3 +157,10 @@ def _number(cell: object) -> float | None:
         return None
     found = re.fullmatch(r"\$?([-\d.,]+)(?:/\d+)?(K?)(?: s)?\*?", str(cell))
     return float(found[1].replace(",", "")) * (1000 if found[2] else 1) if found else None
+
+
+def test_no_word_of_the_glossary_is_two_ideas() -> None:
+    rows = [line.split(" | ")[0].strip("| ") for line in GLOSSARY.splitlines() if line.startswith("| ")]
+    words = [word.strip() for row in rows for word in row.split(",")]
+    assert [word for word in {*words} if words.count(word) > 1] == []
+    assert {"turn", "carried", "waiting", "conditions"} <= {*words}
