@@ -14,10 +14,9 @@ from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json, prints_view
+from pytest_evocode.cli.printing import echo, format_options, print_view, prints_view, tell_note
 from pytest_evocode.cli.shared_options import (
     any_version_option,
-    json_option,
     named_in_option,
     named_runs,
     print_notes,
@@ -48,7 +47,8 @@ from pytest_evocode.report.comparison import (
     SMALL_DIFFERENCE,
     TITLES,
     Compared,
-    comparison_lines,
+    NamedComparison,
+    comparisons_view,
     plan_lines,
     plan_table,
     planned_sizes,
@@ -57,8 +57,9 @@ from pytest_evocode.report.comparison import (
 )
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.printable import printable
+from pytest_evocode.report.score_lines import cut_lines
 from pytest_evocode.report.tables import join_first
-from pytest_evocode.report.views import View
+from pytest_evocode.report.views import Format, View
 from pytest_evocode.results.identity import differing_conditions, short_contents, subject_labels
 from pytest_evocode.results.loading import Results
 
@@ -116,7 +117,9 @@ def read_side(
         known = ", ".join(row.name for row in table.rows)
         what = f"{name} is no directory, run or agent" if wanted == name else f"{name} has no agent {wanted}"
         raise click.UsageError(f"{what}; the agents in {directory} are {known}")
-    print_notes(replace(table, rows=chosen, superseded=0))
+    print_notes(replace(table, rows=chosen, superseded=0), own_notes=True)
+    for note in cut_lines({row.name: row.attempts for row in chosen}):
+        tell_note(note)
     where = (path.stem if path.is_file() else name) if only else str(directory) if path.is_dir() else ""
     if any_version:
         exact, chosen = (tuple(replace(row, contents={}) for row in rows) for rows in (exact, chosen))
@@ -183,7 +186,7 @@ def matching_rows(first: Side, second: Side, *, any_conditions: bool = False) ->
         raise click.UsageError(f"it is not clear what to compare: {names}; {remedy}")
     for side, other, place in ((first, second, 0), (second, first, 1)):
         if alone := [row.name for row in side.rows if all(row is not pair[place] for pair in pairs)]:
-            echo(f"note: {side.name}: left out, {other.name} has none to compare with: {', '.join(alone)}", err=True)
+            tell_note(f"{side.name}: left out, {other.name} has none to compare with: {', '.join(alone)}")
     for a, b in pairs:
         if _protocol(a) != _protocol(b):
             raise click.UsageError(f"scores of different modes cannot be compared: {a.name} and {b.name}")
@@ -193,7 +196,7 @@ def matching_rows(first: Side, second: Side, *, any_conditions: bool = False) ->
                 f"{join_first(differing)}; compare them all the same with --any-conditions"
             )
         for note in (*_notes(a, b), *(f"A against B: {each}" for each in differing)):
-            echo(f"note: {note}", err=True)
+            tell_note(note)
     return [_at_equal_contents(a, b) for a, b in pairs]
 
 
@@ -321,7 +324,7 @@ class _CompareCommand(click.Command):
         "95 % interval below 0."
     ),
 )
-@json_option
+@format_options()
 def compare_command(
     first: str,
     others: tuple[str, ...],
@@ -332,7 +335,8 @@ def compare_command(
     any_conditions: bool,
     fail_on_regression: bool,
     regression: Regression,
-    as_json: bool,
+    form: Format,
+    quiet: bool,
 ) -> None:
     """Compare B with A, task by task, and name the rounds that only one of them passes.
 
@@ -352,10 +356,13 @@ def compare_command(
     adjusted = _adjusted(pairs)
     rules = [_rule(pair, regression, len(pairs)) for pair in pairs]
     worse = _worse(pairs, rules)
-    if as_json:
-        print_json([_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)])
-    else:
-        echo("\n\n".join("\n".join(_pair_lines(*each, len(pairs) > 1)) for each in zip(pairs, adjusted, strict=True)))
+    compared = [
+        _in_words(pair, of_pair if len(pairs) > 1 else None) for pair, of_pair in zip(pairs, adjusted, strict=True)
+    ]
+    view = comparisons_view(
+        compared, json=lambda: [_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)]
+    )
+    print_view(view, form, quiet=quiet)
     if fail_on_regression:
         _tell_too_few_tasks(pairs, regression)
         for rule in dict.fromkeys(rules):
@@ -449,19 +456,19 @@ def _tell_too_few_tasks(pairs: Sequence[_Pair], regression: Regression) -> None:
         tasks, name = pair.headline.tasks, pair.rows[1].name
         count = f"{tasks} {'task' if tasks == 1 else 'tasks'}"
         if regression == "noise" and _has_too_few_tasks(pair, len(pairs)):
-            echo(f"note: {name}: {count} cannot show a regression beyond noise; any lower score counts", err=True)
+            tell_note(f"{name}: {count} cannot show a regression beyond noise; any lower score counts")
         if regression == "interval" and tasks < FEWEST_TASKS:
-            echo(f"note: {name}: {count} cannot show a regression beyond noise, however large", err=True)
+            tell_note(f"{name}: {count} cannot show a regression beyond noise, however large")
 
 
-def _pair_lines(pair: _Pair, adjusted: Mapping[Compared, float | None], several: bool) -> Iterator[str]:
+def _in_words(pair: _Pair, adjusted: Mapping[Compared, float | None] | None) -> NamedComparison:
     (a, b), (first, second) = pair.sides, pair.rows
-    return comparison_lines(
+    return NamedComparison(
         a.title(first),
         b.title(second),
         pair.found,
         plan=pair.plan,
-        adjusted=adjusted if several else None,
+        adjusted=adjusted,
         left_out=pair.left_out,
         faults=pair.faults,
         single_rounds=first.mode == "single-round",
@@ -564,7 +571,7 @@ def plan_command(
             found.append((each, made))
             continue
         both, common = " and ".join(row.name for row in each), " in common" if len(each) > 1 else ""
-        echo(f"note: {both}: below {FEWEST_TASKS} tasks{common} it is not known how tasks vary; run more", err=True)
+        tell_note(f"{both}: below {FEWEST_TASKS} tasks{common} it is not known how tasks vary; run more")
     if not found:
         raise click.ClickException("there is nothing to plan from")
     blocks = [

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_evocode.cli.printing import echo, prints_view
+from pytest_evocode.cli.printing import prints_view, tell_note
 from pytest_evocode.cli.shared_options import (
     AttemptSelection,
     agents_option,
@@ -83,7 +83,7 @@ def metrics_command(selection: AttemptSelection, names: tuple[str, ...], by: str
     if "slopcodebench" in chosen:
         found = _with_code(found, rows, selection.task_directory)
     for note in note_lines(found, chosen):
-        echo(f"note: {note}", err=True)
+        tell_note(note)
     return metrics_view(found, chosen, by_round=by == "round")
 
 
@@ -94,7 +94,7 @@ def _with_code(found: dict[str, AgentMetrics], rows: Sequence[ScoreRow], tasks: 
     from pytest_evocode.process.attempts import TaskFinder
 
     checker = ScbCheck()
-    echo(f"note: scb-check {checker.version}; SlopCodeBench has {RELEASE}", err=True)
+    tell_note(f"scb-check {checker.version}; SlopCodeBench has {RELEASE}")
     places = (tasks,) if tasks else (Path(), *(path for path in Path().iterdir() if path.is_dir()))
     finder = TaskFinder(places)
     engines: dict[str, Engine] = {}
@@ -118,7 +118,7 @@ def _decay(row: ScoreRow, finder: TaskFinder, checker: ScbCheck, engine_of: Make
         task = finder.find(name) or (load_task(place) if place is not None else None)
         where = f"{row.name} attempt {attempt.record.attempt} at {name}"
         if task is None:
-            echo(f"note: {where}: n/a, the task is not below this directory", err=True)
+            tell_note(f"{where}: n/a, the task is not below this directory")
             continue
         files = round_texts(attempt, task, engine_of)
         found: dict[int, CodeQuality] = {}
@@ -133,7 +133,7 @@ def _decay(row: ScoreRow, finder: TaskFinder, checker: ScbCheck, engine_of: Make
             else:
                 found[index] = quality
         for reason, indices in _by_reason(files.missing).items():
-            echo(f"note: {where}: n/a in round {join_first(indices)}: {reason}", err=True)
+            tell_note(f"{where}: n/a in round {join_first(indices)}: {reason}")
         measured.setdefault(name, []).append(found)
     return code_decay(measured)
 

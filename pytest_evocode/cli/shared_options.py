@@ -13,13 +13,14 @@ from typing import Any
 
 import click
 
-from pytest_evocode.cli.printing import echo
+from pytest_evocode.cli.printing import echo, tell_note
 from pytest_evocode.environments.choice import NAMES
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.report.leaderboard import different_tasks
 from pytest_evocode.report.notes import table_notes
-from pytest_evocode.report.score_lines import apart_lines
+from pytest_evocode.report.score_lines import apart_lines, cut_lines
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
@@ -130,13 +131,14 @@ class AttemptSelection:
         """Return the only runs that count; None counts all."""
         return None if self.run is None else named_runs(results, self.run)
 
-    def read(self, *, cases: bool = False, with_apart: bool = False) -> ScoreTable:
+    def read(self, *, cases: bool = False, with_apart: bool = False, own_notes: bool = False) -> ScoreTable:
         """Read the records of the attempts, with ``cases`` those of their cases too.
 
         What does not count and what is missing is told on standard error; with ``with_apart`` the command itself tells
-        which attempts no score counts, and there may be no others.
+        which attempts no score counts, and there may be no others. With ``own_notes`` its view has the notes that tell
+        which tasks rows cover and what budgets cut.
         """
-        return self.read_all(cases=cases, with_apart=with_apart)[1]
+        return self.read_all(cases=cases, with_apart=with_apart, own_notes=own_notes)[1]
 
     def shown(self, table: ScoreTable) -> ScoreTable:
         """Return what a table says of the agents that are shown; raises click.UsageError where one is not there."""
@@ -147,7 +149,9 @@ class AttemptSelection:
         apart = tuple(each for each in table.apart if each.agent in {row.agent for row in rows})
         return replace(table, rows=rows, apart=apart, superseded=0)
 
-    def read_all(self, *, cases: bool = False, with_apart: bool = False) -> tuple[Results, ScoreTable]:
+    def read_all(
+        self, *, cases: bool = False, with_apart: bool = False, own_notes: bool = False
+    ) -> tuple[Results, ScoreTable]:
         """Read the same, and return what was loaded too, whether it counts or not."""
         tasks = read_tasks(self.task_directory)
         results = read_results(self.directories, cases=cases, tasks=tasks)
@@ -156,14 +160,12 @@ class AttemptSelection:
         if not (table.rows or table.apart or table.excluded):
             raise click.ClickException("no result is of these tasks")
         table = self.shown(table)
-        print_notes(table, with_apart=with_apart)
+        print_notes(table, with_apart=with_apart, own_notes=own_notes)
         if not table.rows and not with_apart:
             raise click.ClickException(f"{no_results(self.directories or (DEFAULT_RESULTS,), False)} with a score")
         shards = missing_shards(results.runs) if any(row.missing for row in table.rows) else []
         for number, of in shards:
-            echo(
-                f"note: shard {number} of {of} is not here, and its attempts count as not passed; name it too", err=True
-            )
+            tell_note(f"shard {number} of {of} is not here, and its attempts count as not passed; name it too")
         return results, table
 
 
@@ -280,13 +282,17 @@ def no_results(directories: Sequence[Path], problems: bool) -> str:
     return f"there are no results in {where}{' that can be counted; the warnings say why' if problems else ''}"
 
 
-def print_notes(table: ScoreTable, *, with_apart: bool = False) -> None:
+def print_notes(table: ScoreTable, *, with_apart: bool = False, own_notes: bool = False) -> None:
     """Tell on standard error what does not count, what is missing and what is uncertain in the numbers of a table.
 
-    With ``with_apart`` the command itself tells which attempts no score counts.
+    With ``with_apart`` the command itself tells which attempts no score counts; with ``own_notes`` its view has below
+    it which tasks rows cover and what budgets cut.
     """
-    for note in (*table_notes(table), *([] if with_apart else apart_lines(table.apart))):
-        echo(f"note: {note}", err=True)
+    below = (
+        () if own_notes else (*different_tasks(table.rows), *cut_lines({row.name: row.attempts for row in table.rows}))
+    )
+    for note in (*table_notes(table), *below, *([] if with_apart else apart_lines(table.apart))):
+        tell_note(note)
 
 
 @contextlib.contextmanager

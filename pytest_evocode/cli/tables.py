@@ -74,7 +74,8 @@ def results_command(selection: AttemptSelection, by: Dimension | None, with_time
     """
     from pytest_evocode.report.results import groups_view, scores_view, time_view
 
-    table = selection.read(with_apart=not (with_times or by))
+    of_scores = not (with_times or by)
+    table = selection.read(with_apart=of_scores, own_notes=of_scores)
     if with_times:
         return time_view(table, by, with_intervals=with_intervals)
     if by is not None:
@@ -98,7 +99,7 @@ def leaderboard_command(selection: AttemptSelection, with_intervals: bool) -> Vi
     """
     from pytest_evocode.report.leaderboard import leaderboard_view
 
-    return leaderboard_view(selection.read(), with_intervals=with_intervals)
+    return leaderboard_view(selection.read(own_notes=True), with_intervals=with_intervals)
 
 
 @click.command("analyses")

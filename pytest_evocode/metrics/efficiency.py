@@ -37,12 +37,18 @@ class Efficiency:
     cost_usd: Taken
     tokens: Taken
     """Prompt tokens and completion tokens together."""
-    seconds: Taken
+    agent_seconds: Taken
     """Wall-clock time of the agent's turns, without the suites'."""
     passed_rounds: float
     """How many rounds are passed in one pass, on the mean over attempts."""
     control: bool = False
     """Whether it is of a control, ``oracle`` or ``nop``, which is on no front and dominates nobody."""
+    tasks: int = 1
+
+    def per_attempt(self, amount: str) -> float | None:
+        """Return what one attempt takes, the mean over tasks; ``amount`` is one of the fields in :data:`AMOUNTS`."""
+        taken: Taken = getattr(self, amount)
+        return None if taken.value is None else taken.value / self.tasks
 
     @property
     def score_per_usd(self) -> float | None:
@@ -72,9 +78,10 @@ def efficiency(grid: Grid, *, single: bool = False, control: bool = False) -> Ef
         score=sr(grid) if single else dataset_score(grid),
         cost_usd=_taken(grid.tasks, lambda record: record.usage.cost_usd if record.usage else None),
         tokens=_taken(grid.tasks, lambda record: record.usage.tokens if record.usage else None),
-        seconds=_taken(grid.tasks, lambda record: record.agent_seconds),
+        agent_seconds=_taken(grid.tasks, lambda record: record.agent_seconds),
         passed_rounds=sum(sum(map(task.share, task.indices)) for task in grid.decided().tasks),
         control=control,
+        tasks=len(grid.tasks),
     )
 
 
@@ -88,7 +95,7 @@ def _taken(tasks: Sequence[TaskRounds], amount: Callable[[RoundRecord], float | 
     return Taken(value, sum(map(len, known)), of)
 
 
-AMOUNTS = {"cost": "cost_usd", "tokens": "tokens", "time": "seconds"}
+AMOUNTS = {"cost": "cost_usd", "tokens": "tokens", "time": "agent_seconds"}
 """What a score can be set against, with the names that :class:`~pytest_evocode.metrics.efficiency.Efficiency` has."""
 
 

@@ -13,7 +13,7 @@ from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.score_columns import SESSION
-from pytest_evocode.report.score_lines import apart_lines, flaky_lines, notes_below, scores_table
+from pytest_evocode.report.score_lines import apart_lines, cut_lines_of_session, flaky_lines, notes_below, scores_table
 from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.report.views import definition_lines, shown_cells
 from pytest_evocode.results.records import Outcome, RoundRecord, total_waits
@@ -104,6 +104,7 @@ def benchmark_lines(
         refused = sorted(record.place for record in counting if record.agent == agent and record.refused)
         yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
     yield from lower_bound_lines(agents)
+    yield from cut_lines_of_session({mode.name(agent): of_agent for agent, of_agent in by_agent(records).items()})
     if definitions and agents:
         yield from definition_lines(scores)
     if grid:
@@ -218,7 +219,7 @@ def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> st
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
     ...     phases=Phases(waiting=0.5, slot_seconds=8.0))
     >>> slots_line([record, record], slots=2, seconds=10.0)
-    'slots: 2, busy 80 % of 10.0 s, suites waited 1.0 s'
+    'slots: 2, busy 80 % of 10.0 s, suites queued 1.0 s'
     """
     known = [record.phases for record in records if record.phases is not None]
     held = sum(phases.slot_seconds or 0.0 for phases in known)
@@ -226,7 +227,7 @@ def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> st
         return ""
     waited = sum(phases.waiting or 0.0 for phases in known)
     busy = min(1.0, held / (slots * seconds))
-    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites waited {waited:.1f} s".replace("%", " %")
+    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites queued {waited:.1f} s".replace("%", " %")
 
 
 def waits_line(records: Iterable[RoundRecord]) -> str:
@@ -236,7 +237,7 @@ def waits_line(records: Iterable[RoundRecord]) -> str:
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
     ...     provider_waits=Waits(retries=2, seconds={"rate limit": 61.0, "network": 1.25}))
     >>> waits_line([record])
-    'waiting for model providers: 62.2 s (rate limit 61.0 s, network 1.2 s), 2 retries; not counted as working time'
+    'held up by model providers: 62.2 s (rate limit 61.0 s, network 1.2 s), 2 retries; not counted as working time'
     """
     waits = total_waits(record.provider_waits for record in records)
     if waits is None or (waits.total < 0.1 and not waits.retries):
@@ -244,4 +245,4 @@ def waits_line(records: Iterable[RoundRecord]) -> str:
     causes = ", ".join(f"{cause} {seconds:.1f} s" for cause, seconds in waits.seconds.items() if seconds >= 0.05)
     retries = f", {waits.retries} {'retry' if waits.retries == 1 else 'retries'}" if waits.retries else ""
     by_cause = f" ({causes})" if causes else ""
-    return f"waiting for model providers: {waits.total:.1f} s{by_cause}{retries}; not counted as working time"
+    return f"held up by model providers: {waits.total:.1f} s{by_cause}{retries}; not counted as working time"

@@ -69,10 +69,10 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
     "cost": (
         number_column("score", "score", "The Dataset Score, or SR of single rounds."),
         Column(
-            "cost",
-            lambda row: format_money(row["cost_usd"]),
+            "cost, each task once",
+            lambda row: format_money(row["cost_usd_each_task_once"]),
             help="US dollars of one attempt at each task.",
-            fields=("cost_usd",),
+            fields=("cost_usd_each_task_once",),
         ),
         number_column("score per USD", "score_per_usd", "The score over the cost."),
         Column(
@@ -169,7 +169,7 @@ def _of_agent(each: AgentMetrics) -> dict[str, Any]:
     row, decay = each.efficiency, each.decay
     rises = {name: getattr(decay, name, None) for name in ("verbosity_rises", "erosion_rises")}
     amounts = {name: getattr(row, name) for name in ("score", "score_per_usd", "usd_per_passed_round")}
-    return {**rises, **amounts, "cost_usd": row.cost_usd.value}
+    return {**rises, **amounts, "cost_usd_each_task_once": row.cost_usd.value}
 
 
 def note_lines(agents: Mapping[str, AgentMetrics], names: Sequence[str]) -> Iterator[str]:

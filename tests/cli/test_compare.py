@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -422,3 +424,18 @@ def test_tasks_that_no_reward_decides_are_counted_and_named(evocode: Evocode, tm
     assert any(line.startswith(why) for line in ran.lines)
     [found] = evocode("compare", "old", "new", "--json").json
     assert (found["undecided"], found["only_first"], found["only_second"]) == (["c"], [], [])
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
+def test_a_comparison_is_to_be_had_in_every_format(evocode: Evocode, tmp_path: Path, form: str) -> None:
+    for agent, outcomes in (("one", "pf"), ("two", "pp")):
+        write_attempt(tmp_path / "evocode-results", "a", agent, outcomes)
+    ran = evocode("compare", "one", "two", "--format", form)
+    assert (ran.status, "note" in ran.err) == (0, False)
+    if form == "csv":
+        metrics, flips = (list(csv.DictReader(io.StringIO(part))) for part in ran.out.split("\n\n"))
+        assert {row["metric"]: float(row["difference"]) for row in metrics}["Dataset Score"] == 50
+        assert [(row["task"], row["round"], row["passed_in"]) for row in flips] == [("a", "round-2", "B")]
+    else:
+        assert "Dataset Score" in ran.out
+        assert "paired by task, 1 of them" in ran.out

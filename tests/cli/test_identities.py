@@ -115,7 +115,7 @@ def test_export_says_who_each_row_is(evocode: Evocode) -> None:
 def test_a_changed_task_is_told(evocode: Evocode, command: str) -> None:
     told = evocode(command).err
     assert (
-        "gpt: tasks have changed, and attempts before and after that are not scored together (--any-version mixes "
+        "gpt: tasks changed, attempts before and after are not scored together (--any-version mixes "
         "them): ledger (1 attempt at 2222222, 1 attempt at 1111111)"
     ) in told
     assert "whose scores cannot be compared: ledger (1111111: nop; 2222222: gpt)" in told

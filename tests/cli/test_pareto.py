@@ -13,7 +13,7 @@ def test_fronts_name_who_is_on_them_who_is_not_and_who_is_left_out(evocode: Evoc
     write_attempt(results, "a", "good", "pp")
     write_attempt(results, "a", "poor", "pf")
     assert evocode("pareto", "-q").lines == [
-        "agent score cost tokens time",
+        "agent score cost per attempt tokens per attempt agent time per attempt",
         "good 100.0 n/a n/a 3.0 s",
         "poor 50.0 n/a n/a 3.0 s",
         "",
@@ -33,7 +33,7 @@ def test_fronts_name_who_is_on_them_who_is_not_and_who_is_left_out(evocode: Evoc
         "poor: left out, cost, tokens: known of 0 of 2 rounds",
     ]
     (group,) = evocode("pareto", "-q", "--json").json
-    assert group["agents"]["good"]["seconds"] == {"value": 3.0, "known": 2, "of": 2}
+    assert group["agents"]["good"]["agent_seconds_per_attempt"] == {"value": 3.0, "known": 2, "of": 2}
     assert group["fronts"]["time"] == {"front": ["good"], "dominated": {"poor": ["good"]}, "left_out": {}}
 
 

@@ -24,7 +24,7 @@ KNOWN = {
     "failures": ("regression", "first_failures"),
     "analyses": ("pass@k", "pass_at_k"),
     "metrics": ("EvoScore", "evo_score"),
-    "pareto": ("score", "seconds"),
+    "pareto": ("score", "agent_seconds_per_attempt"),
     "plan": ("tasks", "difference"),
 }
 

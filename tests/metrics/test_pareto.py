@@ -74,7 +74,7 @@ def test_what_a_score_takes_is_that_of_one_attempt_at_each_task() -> None:
     ]
     found = efficiency(Grid.of(records))
     assert found.score == pytest.approx(62.5)
-    assert (found.cost_usd.value, found.seconds.value, found.tokens.value) == (5.0, 6.0, 25.0)
+    assert (found.cost_usd.value, found.agent_seconds.value, found.tokens.value) == (5.0, 6.0, 25.0)
     assert found.score_per_usd == pytest.approx(62.5 / 5)
     assert found.usd_per_passed_round == pytest.approx(5 / 1.5)
 
@@ -88,7 +88,7 @@ def test_a_cost_that_is_not_known_of_every_round_is_no_cost() -> None:
 
 def test_where_no_round_was_begun_nothing_is_known() -> None:
     found = efficiency(Grid.of([], selected={"t": 2}))
-    assert (found.score, found.seconds.value, found.seconds.why_not) == (0, None, "no round was begun")
+    assert (found.score, found.agent_seconds.value, found.agent_seconds.why_not) == (0, None, "no round was begun")
 
 
 def test_what_costs_nothing_has_no_score_per_dollar() -> None:

@@ -12,6 +12,7 @@ from pytest_evocode.metrics.grouping import known_facts, known_rounds, session_o
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.spending import Amount, spending
 from pytest_evocode.names import natural_key
+from pytest_evocode.report.comparison import PER_ATTEMPT
 from pytest_evocode.report.html.cells import CaseFailures, FoundFailures, cells_of
 from pytest_evocode.report.html.ids import attempt_id, row_id, task_id
 from pytest_evocode.report.html.processes import Processes, outcome_values, process_values, read_processes
@@ -242,15 +243,18 @@ _OTHERS = {
     "attempts_max": ("k", "attempts", "The most attempts at any task: the k of MT@k."),
     "trusting": ("Trusting", "rounds", f"Rounds whose verdict trusts {TRUSTS}."),
     "cost_usd": (
-        "Cost", "USD", "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is.",
+        PER_ATTEMPT["cost"], "USD",
+        "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is.",
     ),
-    "tokens": ("Tokens", "tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks."),
+    "tokens": (
+        PER_ATTEMPT["tokens"], "tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks.",
+    ),
     "output_tokens": (
-        "Output tokens", "tokens",
+        "Output tokens per attempt", "tokens",
         "Completion tokens of an attempt at a task, the mean over tasks, scaled to all its rounds.",
     ),
     "agent_seconds": (
-        "Time", "s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks.",
+        PER_ATTEMPT["time"], "s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks.",
     ),
     SR_BY_TASK: ("SR, by task", "%", "The share of a task's single rounds that passed, the mean over tasks."),
 }  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
-from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
+from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, efficiency, front
 from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
@@ -114,23 +114,18 @@ def score_values(scores: Scores) -> dict[str, Any]:
 
 
 def _spending(row: ScoreRow, scores: Scores) -> dict[str, float | None]:
-    """Return what an attempt at a task takes: what one pass takes over all tasks, divided by their number.
+    """Return what an attempt at a task takes, the mean over tasks.
 
     Output tokens are those of the leaderboard, scaled to all rounds of a task.
     """
     if not row.grid.tasks:
         return dict.fromkeys(("cost_usd", "tokens", "output_tokens", "agent_seconds"))
     taken = efficiency(row.grid, single=row.mode == "single-round")
-    tasks = len(row.grid.tasks)
-
-    def mean(of: Taken) -> float | None:
-        return None if of.value is None else of.value / tasks
-
     return {
-        "cost_usd": mean(taken.cost_usd),
-        "tokens": mean(taken.tokens),
+        "cost_usd": taken.per_attempt("cost_usd"),
+        "tokens": taken.per_attempt("tokens"),
         "output_tokens": scores.output_tokens,
-        "agent_seconds": mean(taken.seconds),
+        "agent_seconds": taken.per_attempt("agent_seconds"),
     }
 
 
@@ -167,10 +162,6 @@ def _notes(row: ScoreRow, scores: Scores, faults: Faults | None, *, any_version:
         yield f"flaky, verdicts differ although nothing else does: {join_first(flaky, 5)}"
 
 
-_AGAINST = {"cost_usd": "cost", "tokens": "tokens", "agent_seconds": "time"}
-"""What a report sets scores against; the other names are of ``pytest_evocode.metrics.efficiency.AMOUNTS``."""
-
-
 def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
     """Return the points of all chains; each ranking has a front of its own.
 
@@ -180,15 +171,14 @@ def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
         {row_id(row): _by_score(row) for row in rows if row.mode != "single-round" and row.grid.tasks}
         for rows in rankings
     ]
-    tasks = {row_id(row): len(row.grid.tasks) for rows in rankings for row in rows}
     return [
         {
             "score": score,
-            "against": against,
-            "points": [each for group in groups for each in _points(group, score, against, tasks)],
+            "against": field,
+            "points": [each for group in groups for each in _points(group, score, amount)],
         }
         for score in ("dataset_score", "case_score")
-        for against in _AGAINST
+        for amount, field in AMOUNTS.items()
     ]
 
 
@@ -198,17 +188,14 @@ def _by_score(row: ScoreRow) -> dict[str, Efficiency]:
     return {"dataset_score": found} | ({} if cases is None else {"case_score": replace(found, score=cases)})
 
 
-def _points(
-    group: Mapping[str, Mapping[str, Efficiency]], score: str, against: str, tasks: Mapping[str, int]
-) -> Iterator[dict[str, Any]]:
+def _points(group: Mapping[str, Mapping[str, Efficiency]], score: str, amount: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of one ranking of which the amount is known of every round."""
-    amount = _AGAINST[against]
     rows = {id_: found[score] for id_, found in group.items() if score in found}
     best = front(rows, [amount]).front
     for id_, row in rows.items():
-        taken: Taken = getattr(row, AMOUNTS[amount])
-        if taken.value is not None and row.score is not None:
-            yield {"row": id_, "x": taken.value / tasks[id_], "y": row.score, "front": id_ in best}
+        x = row.per_attempt(AMOUNTS[amount])
+        if x is not None and row.score is not None:
+            yield {"row": id_, "x": x, "y": row.score, "front": id_ in best}
 
 
 MOST = 16

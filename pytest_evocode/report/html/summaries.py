@@ -66,7 +66,11 @@ def _survival(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _pareto(index: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for front in index["pareto"]:
         for point in front["points"]:
-            about = {"score": front["score"], "against": front["against"], "agent": names.get(point["row"])}
+            about = {
+                "score": front["score"],
+                "against": f"{front['against']}_per_attempt",
+                "agent": names.get(point["row"]),
+            }
             yield {**about, **{name: point[name] for name in ("x", "y", "front")}}
 
 

@@ -23,9 +23,9 @@ _TITLES = {
     "final_round_completion": ("Final", "Share of tasks whose last round passed", "%"),
     "mean_reward": ("Reward", "Mean reward", "%"),
     "reliability": ("Reliability", "How often an attempt repeats what another did", "%"),
-    "cost_usd": ("Cost", "Mean per attempt", "$"),
-    "tokens": ("Tokens", "Mean per attempt", ""),
-    "agent_seconds": ("Time", "Mean per attempt", "s"),
+    "cost_usd": ("Cost per attempt", "Mean per attempt", "$"),
+    "tokens": ("Tokens per attempt", "Mean per attempt", ""),
+    "agent_seconds": ("Agent time per attempt", "Mean per attempt", "s"),
 }
 
 
