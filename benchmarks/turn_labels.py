@@ -20,7 +20,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recordings import Turn, read_recording
+from benchmarks.recordings import Deed, Turn, read_recording
 from benchmarks.turn_extractors import Found, find
 from pytest_evocode.report.tables import aligned
 
@@ -57,9 +57,10 @@ class LabelledTurn:
 
 @dataclass
 class Score:
-    """What was found of what there is."""
+    """What was found of what there is, in the turns that could be read."""
 
     turns: int = 0
+    unread: int = 0
     there: int = 0
     found: int = 0
     right: int = 0
@@ -75,6 +76,7 @@ class Score:
         """Return the numbers as cells of a table."""
         return (
             str(self.turns),
+            str(self.unread),
             str(self.there),
             str(self.found),
             share(self.right, self.found),
@@ -128,13 +130,13 @@ def read_turns(recordings: Path | None) -> Iterator[LabelledTurn]:
         for line in (TURNS / name).read_text(encoding="utf-8").splitlines():
             table = json.loads(line)
             turn = _text_of(table, recordings)
-            yield LabelledTurn(half, table, None if turn is None else find(turn))
+            yield LabelledTurn(half, table, None if turn is None else find(turn, last=table["last"]))
 
 
 def _text_of(table: dict[str, Any], recordings: Path | None) -> Turn | None:
     """Return a turn with its text; None where its recording is not at hand."""
     if "text" in table:
-        later = tuple(table.get("later", ()))
+        later = tuple(map(Deed, table.get("later", ())))
         return Turn(table["kind"], table["text"], table.get("output", ""), table.get("exit_code"), later)
     source = table["source"]
     if recordings is None:
@@ -156,7 +158,10 @@ def score(turns: Iterable[LabelledTurn], label: str) -> Score:
         there = turn.labels("settled").get(label)
         if there is not None and turn.found is not None and label in turn.found.says:
             says = turn.found.says[label]
-            result.add(there, says, there and says)
+            if says is None:
+                result.unread += 1
+            else:
+                result.add(there, says, there and says)
     return result
 
 
@@ -164,7 +169,7 @@ def score_items(turns: Iterable[LabelledTurn]) -> Score:
     """Return how often the items of plans are right: each step that was found belongs to the item it begins in."""
     result = Score()
     for turn in turns:
-        if turn.found is None or turn.table["kind"] != "message":
+        if turn.found is None or "plan" not in turn.found.says:
             continue
         items = sorted(turn.table["labels"]["settled"].get("items", ()))
         # A step may begin with the number or the bullet before the item's first word, or after its first marks.
@@ -177,7 +182,8 @@ def _rows(turns: list[LabelledTurn], group: Callable[[LabelledTurn], str]) -> It
     named = sorted(turns, key=group)
     for name, some in ((name, list(each)) for name, each in groupby(named, group)):
         for label in LABELS:
-            if (result := score(some, label)).turns:
+            result = score(some, label)
+            if result.turns or result.unread:
                 yield name, label, *result.cells()
         if (items := score_items(some)).turns:
             yield name, "items of plans", *items.cells()
@@ -185,15 +191,13 @@ def _rows(turns: list[LabelledTurn], group: Callable[[LabelledTurn], str]) -> It
 
 def report(turns: list[LabelledTurn]) -> Iterator[str]:
     """Yield the lines of all tables."""
-    head = ("label", "turns", "there", "found", "precision", "recall")
+    head = ("label", "turns", "unread", "there", "found", "precision", "recall")
     groups: dict[str, Callable[[LabelledTurn], str]] = {
         "half": lambda turn: turn.half,
         "harness": lambda turn: f"{turn.table['harness']}, {turn.half}",
         "language": lambda turn: f"{turn.language}, {turn.half}",
     }
     tables = {title: _rows(turns, group) for title, group in groups.items()}
-    final = [turn for turn in turns if turn.table["last"]]  # What the pillars of questions and refusals read.
-    tables["final messages"] = _rows(final, groups["half"])
     for title, rows in tables.items():
         yield from aligned([(title, *head), *rows], left=(0, 1))
         yield ""

@@ -161,7 +161,7 @@ def plan_steps(text: str, *, is_to_do: bool = False) -> list[PlanStep]:
     >>> [step.text for step in plan_steps("| File | What |\n|---|---|\n| a.py | `parse()` |\n| b.py | tests |")]
     ['a.py: `parse()`', 'b.py: tests']
     """
-    text = in_short_lines(text)
+    text = in_short_lines(PLANS["fence"].sub("\n", text.replace("\u2019", "'")))
     lines = list(_lines(text))
     items = [match for line in lines if (match := PLANS["item"].match(line))]
     depths = [-1 if "#" in item[0] else len(item["indent"]) for item in items]
@@ -212,13 +212,9 @@ def _describes(text: str, is_headed: bool) -> bool:
 
 
 def _clauses(text: str) -> Iterator[PlanStep]:
-    """Yield the parts of sentences that name something, from the first that says that something will be done."""
-    begun = False
+    """Yield the parts of sentences that say what will be done or in which order, as far as they are about something."""
     for sentence in PLANS["sentence"].split(text):
-        says = PLANS.find(sentence, "intent", "order")
-        begun = begun or says
-        describes = PLANS.find(sentence, "open") or (PLANS.find(sentence, "finding") and not says) or claims(sentence)
-        if not begun or describes:
+        if not PLANS.find(sentence, "intent", "order") or PLANS.find(sentence, "open") or claims(sentence):
             continue
         looks = False
         for clause in PLANS["clause"].split(sentence):
@@ -226,7 +222,8 @@ def _clauses(text: str) -> Iterator[PlanStep]:
             step = PlanStep(plain, names_in(plain), listed=False)
             # What follows in the sentence is what it looks for.
             looks = step.looks or (looks and not PLANS.find(clause.strip(), "order"))
-            if step.names and (step.looks or not looks):
+            is_about = step.names or len(specific_words(plain)) >= WORDS_OF_STEP
+            if is_about and (step.looks or not looks):
                 yield step
 
 
@@ -328,13 +325,13 @@ def _first_match(step: PlanStep, activity: RoundActivity, after: int, done: int)
             found += [each for each in touched if _is_path(name, each.path) and each.at > after][:1]
         elif symbol := re.match(r"[\w.$-]+", name):
             word = re.compile(rf"\b{re.escape(symbol[0].rpartition('.')[2])}\b")
-            found += [edit for edit in activity.edits if edit.at > after and _writes(edit, word)][:1]
+            found += [edit for edit in activity.edits if edit.at > after and _is_of(edit, name, word)][:1]
             found += [run for run in activity.runs if run.at > after and word.search(run.key)][:1]
         every += found
     # A step that names several things has begun once the agent has turned to the last of them.
     if every:
         return max(every, key=lambda event: event.at)
-    return _by_words(step, activity, after) if not step.names else None
+    return None if any(map(_is_file, step.names)) else _by_words(step, activity, after)
 
 
 def _by_words(step: PlanStep, activity: RoundActivity, after: int) -> Event | None:
@@ -342,7 +339,9 @@ def _by_words(step: PlanStep, activity: RoundActivity, after: int) -> Event | No
     for edit in activity.edits:
         if edit.at > after and edit.of_product:
             written = specific_words(f"{edit.path} " + "".join(line for hunk in edit.hunks for line in hunk.added))
-            if len(words & written) >= WORDS_OF_STEP:
+            is_called_so = words & specific_words(posixpath.basename(edit.path))
+            is_test = edit.role == "tests" and PLANS.find(step.text, "of_tests")
+            if is_called_so or is_test or len(words & written) >= WORDS_OF_STEP:
                 return edit
     return None
 
@@ -358,8 +357,11 @@ def _is_path(name: str, path: str) -> bool:
     return path == name or path.endswith(f"/{name}") or name.endswith(f"/{path}")
 
 
-def _writes(edit: FileEdit, word: re.Pattern[str]) -> bool:
-    return edit.of_product and any(word.search(line) for hunk in edit.hunks for line in (*hunk.added, *hunk.removed))
+def _is_of(edit: FileEdit, name: str, word: re.Pattern[str]) -> bool:
+    """Return whether an edit writes a name, or is of a file that is called like it."""
+    lines = (line for hunk in edit.hunks for line in (*hunk.added, *hunk.removed))
+    called_so = specific_words(name) & specific_words(posixpath.basename(edit.path))
+    return edit.of_product and (bool(called_so) or any(word.search(line) for line in lines))
 
 
 def find_plan(activity: RoundActivity) -> FoundPlan | None:
