@@ -74,7 +74,7 @@ def _in_final_message(text: str) -> Found:
 
 
 def _activity(turn: Turn) -> RoundActivity:
-    request = " ".join(sorted(set(re.findall(r"[^\W_]+", turn.text)))) if turn.kind == "message" else "Do it."
+    request = "Do it."
     originals = {deed.path.lstrip("/"): "" for deed in turn.later[:_MOST_DEEDS] if deed.path}
     trajectory = Trajectory(
         session_id="s", agent=AgentInfo(name="agent", version="1"), steps=tuple(_steps(turn, request))

@@ -14,21 +14,21 @@ import subprocess
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
 from benchmarks.recordings import Deed, Turn, read_recording
 from benchmarks.turn_extractors import Found, find
+from pytest_evocode.process.measured import FILE, Score
 from pytest_evocode.report.tables import aligned
 
 TURNS = Path(__file__).with_name("turns")
 HALVES = {"dev": "dev.jsonl", "held out": "held_out.jsonl"}
 LABELS = ("test_run", "passed", "failed", "plan", "clarification", "abstention", "uncertainty", "success")
+LANGUAGES = ("English", "other Latin", "other script")
 _OTHER_SCRIPTS = ("zh", "ja", "ko", "ru")
-_Z = 1.959964
 
 
 @dataclass(frozen=True)
@@ -53,62 +53,6 @@ class LabelledTurn:
         said = self.table["labels"][by]
         outcomes = {each: said.get("outcome") == each for each in ("passed", "failed")} if "test_run" in said else {}
         return {**{name: value for name, value in said.items() if isinstance(value, bool)}, **outcomes}
-
-
-@dataclass
-class Score:
-    """What was found of what there is, in the turns that could be read."""
-
-    turns: int = 0
-    unread: int = 0
-    there: int = 0
-    found: int = 0
-    right: int = 0
-
-    def add(self, there: int, found: int, right: int) -> None:
-        """Count a turn."""
-        self.turns += 1
-        self.there += there
-        self.found += found
-        self.right += right
-
-    def cells(self) -> tuple[str, ...]:
-        """Return the numbers as cells of a table."""
-        return (
-            str(self.turns),
-            str(self.unread),
-            str(self.there),
-            str(self.found),
-            share(self.right, self.found),
-            share(self.right, self.there),
-        )
-
-
-def wilson(right: int, of: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share.
-
-    >>> [round(bound, 2) for bound in wilson(9, 10)]
-    [0.6, 0.98]
-    """
-    middle = (right + _Z**2 / 2) / (of + _Z**2)
-    half = _Z / (of + _Z**2) * sqrt(right * (of - right) / of + _Z**2 / 4)
-    return middle - half, middle + half
-
-
-def share(right: int, of: int) -> str:
-    """Return a share with its interval; n/a of nothing.
-
-    >>> share(9, 10), share(0, 0)
-    ('.90 [.60, .98]', 'n/a')
-    """
-    if not of:
-        return "n/a"
-    low, high = wilson(right, of)
-    return f"{_short(right / of)} [{_short(low)}, {_short(high)}]"
-
-
-def _short(value: float) -> str:
-    return f"{max(0.0, value):.2f}".replace("0.", ".", 1)
 
 
 def kappa(pairs: Iterable[tuple[object, object]]) -> float:
@@ -184,9 +128,28 @@ def _rows(turns: list[LabelledTurn], group: Callable[[LabelledTurn], str]) -> It
         for label in LABELS:
             result = score(some, label)
             if result.turns or result.unread:
-                yield name, label, *result.cells()
+                yield name, label, *_cells(result)
         if (items := score_items(some)).turns:
-            yield name, "items of plans", *items.cells()
+            yield name, "items of plans", *_cells(items)
+
+
+def _cells(score: Score) -> tuple[str, ...]:
+    counts = score.turns, score.unread, score.there, score.found
+    return (*map(str, counts), score.precision, score.recall)
+
+
+def measured(turns: list[LabelledTurn]) -> Iterator[str]:
+    """Yield the lines of the file that the package keeps: the counts of what is held back, by class of language."""
+    yield "# Written by `python -m benchmarks.turn_labels --write`: counts on the turns that are held back."
+    held = [turn for turn in turns if turn.half == "held out"]
+    classes = {"all": held, **{name: [turn for turn in held if turn.language == name] for name in LANGUAGES}}
+    for label in (*LABELS, "items"):
+        yield f"\n[{label}]"
+        for name, some in classes.items():
+            found = score_items(some) if label == "items" else score(some, label)
+            if found.turns or found.unread:
+                counts = ", ".join(f"{key} = {count}" for key, count in asdict(found).items())
+                yield f'"{name}" = {{ {counts} }}'
 
 
 def report(turns: list[LabelledTurn]) -> Iterator[str]:
@@ -213,8 +176,14 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path, metavar="DIR", help="clones or bare mirrors of the repositories")
+    parser.add_argument("--write", action="store_true", help="write what is held back down for the package")
     options = parser.parse_args()
-    print("\n".join(report(list(read_turns(options.recordings)))))
+    turns = list(read_turns(options.recordings))
+    print("\n".join(report(turns)))
+    if options.write:
+        if any(turn.found is None for turn in turns):
+            raise SystemExit("not written: some recordings are not at hand")
+        FILE.write_text("\n".join([*measured(turns), ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from pytest_evocode.process.evidence import Measure
+from pytest_evocode.process.measured import measured_lines
 from pytest_evocode.process.pillars.extended import EXTENDED
 from pytest_evocode.process.scores.released_scorer import ReleasedResult, work_of
 from pytest_evocode.process.scores.rigor_score import (
@@ -61,6 +62,9 @@ def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, floa
     yield ""
     yield from aligned(list(_pillar_rows(attempts, weights)))
     agents = {agent: summarise_agent(tasks, weights) for agent, tasks in by_task(attempts).items()}
+    yield from measured_lines(
+        name for name in PILLARS if any(each.values[name] is not None for each in agents.values())
+    )
     yield from _extended_lines(agents)
     yield from _certainty_lines(agents)
     yield from _sensitivity_lines(agents, weights)

@@ -18,7 +18,7 @@ from math import inf, sqrt
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.pillars.messages import claims, specific_words
+from pytest_evocode.process.pillars.messages import COMMON_STEM, claims, specific_words
 from pytest_evocode.process.rules import FILES, PLANS
 from pytest_evocode.process.trajectory.events import Event, FileEdit, FileRead, RoundActivity
 from pytest_evocode.process.trajectory.file_texts import hunks_between
@@ -238,6 +238,7 @@ def names_in(text: str) -> tuple[str, ...]:
     names.update(
         path for path in PLANS["file_path"].findall(rest) if not re.fullmatch(r"(e\.g|i\.e|etc|and/or)\.?\w?", path)
     )
+    rest = PLANS["file_path"].sub(" ", rest)
     names.update(_CALL.findall(rest))
     names.update(_NAME.findall(rest))
     names = {name for name in names if _is_file(name) or specific_words(name) - PLANS.words["any_program"]}
@@ -417,7 +418,8 @@ def _as_plan(activity: RoundActivity, event: Event, form: PlanForm, text: str) -
         if _is_about(step, asked, activity, event.at) and not says_again(step.text, requests)
     )
     changing = _changing(steps)
-    if not changing or len(steps) < LEAST_STEPS:
+    says_own = any(_says_own(step, asked) for step in steps if not step.runs_tests)
+    if not changing or len(steps) < LEAST_STEPS or not says_own:
         return None
     if any(edit.at > event.at and edit.of_product for edit in activity.edits):
         followed = _is_turned_to(steps, activity, event.at)
@@ -438,6 +440,14 @@ def _is_turned_to(steps: Sequence[PlanStep], activity: RoundActivity, after: int
 
 def _changing(steps: Sequence[PlanStep]) -> list[PlanStep]:
     return [step for step in steps if not step.looks and not step.runs_tests]
+
+
+def _says_own(step: PlanStep, asked: set[str]) -> bool:
+    """Return whether a step says more than words of the request and names of files; other letters always do."""
+    if any(not _is_file(name) for name in step.names) or PLANS.find(step.text, "other_letters"):
+        return True
+    known = {word[:COMMON_STEM] for word in asked}
+    return any(word[:COMMON_STEM] not in known for word in specific_words(PLANS["file_path"].sub(" ", step.text)))
 
 
 def _without_reports(text: str) -> str:

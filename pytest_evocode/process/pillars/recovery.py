@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from statistics import median
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
@@ -20,6 +21,8 @@ from pytest_evocode.process.trajectory.failure_causes import FailureCause
 
 #: RigorBench's parameter lambda.
 DECAY = 0.2
+#: So many times the median of a round's steps is the most that one step counts for, lest it hide what others wasted.
+MOST_TOKENS = 2
 
 Region = tuple[str, int, int]
 
@@ -239,14 +242,16 @@ def wasted_tokens(
 ) -> tuple[int, int] | None:
     """Return the tokens of steps in failed repair attempts, and of all steps; None where one is unknown.
 
-    Only ``working`` steps are counted in both.
+    Only ``working`` steps are counted in both, each with at most :data:`MOST_TOKENS` times their median.
     """
     failed = [attempt for cycle in cycles for attempt in cycle.attempts if not attempt.passed]
+    spent = {step: tokens for step in working if (tokens := activity.tokens.get(step)) is not None}
+    if len(spent) < len(working) or not spent:
+        return None
+    most = int(MOST_TOKENS * median(spent.values()))
     wasted = total = 0
-    for step in working:
-        tokens = activity.tokens.get(step)
-        if tokens is None:
-            return None
+    for step, tokens in spent.items():
+        tokens = min(tokens, most)
         total += tokens
         wasted += tokens if any(attempt.after < step <= attempt.through for attempt in failed) else 0
     return (wasted, total) if total else None
