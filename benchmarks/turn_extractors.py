@@ -7,7 +7,6 @@ is made of the turn's own words, in alphabetical order.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -21,6 +21,8 @@ from typing import Any
 
 from benchmarks.recordings import Deed, Turn, read_recording
 from benchmarks.turn_extractors import Found, find
+from benchmarks.turn_judge import judged
+from pytest_evocode.process.judge import ModelJudge, make_judge
 from pytest_evocode.process.measured import FILE, Score
 from pytest_evocode.report.tables import aligned
 
@@ -68,13 +70,17 @@ def kappa(pairs: Iterable[tuple[object, object]]) -> float:
     return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
 
 
-def read_turns(recordings: Path | None) -> Iterator[LabelledTurn]:
-    """Yield all turns of the corpus."""
+def read_turns(recordings: Path | None, judge: ModelJudge | None = None) -> Iterator[LabelledTurn]:
+    """Yield all turns of the corpus, with what the rules or a judge find in them."""
     for half, name in HALVES.items():
         for line in (TURNS / name).read_text(encoding="utf-8").splitlines():
             table = json.loads(line)
             turn = _text_of(table, recordings)
-            yield LabelledTurn(half, table, None if turn is None else find(turn, last=table["last"]))
+            found = None
+            if turn is not None:
+                last = table["last"]
+                found = find(turn, last=last) if judge is None else judged(turn, judge, last=last)
+            yield LabelledTurn(half, table, found)
 
 
 def _text_of(table: dict[str, Any], recordings: Path | None) -> Turn | None:
@@ -177,8 +183,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path, metavar="DIR", help="clones or bare mirrors of the repositories")
     parser.add_argument("--write", action="store_true", help="write what is held back down for the package")
+    parser.add_argument("--judge", metavar="PROVIDER/MODEL", help="ask a model in place of the rules")
+    parser.add_argument("--votes", type=int, default=1, help="with --judge: votes per turn")
     options = parser.parse_args()
-    turns = list(read_turns(options.recordings))
+    if options.judge and options.write:
+        parser.error("--write is for the rules")
+    judge = make_judge(options.judge, votes=options.votes) if options.judge else None
+    turns = list(read_turns(options.recordings, judge))
     print("\n".join(report(turns)))
     if options.write:
         if any(turn.found is None for turn in turns):

@@ -101,11 +101,11 @@ def measured_lines(pillars: Iterable[str]) -> Iterator[str]:
     found = [(pillar, name, scores()[label]["all"]) for label, (pillar, name) in PILLAR.items() if pillar in chosen]
     if not found:
         return
-    yield "How often the rules are right, of turns that were held back from their author, with 95 % intervals:"
+    yield "How often the rules are right, on turns that were held back from their author, with 95 % intervals:"
     for pillar, name, each in found:
         unread = f"; {each.unread} turns in other languages are not read" if each.unread else ""
-        unsure = "" if each.is_sure else " (too few or too wrong to rely on for single attempts)"
-        yield (
-            f"  {pillar.upper()}, {name}: precision {each.precision}, recall {each.recall} "
-            f"of {each.turns} turns{unread}{unsure}"
-        )
+        mark = "" if each.is_sure else " *"
+        told = f"precision {each.precision}, recall {each.recall} of {each.turns} turns"
+        yield f"  {pillar.upper()}, {name}: {told}{unread}{mark}"
+    if not all(each.is_sure for _, _, each in found):
+        yield f"  * may be under {LEAST:g}: not for single attempts"

@@ -50,14 +50,15 @@ def _score_text(score: RigorScore | None) -> str:
         return NOT_MEASURED
     executed = f", {score.executed:.0%} executed" if score.executed else ""
     judged = f", {score.judged:.0%} judged" if score.judged else ""
-    return f"{score.value:.2f} over {score.coverage:.0%}{executed}{judged}".replace("%", " %")
+    claimed = f", {score.claimed:.0%} claimed" if score.claimed else ""
+    return f"{score.value:.2f} over {score.coverage:.0%}{executed}{judged}{claimed}".replace("%", " %")
 
 
 def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
     """Yield the whole report: pillars, sub-metrics beyond RigorBench's, sensitivity to weights, outcome, judge."""
     yield (
         "Process discipline, 0 to 1 (n/a: not measured). RigorScore over the share of the weight that was measured; "
-        "what is not marked as executed or judged was parsed."
+        "what is not marked as executed, judged or claimed (told by the agent's program) was parsed."
     )
     yield ""
     yield from aligned(list(_pillar_rows(attempts, weights)))

@@ -78,18 +78,20 @@ def recovery(activity: RoundActivity, tests: WrittenTests) -> dict[str, Measure]
         return {"f(RAC)": unmeasured, "SD": unmeasured, "1-TWR": unmeasured}
     cycles = find_cycles(activity)
     evidence = tuple(_begun(cycle) for cycle in cycles) + _not_counted(activity)
-    if not cycles:
-        nothing = "nothing that the product caused has failed"
-        return {
-            "f(RAC)": measured(recovery_decay(0), nothing, evidence),
-            "SD": measured(1.0, nothing),
-            "1-TWR": measured(1.0, nothing),
-        }
-    return {
-        "f(RAC)": measured(recovery_decay(len(cycles)), f"RAC = {len(cycles)}", evidence),
-        "SD": _diversity(cycles),
-        "1-TWR": _economy(activity, cycles, tests),
+    nothing = measured(1.0, "nothing that the product caused has failed")
+    rac = f"RAC = {len(cycles)}" if cycles else nothing.reason
+    found = {
+        "f(RAC)": measured(recovery_decay(len(cycles)), rac, evidence),
+        "SD": _diversity(cycles) if cycles else nothing,
+        "1-TWR": _economy(activity, cycles, tests) if cycles else nothing,
     }
+    return {name: as_claimed(each, activity.runs) for name, each in found.items()}
+
+
+def as_claimed(measure: Measure, runs: Sequence[CommandRun]) -> Measure:
+    """Return a measure that rests on how some commands went, as a claim where only the agent's program says that."""
+    is_claimed = measure.value is not None and any(run.told for run in runs)
+    return measure.model_copy(update={"certainty": "claimed"}) if is_claimed else measure
 
 
 def recovery_decay(cycles: int) -> float:
