@@ -23,7 +23,7 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, Tool
 from pytest_evocode.process.evidence import Measure
-from pytest_evocode.process.pillars.abstention import UNSURE
+from pytest_evocode.process.pillars.abstention import FOREIGN, UNSURE
 from pytest_evocode.process.pillars.planning import find_plan
 from pytest_evocode.process.protocols import JudgeMaterial, Judgement
 from pytest_evocode.process.trajectory.events import RoundActivity
@@ -112,13 +112,14 @@ class ModelJudge:
         """
         aspect = _aspects()[name]
         text = aspect.material(material)
-        if text is None or (by_rule.value is None and name != "SC" and by_rule.reason != UNSURE):
+        is_unread = by_rule.reason in (UNSURE, FOREIGN)
+        if text is None or (by_rule.value is None and name != "SC" and not is_unread):
             return None
-        if name == "AQ" and by_rule.reason != UNSURE:
+        if name == "AQ" and not is_unread:
             return None  # The rules are sure, or the request can be met.
         known = {requirement.id for requirement in material.requirements}
         prompt = f"{aspect.rubric}\n\n<material>\n{text[:_LONGEST]}\n</material>"
-        answers, cost = self._answers(prompt, _tool(aspect, sorted(known)))
+        answers, cost = self.answers(prompt, _tool(aspect, sorted(known)))
         votes = [vote for answer in answers if (vote := _vote(aspect, answer, known)) is not None]
         if not votes:
             return None
@@ -133,7 +134,7 @@ class ModelJudge:
             cost_usd=cost,
         )
 
-    def _answers(self, prompt: str, tool: Tool) -> tuple[list[dict[str, Any]], float | None]:
+    def answers(self, prompt: str, tool: Tool) -> tuple[list[dict[str, Any]], float | None]:
         """Return one answer for each vote, and the cost of those that were not cached; None if a price is unknown."""
         path = self._cache / f"{_key(self._asked, prompt, tool)}.json"
         known: list[dict[str, Any]] = []

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from pytest_evocode.process.evidence import Measure
+from pytest_evocode.process.measured import measured_lines
 from pytest_evocode.process.pillars.extended import EXTENDED
 from pytest_evocode.process.scores.released_scorer import ReleasedResult, work_of
 from pytest_evocode.process.scores.rigor_score import (
@@ -52,18 +53,22 @@ def _score_text(score: RigorScore | None) -> str:
         return NOT_MEASURED
     executed = f", {score.executed:.0%} executed" if score.executed else ""
     judged = f", {score.judged:.0%} judged" if score.judged else ""
-    return f"{score.value:.2f} over {score.coverage:.0%}{executed}{judged}".replace("%", " %")
+    claimed = f", {score.claimed:.0%} claimed" if score.claimed else ""
+    return f"{score.value:.2f} over {score.coverage:.0%}{executed}{judged}{claimed}".replace("%", " %")
 
 
 def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
     """Yield the whole report: pillars, sub-metrics beyond RigorBench's, sensitivity to weights, outcome, judge."""
     yield (
         "Process discipline, 0 to 1 (n/a: not measured). RigorScore over the share of the weight that was measured; "
-        "what is not marked as executed or judged was parsed."
+        "what is not marked as executed, judged or claimed (told by the agent's program) was parsed."
     )
     yield ""
     yield from aligned(shown_cells(_pillar_table(attempts, weights)))
     agents = {agent: summarise_agent(tasks, weights) for agent, tasks in by_task(attempts).items()}
+    yield from measured_lines(
+        name for name in PILLARS if any(each.values[name] is not None for each in agents.values())
+    )
     yield from _extended_lines(agents)
     yield from _certainty_lines(agents)
     yield from _sensitivity_lines(agents, weights)
