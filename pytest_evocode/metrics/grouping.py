@@ -75,7 +75,10 @@ class Place(NamedTuple):
     subject: Subject
     mode: Mode
     from_round: str | None
-    """The round that the chains begin with; None is the first, and in single-round mode it is always None."""
+    """The round that the chains begin with, or of forks of A's state after a round ``A:round-3``; None is the first.
+
+    In single-round mode it is always None.
+    """
     version: int = 0
     """0 where tasks have the newest contents that the subject was run at in this mode, 1 for the ones before, and so
     on.
@@ -132,13 +135,13 @@ class Grouping:
     def place(self, attempt: StoredAttempt) -> Place:
         """Return the place of an attempt."""
         record = attempt.record
-        place = _newest_place(self._subjects[attempt.path], record.mode, record.from_round)
+        place = _newest_place(self._subjects[attempt.path], record.mode, record.start)
         return self._at(place, record.task, self._contents_of(attempt))
 
     def selected_place(self, run: StoredRun, task: str, agent: str) -> Place:
         """Return the place of attempts that a run was to make."""
         record = run.record
-        place = _newest_place(self._selected_subject(run, agent), record.mode, record.from_round)
+        place = _newest_place(self._selected_subject(run, agent), record.mode, record.start)
         return self._at(place, task, self._contents_of_run(run, task))
 
     def was_made(self, run: StoredRun, task: str, agent: str, number: int) -> bool:
@@ -185,7 +188,7 @@ class Grouping:
         for attempt in attempts:
             record = attempt.record
             if (contents := self._contents_of(attempt)) is not None:
-                place = _newest_place(self._subjects[attempt.path], record.mode, record.from_round)
+                place = _newest_place(self._subjects[attempt.path], record.mode, record.start)
                 # To verify an attempt again brings it to the task's contents of that day.
                 seen.append((begun(record.regraded or record.started, attempt.run), place, record.task, contents, 1))
         for run in runs:
@@ -196,7 +199,7 @@ class Grouping:
                         if all(self.was_made(run, task, agent, number) for number in selected):
                             continue
                         subject = self._selected_subject(run, agent)
-                        place = _newest_place(subject, run.record.mode, run.record.from_round)
+                        place = _newest_place(subject, run.record.mode, run.record.start)
                         seen.append((moment, place, task, contents, 0))
         for moment, _, task, contents, _ in seen:
             self._last[task] = max(self._last.get(task, (0.0, "")), (moment, contents))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
     from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
     from pytest_evocode.plugin.session_agents import SessionAgent
+    from pytest_evocode.results.forks import ForkedState
     from pytest_evocode.trial.trial import Trial
 
 
@@ -47,14 +48,24 @@ class AttemptCollector(pytest.Collector):
     """
 
     def __init__(
-        self, *, agent: SessionAgent, number: int, task: Task, first: int | None = None, **kwargs: Any
+        self,
+        *,
+        agent: SessionAgent,
+        number: int,
+        task: Task,
+        first: int | None = None,
+        fork: ForkedState | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.fork = fork
+        """The state of another attempt that it goes on from; None of one that is no fork."""
+        first = first if fork is None else fork.source.index + 1
         self.agent = agent
         self.number = number
         self.task = task
         self.rounds = RoundSelection(begin_with=first, first_wanted=len(task.rounds), last=0)
-        """The rounds that were selected; ``begin_with`` is the one that ``--evocode-from`` names."""
+        """The rounds that were selected; ``begin_with`` is a fork's first, or the one that ``--evocode-from`` names."""
         self.trial: Trial | RemoteTrial | None = None
         """The trial under way, None before the first round and after the last.
 
@@ -152,6 +163,7 @@ class AttemptCollector(pytest.Collector):
             "agent": self.agent.description,
             "conditions": self._evocode.conditions,
             "cases": cases,
+            "fork": self.fork,
             "references": not settings.replay,
             "hold_forks": settings.holds_forks,
             "hold_all_forks": settings.shell == "always",
@@ -281,6 +293,10 @@ class RoundItem(pytest.Function):
             self.parent.begin(self)
         trial = self.parent.trial
         assert trial is not None
+        if not self.is_played:
+            fork = self.parent.fork
+            assert fork is not None
+            pytest.skip(f"forked from {fork.source.agent} after {fork.source.round}")
         if self.index < (first := trial.first_played()):
             pytest.skip(f"not needed: the reference state after {self.parent.task.rounds[first - 2].name} is known")
         self.record = record = trial.wait(self.index)
@@ -295,6 +311,11 @@ class RoundItem(pytest.Function):
         if record.outcome == "error":
             pytest.fail("\n".join((record.cause, *record.notes)), pytrace=False)
         super().setup()
+
+    @property
+    def is_played(self) -> bool:
+        """Whether it is not left to what the attempt begins in: to reference solutions, or to another agent's work."""
+        return self.index > self.parent.rounds.rounds_before
 
     @property
     def has_single_cases(self) -> bool:

@@ -95,6 +95,7 @@ class Trial:
             speculates=(options.speculate or state.is_oracle) and not task.in_place,
             # Suites that run in place need the processes there, which no snapshot has.
             keep_all=options.keep_snapshots and not task.in_place,
+            installation=state.installation,
         )
         self._verdicts = VerdictPipeline(
             context, self._suites, self._log, self._turns, state.keep, stop=stop, is_oracle=state.is_oracle
