@@ -38,6 +38,7 @@ COMMANDS = {
 VIEWS = {
     "leaderboard": "tables",
     "failures": "tables",
+    "forks": "tables",
     "analyses": "tables",
     "metrics": "metrics",
     "pareto": "tables",
