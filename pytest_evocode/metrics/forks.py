@@ -100,7 +100,7 @@ def _rounds_of(row: ScoreRow, table: ScoreTable, every: Mapping[_Key, AttemptRec
         states = [each.outcomes.get(each.round) for each in begun]
         names = {(each.index, each.round) for record in forks for each in record.rounds}
         for index, name in sorted(names):
-            counts = [Passes.at(records, index) for records in (others, fresh, forks, own)]
+            went_on, renewed, forked, whole = (Passes.at(each, index) for each in (others, fresh, forks, own))
             yield ForkedRound(
                 task,
                 row.from_round or "",
@@ -108,8 +108,11 @@ def _rounds_of(row: ScoreRow, table: ScoreTable, every: Mapping[_Key, AttemptRec
                 name,
                 index,
                 Passes(states.count("passed"), len(states)),
-                *counts,
-                reading=reading(*counts, is_own=is_own),
+                went_on,
+                renewed,
+                forked,
+                whole,
+                reading(went_on, renewed, forked, whole, is_own=is_own),
             )
 
 

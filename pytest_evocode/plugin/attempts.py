@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RecordFault, RoundFailed, TaskError, UsageError
 from pytest_evocode.plugin.kept_rounds import (
     partial_properties,
     report_properties,
@@ -20,6 +20,7 @@ from pytest_evocode.plugin.kept_rounds import (
 from pytest_evocode.plugin.pytest_private import add_fixture, finish_with, fixture_info_of, make_failure
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.printable import printable_line
+from pytest_evocode.results.forks import ForkedState, find_fork
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.task import RoundSelection
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
     from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
     from pytest_evocode.plugin.session_agents import SessionAgent
-    from pytest_evocode.results.forks import ForkedState
     from pytest_evocode.trial.trial import Trial
 
 
@@ -120,7 +120,7 @@ class AttemptCollector(pytest.Collector):
             self._warn_of_stale_pins()
         try:
             return self._make_trial(alone)
-        except TaskError as error:
+        except (TaskError, UsageError) as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
 
     def _make_trial(self, alone: RoundItem | None) -> Trial:
@@ -134,6 +134,8 @@ class AttemptCollector(pytest.Collector):
         # What a worker finds of this run is from one that was lost.
         resume = settings.resume is not None or session.worker_input is not None
         rounds = self.rounds if alone is None else RoundSelection.single(alone.index)
+        if resume and self.fork is not None:
+            self.fork = self._fork_begun_from(self.fork)
         cases = cases_by_round(self.task.rounds[rounds.first_wanted - 1 : rounds.last], settings.case)
         return Trial(
             self.task,
@@ -149,6 +151,20 @@ class AttemptCollector(pytest.Collector):
             ),
             options=TrialOptions(**self.trial_options(cases), run_spending=spending, resume=resume),
         )
+
+    def _fork_begun_from(self, newest: ForkedState) -> ForkedState:
+        """Return the state that an earlier session began the attempt in, where there is a newer one now."""
+        settings = self._evocode.settings
+        assert settings.fork_from is not None
+        directory = self._evocode.attempt_directory(self.task.name, self.agent.id, self.number)
+        try:
+            earlier = directory.read_state() or directory.read_attempt()
+        except RecordFault:  # To go on with the attempt says so.
+            return newest
+        source = earlier.forked_from if earlier is not None else None
+        if source is None or settings.fork_from.run or source.run == newest.source.run:
+            return newest
+        return find_fork(settings.results, settings.fork_from._replace(run=source.run), self.task, self.number)
 
     def trial_options(self, cases: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
         """Return how the attempt is run, as arguments of TrialOptions that do not depend on the machine.

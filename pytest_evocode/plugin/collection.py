@@ -26,13 +26,12 @@ from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.plugin.side_by_side import keep_together
 from pytest_evocode.plugin.task_directories import is_meant_as_task
 from pytest_evocode.results.directory import last_seconds
-from pytest_evocode.results.forks import ForkedState, ForkFinder
+from pytest_evocode.results.forks import ForkedState, find_fork
 from pytest_evocode.results.records import task_facts
 from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.tasks import Round as TaskRound
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.loading import warn_of_unread
-from pytest_evocode.tasks.lockfile import content_hash
 
 
 class TaskDirectory(pytest.Directory):
@@ -109,10 +108,9 @@ class TaskFile(pytest.File):
         point = settings.fork_from
         if point is None:
             return {}
-        names = [round_.name for round_ in task.rounds]
-        finder = ForkFinder(settings.results, point, task.name, content_hash(task.directory), names)
+        numbers = range(1, settings.attempts + 1)
         try:
-            return {number: finder.find(number) for number in range(1, settings.attempts + 1)}
+            return {number: find_fork(settings.results, point, task, number) for number in numbers}
         except (UsageError, RecordFault) as error:
             raise self.CollectError(f"--evocode-fork-from={point.text}: {error}") from None
 

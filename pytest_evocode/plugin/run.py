@@ -120,7 +120,7 @@ class SessionRun:
                 f"the run {run.run} was begun in another mode; continue it with --evocode-mode={run.mode}{begin}"
             )
         for option, is_alike, value in (
-            ("--evocode-fork-from", run.fork_from == self._fork_from, run.fork_from and f"={run.fork_from}"),
+            ("--evocode-fork-from", run.start == settings.start, run.fork_from and f"={run.fork_from}"),
             ("--evocode-shard", run.shard == settings.shard, run.shard and "={}/{}".format(*run.shard)),
             ("--evocode-verify", run.verify == settings.verify, run.verify and f"={run.verify}"),
             ("--evocode-strict", run.strict in (None, settings.strict), "" if run.strict else None),
@@ -146,12 +146,12 @@ class SessionRun:
 
     def _newest(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> RunRecord:
         settings = self._settings
-        options = settings.mode, settings.from_round, self._fork_from, settings.shard, settings.verify
+        options = settings.mode, settings.start, settings.shard, settings.verify
 
         def fits(run: RunRecord) -> bool:
             is_alike = run.strict in (None, settings.strict) and run.environment == self._environment
             is_alike = is_alike and not differing_settings(run.conditions, self._conditions)
-            return is_alike and (run.mode, run.from_round, run.fork_from, run.shard, run.verify) == options
+            return is_alike and (run.mode, run.start, run.shard, run.verify) == options
 
         found = run_to_continue(self._results, selected, fits, agents)
         if found is not None:

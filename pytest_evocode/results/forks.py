@@ -14,6 +14,8 @@ from pytest_evocode.errors import RecordFault, UsageError
 from pytest_evocode.names import ForkPoint
 from pytest_evocode.results.directory import AttemptDirectory, read_run
 from pytest_evocode.results.records import AttemptRecord, ForkSource, RoundRecord, SnapshotFile
+from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.lockfile import content_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,34 +30,47 @@ class ForkedState:
 
     def inherited(self) -> tuple[RoundRecord, ...]:
         """Return the rounds up to the fork as the other attempt has them, with their cases; raises RecordFault."""
-        record = AttemptDirectory(self.directory).read_attempt()
-        if record is None:
-            raise RecordFault(f"{self.directory}: the record of the attempt that this one was forked from is gone")
-        return tuple(round_ for round_ in record.rounds if round_.index <= self.source.index)
+        return _rounds_up_to(self.directory, self.source.index)
 
 
 def inherited_rounds(attempt: Path, source: ForkSource, task: str) -> tuple[RoundRecord, ...]:
-    """Return the rounds that a fork in the directory ``attempt`` has inherited; raises RecordFault where they are gone.
+    """Return the rounds that a fork in the directory ``attempt`` has inherited, with their cases.
 
-    The other attempt is in the same results directory.
+    The other attempt is in the same results directory. Raises RecordFault where it is not there any more.
     """
-    results = attempt.parents[4]
-    other = AttemptDirectory.of(results, task, source.agent, source.run, source.attempt)
-    return ForkedState(source, _NOWHERE, other.path).inherited()
+    other = AttemptDirectory.of(attempt.parents[4], task, source.agent, source.run, source.attempt)
+    return _rounds_up_to(other.path, source.index)
 
 
-_NOWHERE = SnapshotFile(environment="", reference="", image="", task="", strict=False, timeout_multiplier=1)
+def _rounds_up_to(directory: Path, index: int) -> tuple[RoundRecord, ...]:
+    record = AttemptDirectory(directory).read_attempt()
+    if record is None:
+        raise RecordFault(f"{directory}: the record of the attempt that this one was forked from is gone")
+    return tuple(round_ for round_ in record.rounds if round_.index <= index)
+
+
+def find_fork(results: Path, point: ForkPoint, task: Task, number: int) -> ForkedState:
+    """Return the state of another agent's attempt at a task that the attempt of the same number begins in.
+
+    Args:
+        results: The results directory that the other attempt is in.
+        point: Which agent, and the round after which the state was left. Without a run it is the newest that counts.
+        task: The task, whose contents have to be the same.
+        number: The number of both attempts.
+
+    Raises:
+        UsageError: There is none, and the message says why and what to do.
+        RecordFault: A record cannot be read.
+    """
+    names = [round_.name for round_ in task.rounds]
+    return _Finder(results, point, task.name, content_hash(task.directory), names).find(number)
 
 
 @dataclass(frozen=True, slots=True)
-class ForkFinder:
-    """Finds the states of another agent's attempts at one task that forks begin in.
-
-    The other attempt is that of the same number: in the run that is named, or else the newest that counts.
-    """
+class _Finder:
+    """Finds states at one task; see :func:`find_fork`."""
 
     results: Path
-    """The results directory."""
     point: ForkPoint
     task: str
     task_hash: str
@@ -73,12 +88,7 @@ class ForkFinder:
         return index
 
     def find(self, number: int) -> ForkedState:
-        """Return the state that the attempt of a number begins in.
-
-        Raises:
-            UsageError: There is none, and the message says why and what to do.
-            RecordFault: A record cannot be read.
-        """
+        """Return the state that the attempt of a number begins in."""
         index = self.index
         name = self.rounds[index - 1]
         whole = list(self._whole_chains(number))

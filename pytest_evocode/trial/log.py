@@ -269,11 +269,10 @@ class AttemptLog:
             )
         begun = earlier.forked_from
         if _forked_from(begun) != _forked_from(self._state.forked_from):
-            option = "" if begun is None else f"={begun.point}@{begun.run}"
-            raise ResumeRefused(
-                f"{self._directory.path}: this attempt was begun with {'' if option else 'no '}--evocode-fork-from"
-                f"{option}; continue it so, in a session of its own where other attempts have another"
-            )
+            option = "no --evocode-fork-from"
+            if begun is not None:
+                option = f"--evocode-fork-from={begun.point}@{begun.run}"
+            raise ResumeRefused(f"{self._directory.path}: this attempt was begun with {option}; continue it with that")
         if earlier.environment != self._state.environment:
             raise ResumeRefused(
                 f"{self._directory.path}: this attempt was begun in {earlier.environment}; continue it with "

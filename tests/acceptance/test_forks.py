@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from pytest_evocode.cli import main
+from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
 from tests.inner_sessions import UNUSED
 
@@ -276,7 +277,8 @@ def test_a_killed_fork_goes_on_with_what_it_remembers(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("a", 4)
-    run_tasks("--evocode-snapshots", "tasks", agent="careless")
+    first = run_tasks("--evocode-snapshots", "tasks", agent="careless")
+    assert first.run.fork_from is None
     pytester.path.joinpath("die").touch()
     fork, other = "--evocode-fork-from=careless:2", "--evocode-fork-from=careless:1"
     script = f"setsid --wait {sys.executable} -m pytest {' '.join(UNUSED)} --evocode-agent=clumsy --evocode-env=sandbox"
@@ -286,9 +288,16 @@ def test_a_killed_fork_goes_on_with_what_it_remembers(
     (run,) = {path.parent.name for path in pytester.path.glob("evocode-results/a/harbor_jobs/clumsy/*/a__a1")}
     refused = run_tasks(other, f"--evocode-resume={run}", "tasks", agent="clumsy")
     refused.result.stderr.fnmatch_lines(["*was begun with --evocode-fork-from=careless:round-2; continue it with that"])
-    session = run_tasks(fork, "--evocode-resume", "tasks", agent="clumsy", replay=False)
+    # It goes on from the state that it began in, whatever other attempts there are by now.
+    run_tasks("--evocode-snapshots", "tasks", agent="careless")
+    session = run_tasks(fork, f"--evocode-resume={run}", "tasks", agent="clumsy", replay=False)
     assert turns(session, "clumsy")[2:] == ["[3, 4] line-1 line-3"]
-    rounds = session.record("a", "clumsy").rounds
+    (path,) = pytester.path.glob("evocode-results/a/harbor_jobs/clumsy/*/a__a1")
+    record = AttemptDirectory(path).read_attempt()
+    assert record is not None
+    assert record.forked_from is not None
+    assert record.forked_from.run == first.run.run
+    rounds = record.rounds
     assert [round_.outcome for round_ in rounds] == ["failed", "failed"]
     assert failures(rounds[1]) == {"has-line-1": "regression", "has-line-2": "carried", "has-line-4": "new miss"}
 
