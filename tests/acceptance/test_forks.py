@@ -172,8 +172,9 @@ def test_the_view_tells_a_bad_state_from_what_an_agent_cannot_do(write_task: Wri
     assert " ".join(line.split()) == "a careless:round-2 steady round-3 0/1 0/1 0/1 0/1 1/1 inherited a bad state"
 
 
-def test_every_attempt_goes_on_from_that_of_its_number_also_with_workers(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+@pytest.mark.parametrize("beside", ["-n2", "--evocode-jobs=2"])
+def test_every_attempt_goes_on_from_that_of_its_number_also_side_by_side(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, beside: str
 ) -> None:
     write_task("a", 3)
     with pytester.path.joinpath("conftest.py").open("a") as file:
@@ -182,7 +183,7 @@ def test_every_attempt_goes_on_from_that_of_its_number_also_with_workers(
         )
     first = run_tasks("--evocode-snapshots", "--evocode-attempts=2", "tasks", agent="numbered")
     left = sorted(line.split("] ")[1] for line in turns(first, "numbered") if line.startswith("[1, 2]"))
-    session = run_tasks("-n2", "--evocode-attempts=2", "--evocode-fork-from=numbered:1", "tasks", agent="steady")
+    session = run_tasks(beside, "--evocode-attempts=2", "--evocode-fork-from=numbered:1", "tasks", agent="steady")
     assert session.outcomes == {"passed": 4, "skipped": 2}
     assert sorted(line.split("] ")[1] for line in turns(session, "steady") if line.startswith("[2]")) == left
     assert len(set(left)) == 2
