@@ -108,7 +108,7 @@ class _Finder:
             run = f", or fork from {self.point.label}@{with_files[-1].parent.name}" if with_files else ""
             raise UsageError(
                 f"{path}: the files that {name} was left with were not kept; run {self.point.agent} anew with "
-                f"--evocode-snapshots{run}"
+                f"--evocode-snapshots, which keeps none where the image has a VOLUME or there is a compose file{run}"
             )
         outcomes = {each.round: each.outcome for each in record.rounds if each.index <= index}
         source = ForkSource(

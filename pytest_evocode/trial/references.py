@@ -318,8 +318,8 @@ class StartingState:
         self._rounds = rounds
         self._cancelled = context.cancelled
         self._play = play
-        self.is_oracle = type(agent) is OracleAgent
-        """Whether the agent plays the reference solutions."""
+        self.is_oracle = type(agent) is OracleAgent and context.options.fork is None
+        """Whether the agent plays the reference solutions, and that not among what another agent left."""
         self.installation = context.options.installation or installation_of(agent)
         """What is in the image besides the task's own."""
         options = context.options

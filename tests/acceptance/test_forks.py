@@ -304,6 +304,20 @@ def test_a_killed_fork_goes_on_with_what_it_remembers(
 
 
 @pytest.mark.nightly
+def test_no_reference_state_comes_of_what_another_agent_left(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 3, files={"environment/only-here": "this test's\n"})
+    with pytester.path.joinpath("conftest.py").open("a") as file:
+        file.write("\n\nOTHERWISE['tainting'] = {1: 'echo line-1 >> log.txt; echo tainted >> log.txt'}\n")
+    run_tasks("--evocode-snapshots", "tasks", agent="tainting")
+    fork = run_tasks("--evocode-fork-from=tainting:1", "tasks", agent="oracle", replay=False)
+    assert fork.outcomes == {"passed": 2, "skipped": 1}
+    session = run_tasks("--evocode-from=round-3", "tasks", agent="steady", replay=False)
+    assert turns(session, "steady") == ["[3] line-1 line-2"]
+
+
+@pytest.mark.nightly
 def test_a_fork_that_is_verified_again_is_held_against_the_same_verdicts(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
