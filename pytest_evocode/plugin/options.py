@@ -165,7 +165,7 @@ def _add_suite_options(option: _Add, flag: _Add) -> None:
         type=int,
         default=1,
     )
-    flag("strict", "judge by nothing that the agent changed outside of its workspace and the task's declared state")
+    flag("strict", "judge by no change outside workspace and declared state")
     option(
         "verify",
         "WHERE",

@@ -143,14 +143,14 @@ class AttemptLog:
         self._clear = clear
         self._speculates = speculates
         self._keep_all = keep_all and context.directory is not None
-        self._installation = installation
+        self._installed = installation_hash(installation)
         self._directory = context.directory
         self._saver = _saver(context, self._holding_written)
         self.rounds = {each.index: each for each in task.rounds[rounds.rounds_before : rounds.last]}
         """The rounds that are asked for, by index."""
         self._deciding = [each for each in self.rounds.values() if needs_verdict(each, self._mode)]
         self._own_last = len(task.rounds[: rounds.last])
-        self._fork = fork = context.options.fork
+        fork = context.options.fork
         self._inherited: tuple[RoundRecord, ...] = ()
         """Of a fork the rounds before its own, as the other attempt has them."""
         self._state = AttemptState(
@@ -284,8 +284,8 @@ class AttemptLog:
 
         Raises RecordFault where a fork's inherited rounds cannot be read any more.
         """
-        if self._fork is not None:
-            self._inherited = tuple(as_recorded(each, self._context.scrubber) for each in self._fork.inherited())
+        if (fork := self._context.options.fork) is not None:
+            self._inherited = tuple(as_recorded(each, self._context.scrubber) for each in fork.inherited())
         if before.kept:
             self._played = {each.index: _Played(each, before.kept[each.index], stays=True) for each in before.turns}
             self._state = self._state.model_copy(update={"turns": before.turns})
@@ -487,7 +487,7 @@ class AttemptLog:
             verify_times=context.options.verify_times,
             timeout_multiplier=context.options.timeout_multiplier,
             verify=self._task.verify,
-            installation=installation_hash(self._installation),
+            installation=self._installed,
         )
         with writing_results():
             directory.write_snapshot(self.rounds[played.turn.index].name, kept)

@@ -77,11 +77,10 @@ class Trial:
         rounds = rounds or RoundSelection()
         self._rounds = task.rounds[: rounds.last]
         options = options or TrialOptions()
-        secrets = declared_secrets(agent)
         # What another agent left in a fork may read what is there.
         is_authors = type(agent) in (OracleAgent, NopAgent) and options.fork is None
         self._context = context = TrialContext.of(
-            task, engine, options, directory=directory, declared_secrets=secrets, is_authors=is_authors
+            task, engine, options, directory=directory, declared_secrets=declared_secrets(agent), is_authors=is_authors
         )
         stop = context.cancelled.part()
         spending = AttemptSpending(options.budget, run=options.run_spending)
