@@ -36,6 +36,7 @@ COMMANDS = {
 VIEWS = {
     "leaderboard": "tables",
     "failures": "tables",
+    "forks": "tables",
     "analyses": "tables",
     "metrics": "metrics",
     "pareto": "tables",

@@ -133,6 +133,24 @@ def failures_command(selection: AttemptSelection, top: int) -> View:
     return failures_view(selection.read(cases=True).rows, top=top)
 
 
+@click.command("forks")
+@selection_options
+@prints_view()
+def forks_command(selection: AttemptSelection) -> View:
+    """Print what forks say (--evocode-fork-from): whether a state was bad, or an agent cannot do a round.
+
+    DIR is a results directory; the default is evocode-results. Each round after a fork is held against the attempt that
+    the fork went on from, a fork by that agent itself, and whole attempts of the fork's agent, where there are any.
+    """
+    from pytest_evocode.metrics.forks import forked_rounds
+    from pytest_evocode.report.forks import forks_view
+
+    results, table = selection.read_all()
+    if not (rounds := forked_rounds(table, results.attempts)):
+        raise click.ClickException("no attempt is a fork; --evocode-fork-from=AGENT:ROUND makes some")
+    return forks_view(rounds)
+
+
 @click.command("pareto")
 @agents_option
 @selection_options

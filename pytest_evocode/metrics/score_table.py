@@ -27,7 +27,7 @@ from pytest_evocode.metrics.grouping import (
 from pytest_evocode.metrics.intervals import Interval, intervals_or_reasons
 from pytest_evocode.metrics.over_attempts import Headline, OverAttempts, over_attempts
 from pytest_evocode.metrics.scores import Scores, scores
-from pytest_evocode.names import scored_name
+from pytest_evocode.names import first_played, is_fork, scored_name
 from pytest_evocode.results.identity import UNKNOWN, Subject, are_different, contents_label, subject_labels
 from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
 from pytest_evocode.results.records import Mode, RoundRecord, RunRecord, TaskFacts, Unscored, Usage, total_usage
@@ -41,7 +41,10 @@ class ScoreRow:
     agent: str
     mode: Mode
     from_round: str | None
-    """The round that the chains begin with; None is the first, and in single-round mode it is always None."""
+    """The round that the chains begin with, or of forks of A's state after a round ``A:round-3``; None is the first.
+
+    In single-round mode it is always None.
+    """
     attempts: tuple[StoredAttempt, ...]
     """The attempts that count, with the numbers that they have in this table."""
     missing: tuple[tuple[str, int], ...]
@@ -150,11 +153,11 @@ class ScoreRow:
         return {attempt.record.task for attempt in self.attempts} | {task for task, _ in self.missing}
 
     def _begin(self, task: str) -> int:
-        names = self.declared.get(task, ())
-        if self.from_round in names:
-            return names.index(self.from_round) + 1
-        known = [record.index for record in self.records if record.task == task and record.round == self.from_round]
-        return min(known, default=1)
+        start = self.from_round or ""
+        if (begin := first_played(start, self.declared.get(task, ()))) is not None:
+            return begin
+        of_task = (record for record in self.records if record.task == task)
+        return min((record.index for record in of_task if is_fork(start) or record.round == start), default=1)
 
     def _stand_in(self, task: str, number: int) -> RoundRecord:
         """Return the record that counts for an attempt that left nothing."""

@@ -124,9 +124,15 @@ def _add_attempt_options(option: _Add, flag: _Add) -> None:
         counts=False,
     )
     option("from", "ROUND", "start at ROUND, where reference solutions lead to", counts=False)
+    option(
+        "fork-from",
+        "A:ROUND",
+        "go on from what agent A left after ROUND (A:ROUND@RUN)",
+        counts=False,
+    )
     flag(
         "speculate",
-        "let agents begin their next turn ahead of a verdict that may end the attempt, and drop it if it does",
+        "begin turns ahead of verdicts that may end the attempt",
         counts=False,
     )
     option("env", "ENV", "docker, sandbox, or auto: docker if it answers (default)", default="auto", counts=False)
@@ -162,7 +168,7 @@ def _add_suite_options(option: _Add, flag: _Add) -> None:
         type=int,
         default=1,
     )
-    flag("strict", "judge by nothing that the agent changed outside of its workspace and the task's declared state")
+    flag("strict", "judge by no change outside workspace and declared state")
     option(
         "verify",
         "WHERE",
@@ -222,7 +228,7 @@ def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
         counts=False,
     )
     flag("keep", "keep environments where suites failed, to be entered", counts=False)
-    flag("snapshots", "keep the files of every round for 'evocode regrade'", counts=False)
+    flag("snapshots", "keep each round's files for forks and 'evocode regrade'", counts=False)
     flag("warm", "make images and reference states ready; run no agent", counts=False)
     flag("check", "check the tasks themselves, and run no agent", counts=False)
     flag("pin", "write the cases that the oracle passes to evocode.lock", counts=False)

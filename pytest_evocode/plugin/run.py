@@ -82,6 +82,11 @@ class SessionRun:
             directory.run_names(self._results)
 
     @property
+    def _fork_from(self) -> str | None:
+        point = self._settings.fork_from
+        return None if point is None else point.text
+
+    @property
     def name(self) -> str:
         """The run's name in the results directory; empty as long as it is not known."""
         return self.record.run if self.record is not None else ""
@@ -96,6 +101,7 @@ class SessionRun:
             versions={name: (each,) for name, each in self._versions.items()},
             mode=self._settings.mode,
             from_round=self._settings.from_round,
+            fork_from=self._fork_from,
             shard=self._settings.shard,
             verify=self._settings.verify,
             strict=self._settings.strict,
@@ -119,6 +125,7 @@ class SessionRun:
                 f"the run {run.run} was begun in another mode; continue it with --evocode-mode={run.mode}{begin}"
             )
         for option, is_alike, value in (
+            ("--evocode-fork-from", run.start == settings.start, run.fork_from and f"={run.fork_from}"),
             ("--evocode-shard", run.shard == settings.shard, run.shard and "={}/{}".format(*run.shard)),
             ("--evocode-verify", run.verify == settings.verify, run.verify and f"={run.verify}"),
             ("--evocode-strict", run.strict in (None, settings.strict), "" if run.strict else None),
@@ -145,12 +152,12 @@ class SessionRun:
     def _newest(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> RunRecord | None:
         """Return the run to continue; None to begin a new one. Raises UsageError where that was not asked for."""
         settings = self._settings
-        options = settings.mode, settings.from_round, settings.shard, settings.verify
+        options = settings.mode, settings.start, settings.shard, settings.verify
 
         def fits(run: RunRecord) -> bool:
             is_alike = run.strict in (None, settings.strict) and run.environment == self._environment
             is_alike = is_alike and not differing_settings(run.conditions, self._conditions)
-            return is_alike and (run.mode, run.from_round, run.shard, run.verify) == options
+            return is_alike and (run.mode, run.start, run.shard, run.verify) == options
 
         begins = settings.resume == AUTO
         found = run_to_continue(self._results, selected, fits, agents, only_fitting=begins)
@@ -253,7 +260,7 @@ class SessionRun:
             directory.AttemptDirectory.of(Path(), task, agent, self.name, number).path.as_posix()
             for task, agent, number in begun
         )
-        mode, suites = RunMode(self.record.mode, self.record.from_round), suite_facts(records)
+        mode, suites = RunMode(self.record.mode, self.record.start), suite_facts(records)
         ended = {
             "finished": directory.now(),
             "exit_status": exit_status,

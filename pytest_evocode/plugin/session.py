@@ -190,7 +190,7 @@ class EvocodeSession:
         """How the session's attempts go through the rounds."""
         from pytest_evocode.metrics.scores import RunMode
 
-        return RunMode(self.settings.mode, self.settings.from_round)
+        return RunMode(self.settings.mode, self.settings.start)
 
     @cached_property
     def expected_seconds(self) -> ExpectedAmounts | None:

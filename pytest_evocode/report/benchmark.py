@@ -11,7 +11,7 @@ from pytest_evocode.metrics.grid import by_agent, by_task, scored, suite_facts
 from pytest_evocode.metrics.score_table import apart_in
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
-from pytest_evocode.names import attempt_name
+from pytest_evocode.names import ForkPoint, attempt_name, is_fork
 from pytest_evocode.report.score_columns import SESSION
 from pytest_evocode.report.score_lines import apart_lines, cut_lines_of_session, flaky_lines, notes_below, scores_table
 from pytest_evocode.report.tables import aligned, format_number, join_first
@@ -30,7 +30,10 @@ def describe_mode(mode: RunMode) -> str:
         parts.append("each round starts from what the reference solutions of the earlier rounds lead to")
     if mode.mode == "fail-stop":
         parts.append("the first round that does not pass ends its attempt")
-    if mode.from_round is not None:
+    if mode.from_round is not None and is_fork(mode.from_round):
+        point = ForkPoint.parse(mode.from_round)
+        parts.append(f"attempts go on from what {point.agent} left after {point.round}; rounds until then do not count")
+    elif mode.from_round is not None:
         start = f"{mode.from_round} starts from what the reference solutions of the earlier rounds lead to"
         parts.append(f"{start}, which do not count")
     return "; ".join(parts)

@@ -191,7 +191,7 @@ def _run_row(stored: StoredRun, shown: Callable[[str], str]) -> tuple[str, ...]:
         run.run,
         run.started or NOT_RECORDED,
         run.finished or NOT_RECORDED,
-        run.mode if run.from_round is None else f"{run.mode} from {run.from_round}",
+        run.mode if run.start is None else f"{run.mode} from {run.start}",
         run.environment or NOT_RECORDED,
         "{}/{}".format(*run.shard) if run.shard else "none",
         NOT_RECORDED if run.exit_status is None else str(run.exit_status),

@@ -246,7 +246,7 @@ def conditions_hash(record: AttemptRecord | RunRecord) -> str:
     if record.conditions is None:
         return ""
     contents = getattr(record, "task_hash", "")
-    return short_hash([record.conditions, record.environment, record.mode, record.from_round, contents])
+    return short_hash([record.conditions, record.environment, record.mode, record.start, contents])
 
 
 def condition_columns(conditions: Sequence[Conditions]) -> list[tuple[str, ...]]:

@@ -469,6 +469,25 @@ class RoundFile(RoundRecord):
     version: int = RECORD_VERSION
 
 
+class ForkSource(ResultsRecord):
+    """The state that an attempt was forked from: that of another attempt after one of its rounds."""
+
+    point: str
+    """The agent and the round as the session names them: ``A:round-3``."""
+    agent: str
+    made_by: dict[str, Any] = {}
+    """As ``made_by`` of the other attempt."""
+    run: str = ""
+    attempt: int = 0
+    round: str = ""
+    index: int = 0
+    """The round's place in the task, from 1."""
+    snapshot: str = ""
+    """The engine's reference of the snapshot that the state is kept in."""
+    outcomes: dict[str, Outcome] = {}
+    """What became of the other attempt's rounds up to that one, by name; it counts in no score of the fork."""
+
+
 class AttemptRecord(HarborFields):
     """The file of one attempt: ``result.json``. The cases of its rounds are in files of their own, ``cases.json``."""
 
@@ -478,7 +497,11 @@ class AttemptRecord(HarborFields):
     attempt: int
     mode: Mode = "chain"
     from_round: str | None = None
-    """The round that the chain began with, from the state that the solutions before it lead to; None is the first."""
+    """The round that the chain began with, from the state that the solutions before it lead to, or of a fork from that
+    in ``forked_from``; None is the first.
+    """
+    forked_from: ForkSource | None = None
+    """The state of another attempt that the chain began in; None of one that is no what-if fork."""
     environment: str
     task_hash: str = ""
     """SHA-256 over the task's files, in hex."""
@@ -515,6 +538,11 @@ class AttemptRecord(HarborFields):
     rewards: dict[str, float]
     """The rewards of the whole attempt by key, over all declared rounds, by the task's strategy."""
     rounds: tuple[RoundRecord, ...]
+
+    @property
+    def start(self) -> str | None:
+        """What the chain began with: a round by its name, or of a fork ``A:round-3``; None is the first round."""
+        return self.from_round if self.forked_from is None else self.forked_from.point
 
 
 class SelectedTask(ResultsRecord):
@@ -554,6 +582,8 @@ class RunRecord(ResultsRecord):
     """The attempts' directories, relative to the results directory."""
     mode: Mode = "chain"
     from_round: str | None = None
+    fork_from: str | None = None
+    """Which states of which agent its attempts were forked from: ``A:round-3``, of a named run ``A:round-3@RUN``."""
     selected: dict[str, dict[str, tuple[int, ...]]] = {}
     """The numbers of the attempts that were to be made, by task and agent; a shard's record has those of all shards."""
     tasks: dict[str, SelectedTask] = {}
@@ -587,6 +617,11 @@ class RunRecord(ResultsRecord):
     def broke_off(self) -> bool:
         """Whether the session did not come to its own end: it was interrupted or killed, or is under way."""
         return self.interrupted or self.finished is None
+
+    @property
+    def start(self) -> str | None:
+        """As ``start`` of its attempts."""
+        return self.from_round if self.fork_from is None else self.fork_from.partition("@")[0]
 
 
 class TurnRecord(ResultsRecord):
@@ -633,6 +668,7 @@ class AttemptState(ResultsRecord):
     environment: str
     task_hash: str
     made_by: dict[str, Any] = {}
+    forked_from: ForkSource | None = None
     last: int = 0
     """The index of the last round that any session was to run."""
     turns: tuple[TurnRecord, ...] = ()
@@ -668,3 +704,5 @@ class SnapshotFile(ResultsRecord):
     """What the timeouts of agents and suites were multiplied by; in the file it is called ``timeouts``."""
     verify: Verify | None = None
     """How suites were judged by the session's choice; None for the task's own."""
+    installation: str = ""
+    """SHA-256, in hex, of the script that installed the agent's program in the image; empty without one."""

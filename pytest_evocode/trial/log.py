@@ -8,6 +8,7 @@ counts, or keeps a snapshot asks :class:`AttemptLog`. On disk it is the file of 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import logging
 import math
@@ -18,7 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_evocode.environments import Snapshot
+from pytest_evocode.environments import Installation, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import (
     Cancelled,
@@ -37,6 +38,7 @@ from pytest_evocode.results.records import (
     AttemptRecord,
     AttemptState,
     Fault,
+    ForkSource,
     Outcome,
     RoundRecord,
     SnapshotFile,
@@ -132,6 +134,7 @@ class AttemptLog:
         *,
         speculates: bool,
         keep_all: bool,
+        installation: Installation | None = None,
     ) -> None:
         """Begin without turns and records; ``agent`` is what the records call the agent."""
         self._context = context
@@ -143,16 +146,21 @@ class AttemptLog:
         self._clear = clear
         self._speculates = speculates
         self._keep_all = keep_all and context.directory is not None
+        self._installed = installation_hash(installation)
         self._directory = context.directory
         self._saver = _saver(context, self._holding_written)
         self.rounds = {each.index: each for each in task.rounds[rounds.rounds_before : rounds.last]}
         """The rounds that are asked for, by index."""
         self._deciding = [each for each in self.rounds.values() if needs_verdict(each, self._mode)]
         self._own_last = len(task.rounds[: rounds.last])
+        fork = context.options.fork
+        self._inherited: tuple[RoundRecord, ...] = ()
+        """Of a fork the rounds before its own, as the other attempt has them."""
         self._state = AttemptState(
             environment=context.engine.name,
             task_hash=context.task_hash,
             made_by=dict(context.options.agent),
+            forked_from=fork.source if fork is not None else None,
             last=self._own_last,
         )
         self._lock = threading.Lock()
@@ -262,6 +270,12 @@ class AttemptLog:
                 f"{self._directory.path}: this attempt was begun with another agent under the same name, or with other "
                 f"options ({json.dumps(earlier.made_by)}); continue it with these"
             )
+        begun = earlier.forked_from
+        if _forked_from(begun) != _forked_from(self._state.forked_from):
+            option = "no --evocode-fork-from"
+            if begun is not None:
+                option = f"--evocode-fork-from={begun.point}@{begun.run}"
+            raise ResumeRefused(f"{self._directory.path}: this attempt was begun with {option}; continue it with that")
         if earlier.environment != self._state.environment:
             raise ResumeRefused(
                 f"{self._directory.path}: this attempt was begun in {earlier.environment}; continue it with "
@@ -269,7 +283,12 @@ class AttemptLog:
             )
 
     def begin(self, before: Resumption) -> None:
-        """Begin where an attempt goes on: with its records, and with the turns that nobody took in it."""
+        """Begin where an attempt goes on: with its records, and with the turns that nobody took in it.
+
+        Raises RecordFault where a fork's inherited rounds cannot be read any more.
+        """
+        if (fork := self._context.options.fork) is not None:
+            self._inherited = tuple(as_recorded(each, self._context.scrubber) for each in fork.inherited())
         if before.kept:
             self._played = {each.index: _Played(each, before.kept[each.index], stays=True) for each in before.turns}
             self._state = self._state.model_copy(update={"turns": before.turns})
@@ -471,6 +490,7 @@ class AttemptLog:
             verify_times=context.options.verify_times,
             timeout_multiplier=context.options.timeout_multiplier,
             verify=self._task.verify,
+            installation=self._installed,
         )
         with writing_results():
             directory.write_snapshot(self.rounds[played.turn.index].name, kept)
@@ -529,9 +549,11 @@ class AttemptLog:
         """
         record = as_recorded(record, self._context.scrubber)
         if record.verdict is not None:
+            own = [earlier.result() for index, earlier in self._records.items() if index < record.index]
+            before = [*self._inherited, *own]
             # What the rounds required that are left to the solutions held when the first of these began.
-            held = [round_.name for round_ in self._task.rounds if round_.index < min(self._records)]
-            before = [earlier.result() for index, earlier in self._records.items() if index < record.index]
+            first = min([*self._records, *(each.index for each in self._inherited)])
+            held = [round_.name for round_ in self._task.rounds if round_.index < first]
             record = compare_cases(record, before, held)
         try:
             if self._directory is not None:
@@ -631,6 +653,7 @@ class AttemptLog:
                     attempt=self._attempt,
                     mode=self._mode,
                     from_round=self._task.rounds[begin_with - 1].name if begin_with else None,
+                    forked_from=self._state.forked_from,
                     environment=self._context.engine.name,
                     task_hash=self._context.task_hash,
                     made_by=dict(self._context.options.agent),
@@ -685,6 +708,16 @@ def _saver(
         return None
     copy = StoredCopy(AttemptCopy(storage, directory), context.engine)
     return AttemptSaver(copy, context.engine, context.task, context.options.installation, context.scrubber, holding)
+
+
+def _forked_from(source: ForkSource | None) -> tuple[object, ...]:
+    """Return which state a fork began in; verdicts on it may have changed since."""
+    return () if source is None else (source.agent, source.run, source.attempt, source.index)
+
+
+def installation_hash(installation: Installation | None) -> str:
+    """Return the SHA-256, in hex, of what installs an agent's program in an image; empty without one."""
+    return hashlib.sha256(installation.script.encode()).hexdigest() if installation is not None else ""
 
 
 def _who(record: AttemptState | AttemptRecord, *, like: AttemptState | AttemptRecord | None = None) -> dict[str, Any]:
