@@ -79,7 +79,9 @@ def _retired_by_mistake(attempt: PlayedAttempt, played: PlayedRound) -> Iterator
         return
     verdict = attempt.run_suite(played.after, round_, retired=round_.name, pinned=None).verdict
     cases = verdict.cases if verdict else ()
+    contradicted = [_declaration(task, case) for case in cases if case.failing]
     for marked in _by_marker(task, [case for case in cases if case.status == "passed"]):
+        others = contradicted.count(marked.test) if marked.test else 0
         where = f"{marked.test.path}:{marked.test.line}" if marked.test else "the marker that gives it its requirement"
         yield CheckWarning(
             "\n".join(
@@ -87,7 +89,8 @@ def _retired_by_mistake(attempt: PlayedAttempt, played: PlayedRound) -> Iterator
                     f"{round_.name} retires what its reference solution still passes:",
                     *first_of([f"  {case.id}" for case in marked.cases]),
                     f"  If {round_.name}'s request does not contradict it, it is still required: take "
-                    f'retired="{round_.name}" out in {where}.',
+                    f'retired="{round_.name}" out in {where}'
+                    + (f", which has it for {others} that fail, too, and give it to those alone." if others else "."),
                     f"  If it does, the solution of {round_.name} does not do what is asked for: correct it.",
                 ]
             )

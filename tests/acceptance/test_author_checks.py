@@ -223,6 +223,22 @@ def test_oracle_warns_of_a_case_that_is_retired_and_that_the_reference_solution_
     )
 
 
+def test_of_cases_that_one_marker_retires_those_that_fail_are_not_to_be_required_again(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    ends = native_test(1).replace('("line-1")', '("line-1", retired="round-2")')
+    marker = '@pytest.mark.parametrize("line", ["line-1", "lime-1"])\n'
+    test = ends.replace("def test_line_1()", f"{marker}def test_line_1(line)").replace('assert "line-1"', "assert line")
+    task = write_native(
+        "a", 2, test={1: test}, solve={1: "echo line-1 lime-1 > log.txt", 2: "echo lime-1 line-2 > log.txt"}
+    )
+    (warning,) = check_tasks(f"{CHECK}::oracle", "-Wdefault").warnings
+    assert "\n  round-1/test_line_1.py::test_line_1[lime-1]\n" in warning
+    assert "test_line_1[line-1]" not in warning
+    place = f"{task}/steps/round-1/tests/test_line_1.py:3"
+    assert f"out in {place}, which has it for 1 that fail, too, and give it to those alone.\n" in warning
+
+
 def test_a_run_is_not_verified_by_what_was_retired(write_native: WriteNative, run_tasks: RunTasks) -> None:
     write_native("a", 2, test={1: native_test(1).replace('("line-1")', '("line-1", retired="round-2")')})
     session = run_tasks()
