@@ -39,6 +39,7 @@ VIEWS = {
     "leaderboard": "tables",
     "failures": "tables",
     "analyses": "tables",
+    "hazard": "tables",
     "metrics": "metrics",
     "pareto": "tables",
     "plan": "comparisons",

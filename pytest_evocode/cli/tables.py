@@ -129,6 +129,22 @@ def failures_command(selection: AttemptSelection, agent: str | None, top: int) -
     return failures_view(chosen_rows(selection.read(cases=True).rows, agent), top=top)
 
 
+@click.command("hazard")
+@click.option("--agent", help="Show only this agent.")
+@selection_options
+@prints_view()
+def hazard_command(selection: AttemptSelection, agent: str | None) -> View:
+    """Print how often requirements break and are repaired, by rounds and change types, and what is kept unbroken.
+
+    DIR is a results directory; the default is evocode-results. A requirement is the cases of one name that came in the
+    same round, or a case that names none. Where there are results of oracle, they tell what a round requires.
+    """
+    from pytest_evocode.report.hazard import hazard_view
+
+    table = selection.read(cases=True)
+    return hazard_view(table, chosen_rows(table.rows, agent))
+
+
 @click.command("pareto")
 @selection_options
 @prints_view()

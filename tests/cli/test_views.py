@@ -23,6 +23,7 @@ KNOWN = {
     "leaderboard": ("Dataset Score", "ranking_group"),
     "failures": ("regression", "first_failures"),
     "analyses": ("pass@k", "pass_at_k"),
+    "hazard": ("kept unbroken", "at_risk"),
     "metrics": ("EvoScore", "evo_score"),
     "pareto": ("score", "seconds"),
     "plan": ("tasks", "difference"),
