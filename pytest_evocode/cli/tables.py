@@ -154,11 +154,11 @@ def pareto_command(selection: AttemptSelection) -> View:
     On it is who is beaten by no other agent, one that is at least as good in the score and in what it takes and better
     in one of them. Cost, tokens and time are those of one attempt at each task; an agent of which one of them is not
     known for every round is left out there, and so are oracle and nop. Agents that were run on other tasks or rounds,
-    or in another mode, have fronts of their own.
+    or in another mode, have fronts of their own. From five tasks on, resamples of the tasks tell how sure that is.
 
     DIR is a results directory; the default is evocode-results.
     """
-    from pytest_evocode.report.comparison import pareto_view
+    from pytest_evocode.report.pareto import pareto_view
 
     return pareto_view(selection.read())
 
