@@ -222,7 +222,7 @@ def standings(
     resamples: int = _RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Chance]:
-    """Return how sure it is who is on a front, of rows that are not left out of it; empty below five tasks.
+    """Return how sure it is who is on a front, of rows that are not left out of it; empty below five common tasks.
 
     Tasks are drawn with replacement, the same for all rows, as what is hard for one is for others. Of n tasks n - 1 are
     drawn, by which the variance of a mean comes out right (P. McCarthy and C. Snowden 1985, The bootstrap and finite
@@ -242,10 +242,10 @@ def standings(
         name: _Parts.of(grids[name], [AMOUNTS[amount] for amount in amounts], value)
         for name in (*found.front, *found.dominated)
     }
-    tasks = {len(each.scores) for each in points.values()}
-    if not tasks or min(tasks) < FEWEST_TASKS:
+    tasks = {tuple(task.task for task in grids[name].tasks) for name in points}
+    count = min(map(len, tasks), default=0)
+    if len(tasks) != 1 or count < FEWEST_TASKS:
         return {}
-    (count,) = tasks
     random = Random(seed)
     on_front = dict.fromkeys(points, 0)
     dominates = {(by, name): 0 for name, others in found.dominated.items() for by in others}
