@@ -102,7 +102,7 @@ def test_what_is_told_case_by_case_is_that_of_the_reference(seed: int) -> None:
             same(metrics[agent], reference_cases.neighbours(agent, agents))
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32))
 def test_hazards_are_those_of_the_reference(seed: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
