@@ -38,6 +38,7 @@ VIEWS = {
     "failures": "tables",
     "forks": "tables",
     "analyses": "tables",
+    "hazard": "tables",
     "metrics": "metrics",
     "pareto": "tables",
     "plan": "comparisons",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import MutableSequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -151,6 +152,22 @@ def forks_command(selection: AttemptSelection) -> View:
     return forks_view(rounds)
 
 
+@click.command("hazard")
+@agents_option
+@selection_options
+@prints_view()
+def hazard_command(selection: AttemptSelection) -> View:
+    """Print how often requirements break and are repaired, by rounds and change types, and what is kept unbroken.
+
+    DIR is a results directory; the default is evocode-results. A requirement is the cases of one name that came in the
+    same round, or a case that names none. Where there are results of oracle, they tell what a round requires.
+    """
+    from pytest_evocode.report.hazard import hazard_view
+
+    table = replace(selection, agents=()).read(cases=True)  # All agents tell what a round requires.
+    return hazard_view(table, selection.shown(table).rows)
+
+
 @click.command("pareto")
 @agents_option
 @selection_options
@@ -161,11 +178,11 @@ def pareto_command(selection: AttemptSelection) -> View:
     On it is who is beaten by no other agent, one that is at least as good in the score and in what it takes and better
     in one of them. Cost, tokens and time are those of one attempt at each task; an agent of which one of them is not
     known for every round is left out there, and so are oracle and nop. Agents that were run on other tasks or rounds,
-    or in another mode, have fronts of their own.
+    or in another mode, have fronts of their own. From five tasks on, resamples of the tasks tell how sure that is.
 
     DIR is a results directory; the default is evocode-results.
     """
-    from pytest_evocode.report.comparison import pareto_view
+    from pytest_evocode.report.pareto import pareto_view
 
     return pareto_view(selection.read())
 

@@ -1,4 +1,4 @@
-"""What ``evocode compare``, ``plan`` and ``pareto`` print: two agents side by side, what can be seen, and fronts."""
+"""What ``evocode compare`` and ``plan`` print: two agents side by side, and what differences can be seen."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from math import inf, sqrt
 from typing import Any, Literal
 
 from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip, Range
-from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, efficiency, front
-from pytest_evocode.metrics.grid import are_of_the_same_rounds
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
-from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, interval_column
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_money, format_number, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number
 from pytest_evocode.report.views import Column, Table, View, count_column, number_column, shown_cells, text_column
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
@@ -340,115 +337,3 @@ def _flips(title: str, flips: Sequence[Flip]) -> Iterator[str]:
         shares = f"{100 * flip.first:.0f} % -> {100 * flip.second:.0f} % of the attempts" if partial else ""
         rows.append((f"  {flip.task}", flip.round or f"round {flip.index}", shares))
     yield from aligned(rows, left=(0, 1, 2))
-
-
-PER_ATTEMPT = {
-    "cost": "Cost per attempt",
-    "tokens": "Tokens per attempt",
-    "time": "Agent time per attempt",
-}
-"""What columns of such amounts are called, which other tables have sums of."""
-_HELP = "{} of one attempt at a task, the mean over tasks."
-_FRONTS = {**{name: (name,) for name in AMOUNTS}, "cost, tokens and time": (*AMOUNTS,)}
-"""What the score is set against, by title."""
-
-
-def pareto_lines(groups: Sequence[Mapping[str, Efficiency]], table: Table) -> Iterator[str]:
-    """Yield the rows with what they took, by group, each with its fronts."""
-    for place, rows in enumerate(groups):
-        yield from ["", ""] if place else []
-        of_group = [row for row in table.rows if row["group"] == place + 1]
-        yield from aligned(shown_cells(replace(table, columns=table.columns[:-1], rows=of_group)))
-        for title, amounts in _FRONTS.items():
-            found = front(rows, amounts)
-            yield ""
-            yield f"score against {title}: {join_first(found.front) or 'nobody'}"
-            yield from (f"  {name}: dominated by {join_first(by)}" for name, by in found.dominated.items())
-            yield from (f"  {name}: left out, {why}" for name, why in found.left_out.items())
-
-
-def _comparable(rows: tuple[ScoreRow, ...]) -> list[list[ScoreRow]]:
-    """Return the rows in groups of one mode, and of the same tasks and rounds."""
-    groups: list[list[ScoreRow]] = []
-    for row in rows:
-        for group in groups:
-            first = group[0]
-            same_mode = (first.mode, first.from_round) == (row.mode, row.from_round)
-            if same_mode and not differing_contents(first, row) and are_of_the_same_rounds(first.grid, row.grid):
-                group.append(row)
-                break
-        else:
-            groups.append([row])
-    return groups
-
-
-def pareto_view(table: ScoreTable) -> View:
-    """Return the fronts of those rows that can be compared."""
-    groups = [
-        {row.name: efficiency(row.grid, single=row.mode == "single-round", control=row.is_control) for row in group}
-        for group in _comparable(table.rows)
-    ]
-    rows = [
-        {
-            "agent": name,
-            "group": place,
-            "score": row.score,
-            **{f"{field}_per_attempt": row.per_attempt(field) for field in AMOUNTS.values()},
-            "front_of": [title for title, amounts in _FRONTS.items() if name in front(group, amounts).front],
-        }
-        for place, group in enumerate(groups, 1)
-        for name, row in group.items()
-    ]
-    columns = (
-        text_column("agent", "agent"),
-        number_column("score", "score", "The Dataset Score, or SR of single rounds."),
-        _amount_column("cost", format_money, "US dollars"),
-        _amount_column("tokens", lambda value: _form(value, "{:,.0f}"), "Prompt and generated tokens"),
-        _amount_column(
-            "time", lambda value: _form(value, "{:,.1f} s"), "Seconds of the agent's turns, without suites,"
-        ),
-        Column(
-            "front",
-            lambda row: ", ".join(row["front_of"]) or "none",
-            help="No row of its group is as good in the score and in what it takes, and better in one of them.",
-            fields=("front_of", "group"),
-            left=True,
-        ),
-    )
-    shown = Table("pareto", "Scores, and what one attempt took", columns, rows)
-    return View(
-        [shown],
-        json=lambda: [pareto_json(group) for group in groups],
-        text=list(pareto_lines(groups, shown)),
-    )
-
-
-def _amount_column(amount: str, form: Callable[[float | None], str], what: str) -> Column:
-    field = f"{AMOUNTS[amount]}_per_attempt"
-    title = PER_ATTEMPT[amount]
-    return Column(title[0].lower() + title[1:], lambda row: form(row[field]), help=_HELP.format(what), fields=(field,))
-
-
-def _form(value: float | None, form: str) -> str:
-    return NOT_MEASURED if value is None else form.format(value)
-
-
-def pareto_json(rows: Mapping[str, Efficiency]) -> dict[str, Any]:
-    """Return the same as tables, with numbers in full precision; what was not measured is None."""
-    return {
-        "agents": {name: _efficiency_json(row) for name, row in rows.items()},
-        "fronts": {title: asdict(front(rows, amounts)) for title, amounts in _FRONTS.items()},
-    }
-
-
-def _efficiency_json(row: Efficiency) -> dict[str, Any]:
-    return {
-        "score": row.score,
-        **{
-            f"{field}_per_attempt": {**asdict(getattr(row, field)), "value": row.per_attempt(field)}
-            for field in AMOUNTS.values()
-        },
-        "passed_rounds": row.passed_rounds,
-        "control": row.control,
-        "score_per_usd": row.score_per_usd,
-    }

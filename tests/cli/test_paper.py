@@ -95,6 +95,8 @@ def test_figures_have_the_numbers_that_are_drawn(paper: Path) -> None:
     assert {path.name for path in (paper / "figures").iterdir()} == {
         "score-by-round.csv",
         "survival.csv",
+        "hazard.csv",
+        "kept-and-repaired.csv",
         "pareto.csv",
     }
     rows = read_csv(paper / "figures" / "survival.csv")

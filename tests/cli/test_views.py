@@ -24,6 +24,7 @@ KNOWN = {
     "failures": ("regression", "first_failures"),
     "forks": ("reading", "forked_passed"),
     "analyses": ("pass@k", "pass_at_k"),
+    "hazard": ("kept unbroken", "at_risk"),
     "metrics": ("EvoScore", "evo_score"),
     "pareto": ("score", "agent_seconds_per_attempt"),
     "plan": ("tasks", "difference"),

@@ -19,12 +19,12 @@ from pytest_evocode.metrics.analyses import analyse
 from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.report.analyses import analyses_view
 from pytest_evocode.report.benchmark import benchmark_lines
-from pytest_evocode.report.comparison import pareto_view
 from pytest_evocode.report.failures import KINDS, describe_failure, failures_view
 from pytest_evocode.report.html.bundle import VIEWER, script
 from pytest_evocode.report.html.index import index_of
 from pytest_evocode.report.leaderboard import leaderboard_view
 from pytest_evocode.report.neighbours import metrics_view, neighbour_metrics
+from pytest_evocode.report.pareto import pareto_view
 from pytest_evocode.report.results import scores_view
 from pytest_evocode.report.score_columns import COLUMNS, LEADERBOARD, REPORT
 from pytest_evocode.report.views import View, printed

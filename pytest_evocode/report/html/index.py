@@ -12,7 +12,6 @@ from pytest_evocode.metrics.grouping import known_facts, known_rounds, session_o
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.spending import Amount, spending
 from pytest_evocode.names import natural_key
-from pytest_evocode.report.comparison import PER_ATTEMPT
 from pytest_evocode.report.html.cells import CaseFailures, FoundFailures, cells_of
 from pytest_evocode.report.html.ids import attempt_id, row_id, task_id
 from pytest_evocode.report.html.processes import Processes, outcome_values, process_values, read_processes
@@ -20,6 +19,7 @@ from pytest_evocode.report.html.rows import SR_BY_TASK, pareto_of, ranked, rows_
 from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.notes import identity_notes, missing_notes, superseded_notes
+from pytest_evocode.report.pareto import PER_ATTEMPT
 from pytest_evocode.report.score_columns import COLUMNS, REPORT, REPORT_MAIN, REPORT_MORE
 from pytest_evocode.report.score_lines import TRUSTS, apart_lines
 from pytest_evocode.report.tables import join_first

@@ -11,12 +11,12 @@ from typing import Any, get_args
 from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
-from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, efficiency, front
+from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, efficiency, front, standings
 from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores, case_score
-from pytest_evocode.metrics.task_values import Metric
+from pytest_evocode.metrics.task_values import MEANS, Metric
 from pytest_evocode.report.html.cells import FoundFailures, failure_values
 from pytest_evocode.report.html.ids import row_id
 from pytest_evocode.report.leaderboard import best_first, can_be_compared, rankings
@@ -162,6 +162,9 @@ def _notes(row: ScoreRow, scores: Scores, faults: Faults | None, *, any_version:
         yield f"flaky, verdicts differ although nothing else does: {join_first(flaky, 5)}"
 
 
+_SCORES: tuple[Metric, ...] = ("dataset_score", "case_score")
+
+
 def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
     """Return the points of all chains; each ranking has a front of its own.
 
@@ -171,13 +174,14 @@ def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
         {row_id(row): _by_score(row) for row in rows if row.mode != "single-round" and row.grid.tasks}
         for rows in rankings
     ]
+    grids = {row_id(row): row.grid for rows in rankings for row in rows}
     return [
         {
             "score": score,
             "against": field,
-            "points": [each for group in groups for each in _points(group, score, amount)],
+            "points": [each for group in groups for each in _points(group, score, amount, grids)],
         }
-        for score in ("dataset_score", "case_score")
+        for score in _SCORES
         for amount, field in AMOUNTS.items()
     ]
 
@@ -188,14 +192,19 @@ def _by_score(row: ScoreRow) -> dict[str, Efficiency]:
     return {"dataset_score": found} | ({} if cases is None else {"case_score": replace(found, score=cases)})
 
 
-def _points(group: Mapping[str, Mapping[str, Efficiency]], score: str, amount: str) -> Iterator[dict[str, Any]]:
+def _points(
+    group: Mapping[str, Mapping[str, Efficiency]], score: Metric, amount: str, grids: Mapping[str, Grid]
+) -> Iterator[dict[str, Any]]:
     """Yield the rows of one ranking of which the amount is known of every round."""
     rows = {id_: found[score] for id_, found in group.items() if score in found}
     best = front(rows, [amount]).front
+    value, _ = MEANS[score]
+    sure = standings(rows, grids, [amount], value=value) if len(rows) <= MOST else {}
     for id_, row in rows.items():
         x = row.per_attempt(AMOUNTS[amount])
         if x is not None and row.score is not None:
-            yield {"row": id_, "x": x, "y": row.score, "front": id_ in best}
+            said = f"{sure[id_].standing} ({100 * sure[id_].on_front:.0f} %)" if id_ in sure else ""
+            yield {"row": id_, "x": x, "y": row.score, "front": id_ in best, "standing": said}
 
 
 MOST = 16
