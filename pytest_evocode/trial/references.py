@@ -375,8 +375,7 @@ class StartingState:
             raise UsageError(f"suites that run in place need processes, and only files are kept of {where}")
         if kept.environment != self._engine.name:
             raise UsageError(f"{where} was left in {kept.environment}; add --evocode-env={kept.environment}")
-        is_authors = fork.source.made_by.get("spec") == "oracle"
-        if is_authors and not self.is_oracle and self._task.config.solution.env:
+        if fork.source.made_by.get("spec") == "oracle" and self._task.config.solution.env:
             raise UsageError(
                 f"{where} is the reference solution's, which gets variables ([solution.env]) that may lie there; "
                 f"use --evocode-from={self._task.rounds[fork.source.index].name}"
