@@ -27,7 +27,7 @@ def judged(turn: Turn, judge: ModelJudge, *, last: bool) -> Found:
         AgentFault: The model cannot be asked.
     """
     names = _LABELS[turn.kind]
-    verdict = {name: {"type": "boolean"} for name in names}
+    verdict: dict[str, Any] = {name: {"type": "boolean"} for name in names}
     if turn.kind == "message":
         verdict["items"] = {"type": "array", "items": {"type": "string"}}
     schema = {"type": "object", "properties": verdict, "required": list(verdict), "additionalProperties": False}

@@ -44,6 +44,7 @@ def gain(name: str, trick: Trick) -> float:
 @pytest.mark.matrix("trick")
 def test_a_trick_that_is_seen_through_gains_next_to_nothing(name: str, trick: Trick) -> None:
     assert gain(name, trick) <= GAIN
+    assert score_of(parsed(name, "reckless", trick)) < score_of(parsed(name, "disciplined"))
 
 
 @pytest.mark.parametrize("trick", by_name(REMAINING).values(), ids=by_name(REMAINING))
