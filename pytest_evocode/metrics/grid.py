@@ -189,8 +189,8 @@ class Grid:
         """Return the grid of some records.
 
         Args:
-            records: The records, in any order. Where they differ in a task's number of declared rounds, the largest
-                holds.
+            records: The records, in any order; those that were brought along do not count. Where they differ in a
+                task's number of declared rounds, the largest holds.
             selected: How many rounds each task declares that was to be run, by name; a task without records is in the
                 grid all the same.
             attempts: How many attempts were to be made at each task, or by task; those without records are in the grid.
@@ -217,7 +217,8 @@ class Grid:
                     f"two records of {record.round} in attempt {record.attempt} of {record.agent} at {record.task}: "
                     "give the attempts of several runs numbers of their own, and tasks names of their own"
                 )
-            rounds[record.index] = record
+            if not record.brought_along:
+                rounds[record.index] = record
             declared[record.task] = max(declared.get(record.task, 0), record.declared_rounds)
         for agent in {agent for agent, _ in found} or {""}:
             for task in selected or ():

@@ -335,11 +335,11 @@ class RunMode:
     def grid(self, records: Iterable[RoundRecord], suites: Mapping[str, SuiteFacts] | None = None) -> Grid:
         """Return the grid of the rounds that count, which are those from ``from_round`` on.
 
-        A round of an attempt that has no record was not selected, and does not count; nor does one that waits for a
-        later session, or one of an attempt that no score counts. ``suites`` is what the tasks' suites gave in attempts
-        of other agents.
+        A round of an attempt that has no record was not selected, and does not count; nor does one that was brought
+        along or waits for a later session, or one of an attempt that no score counts. ``suites`` is what the tasks'
+        suites gave in attempts of other agents.
         """
-        records = [record for record in scored(records) if not record.waiting]
+        records = [record for record in scored(records) if not (record.waiting or record.brought_along)]
         begin = {record.task: record.index for record in records if record.round == self.from_round}
         if is_fork(self.from_round):
             for record in sorted(records, key=lambda each: -each.index):

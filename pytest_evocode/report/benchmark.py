@@ -190,15 +190,16 @@ def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:
     yield from aligned(grid_rows(records))
     undecided = "u undecided   " if any(record.outcome == "undecided" for record in records) else ""
     waiting = f"   {_WAITING} waiting" if waiting_attempts(records) else ""
-    yield f". passed   F failed   {undecided}E error   - not reached{waiting}"
+    brought = "   ( ) brought along, not counted" if any(record.brought_along for record in records) else ""
+    yield f". passed   F failed   {undecided}E error   - not reached{waiting}{brought}"
 
 
 def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     """Return a head and a row for each attempt, with a mark for each round.
 
     The marks are ``.`` (passed), ``F`` (failed), ``u`` (undecided), ``E`` (error), ``-`` (not reached) and ``w``
-    (waiting for a later session); empty is a round that was not selected. Where no score counts an attempt, a last
-    column says why.
+    (waiting for a later session), in brackets where the round was brought along; empty is a round that was not run.
+    Where no score counts an attempt, a last column says why.
     """
     agents = by_agent(records)
     longest = max(record.declared_rounds for record in records)
@@ -207,12 +208,17 @@ def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     for agent, of_agent in agents.items():
         for task, attempts in by_task(of_agent).items():
             for number, attempt in attempts.items():
-                marks = {record.index: _WAITING if record.waiting else _MARKS[record.outcome] for record in attempt}
+                marks = {record.index: _mark(record) for record in attempt}
                 name = task if len(agents) == 1 else f"{task} {agent}"
                 label = name if number == 1 else f"{name}.{number}" if len(agents) > 1 else f"{name} {agent}.{number}"
                 state = [states.get((task, agent, number), "")] if states else []
                 rows.append((label, *(marks.get(index, "") for index in range(1, longest + 1)), *state))
     return rows
+
+
+def _mark(record: RoundRecord) -> str:
+    mark = _WAITING if record.waiting else _MARKS[record.outcome]
+    return f"({mark})" if record.brought_along else mark
 
 
 def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> str:

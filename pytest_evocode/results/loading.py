@@ -121,8 +121,9 @@ def whole_chain(record: AttemptRecord) -> tuple[int, ...]:
 
 
 def recorded(record: AttemptRecord) -> tuple[int, ...]:
-    """Return the indices of the rounds that have a record."""
-    return tuple(sorted(round_.index for round_ in record.rounds if round_.index <= len(record.declared_rounds)))
+    """Return the indices of the rounds that have a record and were selected."""
+    counting = (round_.index for round_ in record.rounds if not round_.brought_along)
+    return tuple(sorted(index for index in counting if index <= len(record.declared_rounds)))
 
 
 def without_copies(attempts: Sequence[StoredAttempt]) -> tuple[list[StoredAttempt], list[str]]:

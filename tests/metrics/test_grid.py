@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.scores import (
+    RunMode,
     dataset_score,
     final_round_completion,
     mean_reward,
@@ -22,6 +24,17 @@ from pytest_evocode.metrics.scores import (
 from pytest_evocode.results.records import RoundRecord
 
 MakeRecord = Callable[..., RoundRecord]
+
+
+def test_a_round_that_was_brought_along_counts_nowhere() -> None:
+    about: dict[str, Any] = {"task": "t", "agent": "a", "declared_rounds": 2, "outcome": "passed"}
+    records = [
+        RoundRecord(**about, attempt=number, round=f"r{index}", index=index, brought_along=(number, index) == (2, 1))
+        for number in (1, 2)
+        for index in (1, 2)
+    ]
+    (task,) = RunMode().grid(records).tasks
+    assert [(task.passes(index), task.tries(index)) for index in (1, 2)] == [(1, 1), (2, 2)]
 
 
 def test_a_selected_task_without_a_record_counts_zero(record: MakeRecord) -> None:
