@@ -214,6 +214,8 @@ class Door:
     """The case that has begun, and where it is."""
     calls: int = 0
     """How many requests were about the workspace."""
+    timeouts: int = 0
+    """How many calls of programs were ended at their own timeouts."""
     fault: Exception | None = None
     """Why the workspace or the door broke, which ends the suite."""
     broken: threading.Event = field(default_factory=threading.Event)
@@ -330,6 +332,9 @@ class Door:
         done = self.fork.run_program(
             command, input=request.body, timeout=timeout, limit=limit, alongside=self._open_programs()
         )
+        if done.exit_code is None:
+            with self._lock:
+                self.timeouts += 1
         head = {
             "exit_code": done.exit_code,
             "seconds": done.seconds,

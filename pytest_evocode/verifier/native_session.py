@@ -234,7 +234,7 @@ class SeparateSession(NativeSession):
 
     def _report(self, door: Door, result: ExecResult) -> SuiteReport:
         if door.report is None or door.fault is not None or result.timed_out:
-            return broken_off(result, *door.running, self.settings.timeout)
+            return broken_off(result, *door.running, self.settings.timeout, timeouts=door.timeouts)
         report: SuiteReport = json.loads(door.report)
         # Some cases may well be those that look at nothing, and what no fixture let begin has a cause of its own.
         begun = any(test["outcome"] not in ("skipped", "error") for test in report["tests"])
@@ -243,8 +243,11 @@ class SeparateSession(NativeSession):
         return report
 
 
-def broken_off(result: ExecResult, case: str, where: str, limit: float) -> SuiteReport:
-    """Return a report for a session that left none; ``case`` had begun at ``where``, and ``limit`` is in seconds."""
+def broken_off(result: ExecResult, case: str, where: str, limit: float, *, timeouts: int = 0) -> SuiteReport:
+    """Return a report for a session that left none; ``case`` had begun at ``where``, and ``limit`` is in seconds.
+
+    ``timeouts`` says how many calls of the program had reached their own timeouts.
+    """
     output = "\n".join(line for line in result.output.splitlines() if f"{OWN}/" not in line)  # pytest's part of stacks.
     when = "hang"
     if result.timed_out:
@@ -256,6 +259,9 @@ def broken_off(result: ExecResult, case: str, where: str, limit: float) -> Suite
         when = "stop"
         what = f"the suite ended with exit code {result.exit_code} and no report of its own"
     at = f" in {case}" if case else ""
+    if result.timed_out and timeouts:
+        calls = "1 call" if timeouts == 1 else f"{timeouts} calls"
+        at += f", after {calls} of the program reached their timeouts: the program may hang, in a check the solution"
     error: SuiteError = {
         "id": "",
         "when": when,

@@ -35,7 +35,8 @@ GRACE = 5.0
 """Seconds after its limit in which a case can still end by an exception; then the whole process is ended."""
 _NEAR, _SHOWN_NAMES = 5, 20
 _ADVICE = (
-    "That is no verdict, because nothing shows that the reference solution does better: correct the suite; if only "
+    "That is no verdict, because nothing shows that the reference solution does better: correct the suite, or the "
+    "solution where that hangs; if only "
     "what an agent made lets it fail, have that run in the test itself, or pin it with --evocode-pin."
 )
 
