@@ -200,7 +200,10 @@ def comparisons_view(pairs: Sequence[NamedComparison], json: Callable[[], Any]) 
         for pair in pairs
         for flip in pair.headline.flips
     ]
-    tables = [replace(comparison_table(pairs), notes=[f"{pair.first}, {pair.second}: {pair.paired}" for pair in pairs])]
+    notes = [
+        f"{pair.first}, {pair.second}: {line}" for pair in pairs for line in (pair.paired, *_said(pair), *_absent(pair))
+    ]
+    tables = [replace(comparison_table(pairs), notes=notes)]
     if flips:
         tables.append(Table("flips", "Rounds that only one of two passes", _FLIPS, flips))
     return View(tables, json=json, text="\n\n".join("\n".join(comparison_lines(pair)) for pair in pairs).splitlines())
@@ -261,6 +264,16 @@ def comparison_lines(pair: NamedComparison) -> Iterator[str]:
     table = comparison_table([pair])
     yield from aligned(shown_cells(replace(table, columns=table.columns[2:])))
     yield ""
+    yield from _said(pair)
+    yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])
+    yield from _flips("passed in B, not in A", [flip for flip in headline.flips if not flip.lost])
+    for line in _absent(pair):
+        yield from ("", line)
+
+
+def _said(pair: NamedComparison) -> Iterator[str]:
+    """Yield what a comparison can and cannot tell."""
+    headline = pair.headline
     if pair.plan is None:
         yield f"below {FEWEST_TASKS} tasks no difference can be told from noise, nor how many tasks it would take"
     else:
@@ -273,22 +286,19 @@ def comparison_lines(pair: NamedComparison) -> Iterator[str]:
         a, b = pair.faults
         yield f"without a verdict because of infrastructure errors: A {a}, B {b} rounds, as not passed"
     yield from _tests_of_flips(headline)
-    yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])
-    yield from _flips("passed in B, not in A", [flip for flip in headline.flips if not flip.lost])
-    yield from _undecided(headline.undecided)
-    for side, tasks in (("A", headline.only_first), ("B", headline.only_second)):
-        if tasks:
-            yield ""
-            yield f"only in {side}, not compared: {', '.join(tasks)}"
 
 
-def _undecided(tasks: Sequence[str]) -> Iterator[str]:
-    if tasks:
-        yield ""
+def _absent(pair: NamedComparison) -> Iterator[str]:
+    """Yield which tasks are not compared."""
+    headline = pair.headline
+    if tasks := headline.undecided:
         yield (
             f"{counted(len(tasks), 'task')} not compared, because no reward decides any round "
             f"in A or in B: {', '.join(tasks)}; name the reward that decides with --evocode-reward-key"
         )
+    for side, tasks in (("A", headline.only_first), ("B", headline.only_second)):
+        if tasks:
+            yield f"only in {side}, not compared: {', '.join(tasks)}"
 
 
 def format_p_value(p: float | None) -> str:
