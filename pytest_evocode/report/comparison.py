@@ -14,7 +14,7 @@ from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, interval_column
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number
-from pytest_evocode.report.views import Column, Table, View, count_column, number_column, shown_cells, text_column
+from pytest_evocode.report.views import Column, Row, Table, View, count_column, shown_cells, text_column
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
 SHOWN_ATTEMPTS = (1, 2, 4, 8, 16)
@@ -241,9 +241,9 @@ def comparison_table(pairs: Sequence[NamedComparison]) -> Table:
         text_column("A is", "first_name"),
         text_column("B is", "second_name"),
         text_column("", "metric"),
-        number_column("A", "first"),
-        number_column("B", "second"),
-        Column("B - A", lambda row: f"{row['difference']:+.1f}", fields=("difference",)),
+        Column("A", lambda row: format_number(row["first"], digits=_digits(row)), fields=("first",)),
+        Column("B", lambda row: format_number(row["second"], digits=_digits(row)), fields=("second",)),
+        Column("B - A", lambda row: f"{row['difference']:+.{_digits(row)}f}", fields=("difference",)),
         interval_column("95 %", "low", "high", nothing=""),
         *(count_column(name, name) for name in ("won", "tied", "lost")),
     ]
@@ -252,6 +252,16 @@ def comparison_table(pairs: Sequence[NamedComparison]) -> Table:
         if any(pair.adjusted is not None for pair in pairs):
             columns.append(Column("p, Holm", lambda row: format_p_value(row["p_adjusted"]), fields=("p_adjusted",)))
     return Table("comparisons", "Agents compared, task by task", columns, rows)
+
+
+def _digits(row: Row) -> int:
+    """Return how many decimals show a difference, if there is one.
+
+    >>> _digits({"difference": -0.04}), _digits({"difference": 0.05}), _digits({"difference": 1e-15})
+    (2, 1, 1)
+    """
+    difference = abs(row["difference"])
+    return next((digits for digits in range(1, 7) if round(difference, digits)), 1)
 
 
 def comparison_lines(pair: NamedComparison) -> Iterator[str]:

@@ -106,9 +106,12 @@ def _stale_cases(session: NativeSession, verdict: Verdict) -> set[str]:
 
 
 def _replacing(retired: Mapping[str, str], cases: list[Case]) -> list[Case]:
-    """Return those of a round's cases that replace a test that it retires, as far as their requirements tell."""
+    """Return those of a round's cases that replace a test that it retires, as far as their requirements tell.
+
+    A case that names another requirement is about something new. Where none names this one, those without any may.
+    """
     ids = {retired["retired"], retired["requirement"]} - {""}
-    return [case for case in cases if case.requirement in ids] or cases
+    return [case for case in cases if case.requirement in ids] or [case for case in cases if not case.requirement]
 
 
 class _ReportReader:

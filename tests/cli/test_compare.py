@@ -481,3 +481,11 @@ def test_a_comparison_is_to_be_had_in_every_format(evocode: Evocode, tmp_path: P
     else:
         assert "Dataset Score" in ran.out
         assert "paired by task, 1 of them" in ran.out
+
+
+def test_a_difference_that_decides_has_the_digits_that_show_it(evocode: Evocode, tmp_path: Path) -> None:
+    for agent, last in (("old", "p"), ("new", "f")):
+        tasks = {f"task-{number}": "p" for number in range(60)}
+        write(tmp_path / "evocode-results", agent, **tasks, last="p" * 39 + last)
+    lines = evocode("compare", "old", "new", "--regression", "score", "--fail-on-regression").lines
+    assert "Dataset Score 100.00 99.96 -0.04" in next(line for line in lines if line.startswith("Dataset Score"))
