@@ -112,7 +112,7 @@ def test_conflicts_are_refused_and_nothing_is_written(evocode: Evocode, tmp_path
     [
         (["one"], 2, "Missing option '-o'"),
         (["-o", "merged"], 2, "Missing argument 'DIR...'"),
-        (["one", "-o", "two"], 1, "two is not empty"),
+        (["one", "-o", "two"], 2, "two is not empty"),
         (["empty", "-o", "merged"], 1, "there are no results in empty"),
     ],
 )
