@@ -21,7 +21,7 @@ from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.leaderboard import different_tasks
 from pytest_evocode.report.notes import table_notes
 from pytest_evocode.report.score_lines import apart_lines, cut_lines
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import counted, join_first
 from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.merging import missing_shards
@@ -163,9 +163,12 @@ class AttemptSelection:
         print_notes(table, with_apart=with_apart, own_notes=own_notes)
         if not table.rows and not with_apart:
             raise click.ClickException(f"{no_results(self.directories or (DEFAULT_RESULTS,), False)} with a score")
-        shards = missing_shards(results.runs) if any(row.missing for row in table.rows) else []
+        missing = sum(len(row.missing) for row in table.rows)
+        shards = missing_shards(results.runs) if missing else []
+        not_run = f"{counted(missing, 'attempt')} not run{' between them' if len(shards) > 1 else ''}"
         for number, of in shards:
-            tell_note(f"shard {number} of {of} is not here, and its attempts count as not passed; name it too")
+            what = f"shard {number} of {of} is not here, and its attempts count as not passed; name it too"
+            tell_note(f"{what} ({not_run})")
         return results, table
 
 

@@ -138,8 +138,21 @@ def reaches(
         return False, f"{option}: not reached, attempts wait{note}"
     lowest = lowest_score(asked, mode)
     reached = lowest is not None and lowest >= least
-    score = f"{'an' if mode.headline == 'SR' else 'a'} {mode.headline} of {format_number(lowest)}"
+    score = f"{'an' if mode.headline == 'SR' else 'a'} {mode.headline} of {_apart(lowest, least)}"
     return reached, f"{option}: {'reached' if reached else 'not reached'} with {score}{note}"
+
+
+def _apart(score: float | None, least: float) -> str:
+    """Return a score with as many digits as it takes not to look like the one that it is below.
+
+    >>> _apart(66.6667, 66.7), _apart(66.6667, 60)
+    ('66.67', '66.7')
+    """
+    if score is None or score >= least:
+        return format_number(score)
+    return next(
+        (text for digits in range(1, 10) if float(text := format_number(score, digits=digits)) < least), str(score)
+    )
 
 
 def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:

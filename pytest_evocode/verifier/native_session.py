@@ -49,6 +49,8 @@ _REPORT, _SEAL, _RUNNING = f"{LOGS}/report.json", f"{LOGS}/report.seal", f"{OWN}
 _LIMITS = {_REPORT: 64 * 2**20, _SEAL: 2**10, _RUNNING: 2**16}  # bytes
 _LOOK = 0.25  # seconds after which a broken door is noticed; the session's end is noticed at once
 _KILLING = 10.0  # seconds for a killed session to end
+IMPORTS = {"collect": "does not import", "skip": "skipped as a whole"}
+"""What becomes of modules before any case begins, by what an error is noted as."""
 _UNASKED = (
     "no test of the suite used the fixture `workspace`, so none has looked at what the agent made: run the program by "
     '`workspace`, or say verify_in = "clean" in [metadata.evocode] of task.toml'
@@ -240,6 +242,13 @@ class SeparateSession(NativeSession):
         begun = any(test["outcome"] not in ("skipped", "error") for test in report["tests"])
         if door.calls == 0 and not self.settings.patterns and begun:
             report["evocode"]["problems"].append(_UNASKED)
+        # Nothing of an agent is where modules are imported, unless they ask for it or read what earlier suites kept.
+        if not (door.asked_before_cases or self.task.config.metadata.evocode.verifier_state):
+            report["evocode"]["problems"] += [
+                ": ".join(filter(None, (error["where"], IMPORTS[error["when"]], error["what"])))
+                for error in report["evocode"]["errors"]
+                if error["when"] in IMPORTS
+            ]
         return report
 
 

@@ -159,12 +159,20 @@ def test_rounds_that_were_not_reached_are_no_partial_selection() -> None:
         (50, "--evocode-fail-under=50: reached with a Dataset Score of 50.0"),
         (50.5, "--evocode-fail-under=50.5: not reached with a Dataset Score of 50.0"),
         (0, "--evocode-fail-under=0: reached with a Dataset Score of 50.0"),
+        (50.01, "--evocode-fail-under=50.01: not reached with a Dataset Score of 50.0"),
     ],
 )
 def test_the_wanted_score_is_held_against_the_lowest(least: float, line: str) -> None:
     records = rounds("t", "..", agent="oracle") + rounds("t", ".F", agent="nop")
     assert lowest_score(records) == 50.0
     assert list(benchmark_lines(records, grid=False, fail_under=least))[-2:] == ["", line]
+
+
+def test_a_score_just_below_the_wanted_one_has_the_digits_that_show_it() -> None:
+    records = rounds("t", "..F")
+    for least, shown in ((66.7, "66.67"), (66.67, "66.667"), (67, "66.7")):
+        line = f"--evocode-fail-under={least:g}: not reached with a Dataset Score of {shown}"
+        assert list(benchmark_lines(records, grid=False, fail_under=least))[-1] == line
 
 
 def test_a_shard_with_controls_alone_has_nothing_to_reach() -> None:
