@@ -14,7 +14,7 @@ from pytest_evocode.report.failures import failures_view
 from pytest_evocode.report.hazard import hazard_view
 from pytest_evocode.report.leaderboard import leaderboard_view
 from pytest_evocode.report.neighbours import FROM_RECORDS, metrics_view, neighbour_metrics
-from pytest_evocode.report.notes import table_notes
+from pytest_evocode.report.notes import price_lines, price_tables, table_notes
 from pytest_evocode.report.pareto import pareto_view
 from pytest_evocode.report.results import groups_view, scores_view, time_view
 from pytest_evocode.report.score_columns import format_range
@@ -112,6 +112,9 @@ def reproducibility_blocks(
         "anywhere; what its provider did with them is not known."
     )
     yield from _settings(table.rows)
+    for row in table.rows:
+        if given := [f"{name} (SHA-256 {digest})" for name, digest in price_tables(row) if name]:
+            yield f"Prices that cost of {plain(row.name)} is by: {plain('; '.join(given))}"
     yield "## Conditions"
     yield markdown_table(
         [("agent", "environment", "strict", "verify", "other settings"), *map(_conditions_row, table.rows)]
@@ -133,7 +136,7 @@ def reproducibility_blocks(
         "table says what its columns are."
     )
     yield "## Excluded, missing and uncertain"
-    excluded = [*apart_lines(table.apart), *table_notes(table), *results.problems]
+    excluded = [*apart_lines(table.apart), *table_notes(table), *price_lines(table.rows), *results.problems]
     yield "\n".join(f"- {plain(shown(note))}" for note in excluded) if excluded else "Nothing."
 
 

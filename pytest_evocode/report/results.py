@@ -14,7 +14,7 @@ from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow, ScoreTabl
 from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.leaderboard import different_tasks
-from pytest_evocode.report.notes import identity_json
+from pytest_evocode.report.notes import identity_json, price_lines
 from pytest_evocode.report.score_columns import COLUMNS, interval_column
 from pytest_evocode.report.score_lines import (
     apart_lines,
@@ -181,6 +181,7 @@ def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:
     below = [*apart_lines(table.apart), *interval_lines(found), *attempts_lines(compared)]
     below += notes_below(scores, grids, records, faults, name_marked=False)
     below += [*different_tasks(table.rows), *cut_lines({row.name: row.attempts for row in table.rows})]
+    below += price_lines(table.rows)
     waiting = {row.name for row in table.rows if any(attempt.waiting for attempt in row.attempts)}
     tables = [scores_table(scores, spent, found, faults=faults, notes=below, open_rows=waiting)]
     if several := {row.name: each for row in table.rows if (each := table.over_attempts(row))}:
