@@ -18,6 +18,7 @@ from pytest_evocode.metrics.scores import (
     pinned_case_score,
     sr,
     sr_macro,
+    whole_tasks,
 )
 from pytest_evocode.results.phases import PHASES
 from pytest_evocode.results.records import RoundRecord, TaskFacts
@@ -48,6 +49,8 @@ class Group:
     sr_macro: float | None = None
     decided_tasks: int = 0
     """How many tasks have rounds that a reward decides, which passed rounds are counted over."""
+    whole_tasks: int = 0
+    """How many of them Perfect Tasks is over; see :class:`~pytest_evocode.metrics.scores.Scores`."""
 
 
 def breakdown(
@@ -103,7 +106,7 @@ def _names(task: TaskRounds, index: int, by: Dimension, facts: TaskFacts | None)
 
 
 def _group(grid: Grid, single: bool) -> Group:
-    decided = grid.decided().tasks
+    whole = whole_tasks(grid)
     return Group(
         tasks=len(grid.tasks),
         rounds=sum(len(task.indices) for task in grid.tasks),
@@ -111,11 +114,12 @@ def _group(grid: Grid, single: bool) -> Group:
         case_score=None if single else case_score(grid),
         pinned_case_score=None if single else pinned_case_score(grid),
         avg_rounds=avg_rounds(grid),
-        perfect_tasks=None if single or not decided else perfect_tasks(grid),
+        perfect_tasks=perfect_tasks(grid) if whole and not single else None,
         mt_at_k=None if single else mt_at_k(grid),
         sr=sr(grid) if single else None,
         sr_macro=sr_macro(grid) if single else None,
-        decided_tasks=len(decided),
+        decided_tasks=len(grid.decided().tasks),
+        whole_tasks=0 if single else whole,
     )
 
 

@@ -196,9 +196,9 @@ def row_notes(row: ScoreRow) -> Iterator[str]:
     if unfinished := [attempt for attempt in row.attempts if not (attempt.finished or attempt.waiting)]:
         places = [f"{attempt.record.task} ({attempt.run})" for attempt in unfinished]
         yield f"not finished, missing rounds count as not passed: {join_first(places)}"
-    if partial := [_part(attempt) for attempt in row.attempts if attempt.partial and not attempt.waiting]:
+    if partial := [_part(attempt) for attempt in row.partial]:
         yield f"partial, only these rounds were selected and count: {join_first(partial)}"
-    if waiting := [_part(attempt) for attempt in row.attempts if attempt.waiting]:
+    if waiting := [_part(attempt) for attempt in row.waiting]:
         yield f"waiting for a later session, only these rounds count: {join_first(waiting)}"
     if beside := [_part(attempt) for attempt in row.beside]:
         yield f"partial, and not counted beside an attempt with all its rounds: {join_first(beside)}"
