@@ -24,6 +24,8 @@ from pytest_evocode.results.phases import PHASES
 from pytest_evocode.results.records import RoundRecord, TaskFacts
 
 Dimension = Literal["task", "round", "activity", "interaction", "change", "category"]
+PARTS_OF_TASKS: tuple[Dimension, ...] = ("round", "change")
+"""Those by which a task's rounds are in several groups."""
 #: The group of tasks or rounds where it is not given.
 NOT_GIVEN = "not given"
 
@@ -44,7 +46,7 @@ class Group:
     perfect_tasks: int | None
     """How many tasks have an attempt that passed all of their rounds in the group."""
     mt_at_k: float | None
-    """An attempt ends at its first round that is not passed, even where that round is not in the group."""
+    """None by round and by kind of change: it is of whole chains, which failures outside of such a group end, too."""
     sr: float | None = None
     sr_macro: float | None = None
     decided_tasks: int = 0
@@ -70,7 +72,8 @@ def breakdown(
     >>> [(name, group.dataset_score) for name, group in breakdown(records, "round").items()]
     [('1', 100.0), ('2', 0.0)]
     """
-    return {name: _group(grid, single_rounds) for name, grid in group_grids(rounds, by, facts).items()}
+    of_chains = not single_rounds and by not in PARTS_OF_TASKS
+    return {name: _group(grid, single_rounds, of_chains) for name, grid in group_grids(rounds, by, facts).items()}
 
 
 def group_grids(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Grid]:
@@ -105,7 +108,7 @@ def _names(task: TaskRounds, index: int, by: Dimension, facts: TaskFacts | None)
             return (value or NOT_GIVEN,)
 
 
-def _group(grid: Grid, single: bool) -> Group:
+def _group(grid: Grid, single: bool, of_chains: bool) -> Group:
     whole = whole_tasks(grid)
     return Group(
         tasks=len(grid.tasks),
@@ -115,7 +118,7 @@ def _group(grid: Grid, single: bool) -> Group:
         pinned_case_score=None if single else pinned_case_score(grid),
         avg_rounds=avg_rounds(grid),
         perfect_tasks=perfect_tasks(grid) if whole and not single else None,
-        mt_at_k=None if single else mt_at_k(grid),
+        mt_at_k=mt_at_k(grid) if of_chains else None,
         sr=sr(grid) if single else None,
         sr_macro=sr_macro(grid) if single else None,
         decided_tasks=len(grid.decided().tasks),

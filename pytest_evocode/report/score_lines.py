@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from pytest_evocode.metrics.breakdown import Group
+from pytest_evocode.metrics.breakdown import PARTS_OF_TASKS, Group
 from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Rounds
@@ -297,7 +297,7 @@ def _cut(name: str, attempts: Sequence[tuple[str, Sequence[RoundRecord]]]) -> It
     limits = [{waits_at, *(cutting_limit(each) for each in rounds)} - {""} for waits_at, rounds in attempts]
     by_limit = Counter(limit for found in limits for limit in found)
     if cut := sum(map(bool, limits)):
-        told = ", ".join(f"{limit} {number}" for limit, number in sorted(by_limit.items()))
+        told = ", ".join(f"by {limit}: {counted(number, 'attempt')}" for limit, number in sorted(by_limit.items()))
         yield f"cut by their budget: {cut} of {counted(len(attempts), 'attempt')} of {name} ({told})"
 
 
@@ -385,6 +385,8 @@ def groups_table(by: str, agent: Column, groups: Mapping[str, Mapping[str, Group
     """Return the scores of agents by group, such as by task; ``by`` is the title of the groups."""
     single = {any(group.sr is not None for group in found.values()) for found in groups.values()}
     fields = [*(GROUPS if False in single else ()), *(SINGLE_ROUND_GROUPS if True in single else ())]
+    if by in PARTS_OF_TASKS:
+        fields = [field for field in fields if field != "mt_at_k"]
     scores = score_columns(dict.fromkeys(fields))
     if len(single) == 2:
         scores = (replace(each, nothing=NOT_MEASURED) for each in scores)

@@ -451,7 +451,7 @@ def test_attempts_that_a_budget_cut_are_told_below_the_table(evocode: Evocode, t
         path = write_attempt(root, "a", "gpt", "pf", number=number)
         if number < 3:
             _cut(path, "budget: tokens 210 of 200 used in the round" if number == 1 else "budget: turns 3 of 3 used")
-    told = "cut by their budget: 2 of 3 attempts of gpt (tokens 1, turns 1)"
+    told = "cut by their budget: 2 of 3 attempts of gpt (by tokens: 1 attempt, by turns: 1 attempt)"
     for command in (["results"], ["results", "-q"], ["leaderboard"], ["leaderboard", "--format", "markdown"]):
         assert evocode(*command).out.count(told.replace("_", "")) == 1, command
     assert told in evocode("pareto").err

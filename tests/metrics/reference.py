@@ -316,6 +316,8 @@ def groups_of(tasks: list[Values], by: str, facts: dict[str, Values], mode: str)
 
         of_group = of_single_rounds if mode == "single-round" else of_chains
         found[name] = of_group(narrowed(tasks, counts))
+        if by in ("round", "change"):
+            found[name]["mt_at_k"] = None  # It is of whole chains.
     return found
 
 
