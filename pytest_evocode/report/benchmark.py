@@ -13,7 +13,15 @@ from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.names import ForkPoint, attempt_name, is_fork
 from pytest_evocode.report.score_columns import SESSION
-from pytest_evocode.report.score_lines import apart_lines, cut_lines_of_session, flaky_lines, notes_below, scores_table
+from pytest_evocode.report.score_lines import (
+    PARTIAL,
+    apart_lines,
+    cut_lines_of_session,
+    flaky_lines,
+    marked_lines,
+    notes_below,
+    scores_table,
+)
 from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.report.views import definition_lines, shown_cells
 from pytest_evocode.results.records import Outcome, RoundRecord, total_waits
@@ -97,8 +105,19 @@ def benchmark_lines(
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent, suites)) for agent, of_agent in agents.items()}
     if agents:
-        scores = scores_table(found, spent, table=SESSION[mode.mode], faults=broken)
+        rows = {mode.name(agent): agent for agent in by_agent(counting)}
+        waits, parts = waiting_attempts(records), partial_attempts(records, mode)
+        scores = scores_table(
+            found,
+            spent,
+            table=SESSION[mode.mode],
+            faults=broken,
+            open_rows={name for name, agent in rows.items() if any(each[1] == agent for each in waits)},
+            partial_rows={name for name, agent in rows.items() if any(each[1] == agent for each in parts)},
+        )
         yield from aligned(shown_cells(scores))
+        # What is partial is told in the last line, round by round.
+        yield from marked_lines(partial=False, is_open=bool(waits))
     yield from apart_lines(apart_in(records))
     yield from unpriced_lines(agents)
     grids = {name: mode.grid(of_agent) for name, of_agent in agents.items()}
@@ -180,23 +199,33 @@ def lower_bound_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[s
             )
 
 
+def partial_attempts(
+    records: Sequence[RoundRecord], mode: RunMode = CHAIN
+) -> dict[tuple[str, str, int], tuple[int, ...]]:
+    """Return task, agent and number of each attempt that not all rounds were selected for, with those that were."""
+    waiting = waiting_attempts(records)
+    return {
+        key: task.own(number)
+        for of_agent in by_agent(records).values()
+        for task in mode.grid(of_agent).tasks
+        for number in task.partial
+        if (key := (task.task, task.agent, number)) not in waiting
+    }
+
+
 def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:
     """Return which rounds were selected of the tasks of which that is not all, in one line; empty without any.
 
     Rounds that were selected and not reached have a record too.
     """
     names = {(record.task, record.index): record.round for record in records}
-    waiting = waiting_attempts(records)
     partial = sorted(
         {
-            f"{task.task} {' '.join(names[task.task, index] for index in task.own(number))}"
-            for of_agent in by_agent(records).values()
-            for task in mode.grid(of_agent).tasks
-            for number in task.partial
-            if (task.task, task.agent, number) not in waiting
+            f"{task} {' '.join(names[task, index] for index in own)}"
+            for (task, _, _), own in partial_attempts(records, mode).items()
         }
     )
-    return f"Not all rounds were selected, only these count: {join_first(partial)}" if partial else ""
+    return f"{PARTIAL} Not all rounds were selected, only these count: {join_first(partial)}" if partial else ""
 
 
 def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:

@@ -59,6 +59,16 @@ class StoredAttempt:
         return len(self.selected) < len(whole_chain(self.record))
 
     @property
+    def is_part(self) -> bool:
+        """Whether rounds were left out by choice, and do not wait for a later session."""
+        return self.partial and not self.waiting
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether its rounds that are missing count as not passed, because it came to no end."""
+        return not self.finished and not self.waiting and self.unscored is None
+
+    @property
     def unscored(self) -> Unscored | None:
         """Why no score counts it: it never started, or it was interrupted; None of one that counts."""
         rounds = self.record.rounds

@@ -138,8 +138,19 @@ def test_rounds_that_were_not_selected_are_blank_and_noted() -> None:
         "whole      .  .",
         LEGEND,
         "",
-        "Not all rounds were selected, only these count: ledger round-1, stockroom round-1 round-2",
+        "† Not all rounds were selected, only these count: ledger round-1, stockroom round-1 round-2",
     ]
+
+
+def test_rows_with_attempts_that_lack_rounds_are_marked_and_have_no_perfect_tasks() -> None:
+    lines = list(benchmark_lines(rounds("t", "..", of=3), grid=False))
+    assert lines[1].split() == ["oracle", "†", "100.0", "100.0", "n/a", "n/a", "n/a"]
+    first, last = rounds("t", "..")
+    waiting = last.model_copy(update={"outcome": "not reached", "verdict": None, "waiting": "budget: turns 3 of 3"})
+    lines = list(benchmark_lines([first, waiting], grid=False))
+    assert lines[1].split() == ["oracle", "‡", "100.0", "100.0", "n/a", "n/a", "n/a"]
+    assert lines[2] == "‡ with attempts that wait for a later session: only their rounds so far count"
+    assert "†" not in "".join(lines)
 
 
 def test_a_partial_attempt_is_noted_beside_a_whole_one() -> None:
