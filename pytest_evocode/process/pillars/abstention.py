@@ -104,7 +104,7 @@ def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
     if isinstance(question, FileEdit):  # That it was written is a deed, too.
         built = assumes(told)
     else:
-        built = claims_deeds(told) if question else claims(told) or assumes(told)
+        built = bool(claims_deeds(told) if question else claims(told) or assumes(told))
     if last and built and not declines_what_was_asked(told):
         return measured(0.0, "says that one meaning was taken", (last.evidence("the final message"),))
     if question:
