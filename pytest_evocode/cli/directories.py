@@ -45,10 +45,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
     Nothing is merged if two of them have different records of the same attempt. An attempt is missing if a session, or
     any of its shards, was to run it and there is no record of it. The exit status is 1 if a shard is missing.
     """
-    try:
-        require_new(out)
-    except UsageError as error:
-        raise click.UsageError(str(error)) from None
+    _require_new(out)
     sources = [load_results([directory]) for directory in directories]
     for problem in (problem for source in sources for problem in source.problems):
         echo(f"warning: {problem}", err=True)
@@ -102,6 +99,14 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
         unknown = "what is missing is not known: no run records what was to be run"
         echo("nothing is missing" if is_known else unknown)
     _end_by(shards)
+
+
+def _require_new(out: Path) -> None:
+    """Raise click.UsageError, whose status is not that of a missing shard, where a directory is not empty."""
+    try:
+        require_new(out)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _end_by(shards: Sequence[tuple[int, int]]) -> None:
