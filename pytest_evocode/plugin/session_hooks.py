@@ -167,7 +167,7 @@ class SessionHooks:
             yield f"cluster {settings.cluster}: {session.cluster.description}"
         if session.run is not None:
             or_new = ", or a new one" if settings.resume == AUTO else ""
-            newest = f"the newest unfinished run of what is selected{or_new}"
+            newest = f"the newest unfinished run of what is selected{or_new or ', else the newest'}"
             run = f"run {session.run_name}" if session.run_name else newest
             yield f"results {session.shown(settings.results)}, {run}"
 
@@ -207,12 +207,7 @@ class SessionHooks:
             return (yield)
         finally:  # Also where another plugin fails, such as one that cannot write its file.
             if evocode.run is not None:
-                evocode.run.write(
-                    evocode.records,
-                    evocode.begun,
-                    int(session.exitstatus),
-                    interrupted=evocode.interrupted or evocode.snapshots_elsewhere > 0,
-                )
+                evocode.write_run(int(session.exitstatus))
                 evocode.forget_connections()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
