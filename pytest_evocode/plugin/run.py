@@ -355,8 +355,8 @@ class SessionRun:
                 elif self._before.waiting:
                     yield from (record.without_cases() for record in place.read_rounds(each.names()).values())
 
-    def count_unfinished(self) -> int:
-        """Return how many attempts of the run can be continued."""
+    def count_unfinished(self, *, interrupted: bool) -> int:
+        """Return how many attempts of the run can be continued; of an ``interrupted`` one those that never started."""
         if not self.is_used:
             return 0
         attempts = f"*/harbor_jobs/*/{self.name}/*"
@@ -367,7 +367,10 @@ class SessionRun:
         ]
         # An attempt that was stopped in its first round has only the journal of what was paid for.
         paid = {path.parents[3] for path in self._results.glob(f"{attempts}/steps/*/agent/{directory.JOURNAL_FILE}")}
-        return len(left) + len(paid.difference(parent for path in left for parent in path.parents))
+        begun = {parent for path in left for parent in path.parents}
+        is_open = interrupted or (self._before is not None and _is_open(self._before))
+        others = {place.path for place in self._left()} - begun - paid if is_open else ()
+        return len(left) + len(paid - begun) + len(others)
 
 
 def _is_open(run: RunRecord) -> bool:

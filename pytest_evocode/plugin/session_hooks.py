@@ -243,7 +243,8 @@ class SessionHooks:
             from pytest_evocode.report.benchmark import waiting_line
 
             terminalreporter.write_line(f"evocode: {waiting_line(session.records, session.run_name)}", yellow=True)
-        if not waits and session.run is not None and (unfinished := session.run.count_unfinished()):
+        unfinished = session.run.count_unfinished(interrupted=session.interrupted) if session.run is not None else 0
+        if not waits and unfinished:
             attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
             if elsewhere := session.snapshots_elsewhere:
                 some = "its" if unfinished == 1 else "their" if elsewhere == unfinished else f"{elsewhere} of their"

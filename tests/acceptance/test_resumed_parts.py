@@ -108,7 +108,8 @@ def test_a_resume_of_one_agent_leaves_what_was_interrupted_of_the_other_out_of_a
 ) -> None:
     write_task("a", 1)
     write_task("b", 1)
-    interrupted(pytester, run_tasks, "b/task.toml::oracle::round-1", *BOTH)
+    ended = interrupted(pytester, run_tasks, "b/task.toml::oracle::round-1", *BOTH)
+    ended.has(f"evocode: 2 attempts are unfinished; continue with --evocode-resume={ended.run.run} *")
     part = run_tasks("--evocode-resume", "tasks")
     assert part.outcomes == {"passed": 2}
     assert part.run.interrupted
@@ -159,3 +160,11 @@ def test_a_resume_that_finds_nothing_to_go_changes_nothing_and_says_so(
     assert again.exit_status == pytest.ExitCode.OK
     assert run_file(first) == before
     assert run_tasks("--evocode-resume", "tasks").exit_status == first.exit_status == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_session_that_is_interrupted_before_its_first_attempt_says_how_to_go_on(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    session = interrupted(pytester, run_tasks, "a/task.toml::oracle::round-1", *BOTH)
+    session.has(f"evocode: 2 attempts are unfinished; continue with --evocode-resume={session.run.run} *")
