@@ -213,6 +213,28 @@ def settings_of(conditions: Mapping[str, str] | None) -> tuple[tuple[str, str], 
     return tuple(sorted((name, value) for name, value in conditions.items() if name not in left_out))
 
 
+def differing_descriptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return what differs between two descriptions of an agent in records, for people.
+
+    >>> differing_descriptions({"spec": "openai/gpt-5"}, {"spec": "openai/gpt-5", "options": {"temperature": 0.5}})
+    ['no options.temperature against options.temperature 0.5']
+    """
+    one, other = dict(_leaves(first)), dict(_leaves(second))
+    return [
+        _against(name, one.get(name), other.get(name))
+        for name in sorted({*one, *other})
+        if one.get(name) != other.get(name)
+    ]
+
+
+def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
 def differing_settings(first: Mapping[str, str] | None, second: Mapping[str, str] | None) -> list[str]:
     """Return what differs between recorded conditions, for people; nothing where one of them is not known.
 
