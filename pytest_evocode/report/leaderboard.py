@@ -223,6 +223,7 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
             about = {
                 "partial": len(row.partial),
                 "waiting": len(row.waiting),
+                "name": row.name,
                 "identity": row.subject.agent.hash,
                 "ranking_group": number,
                 "not_comparable": depend_on_k,
@@ -290,6 +291,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
         "trusting",
         "partial",
         "waiting",
+        "name",
         "identity",
         "ranking_group",
         "not_comparable",

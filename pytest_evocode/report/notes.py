@@ -14,9 +14,9 @@ from pytest_evocode.results.identity import (
     SHORT_HASH,
     are_different,
     condition_columns,
+    conditions_hash,
     given_prices,
     short_contents,
-    short_hash,
 )
 from pytest_evocode.results.loading import StoredAttempt
 
@@ -33,7 +33,7 @@ def identity_json(row: ScoreRow) -> dict[str, Any]:
             **conditions._asdict(),
             "environment": conditions.environment or None,
             "settings": settings,
-            "hash": None if settings is None else short_hash(conditions),
+            "hash": conditions_hash(conditions),
         },
         "contents": {task: digest or None for task, digest in row.contents.items()},
     }
