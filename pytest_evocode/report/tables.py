@@ -97,8 +97,8 @@ def fitting(head: str, names: Sequence[str], most: int = _LONGEST) -> str:
 def fitting_groups(head: str, groups: Mapping[str, Sequence[str]], most: int = _LONGEST) -> str:
     """Return a note with all values that differ, and behind each as many of its names as fit.
 
-    >>> fitting_groups("differ: ", {"docker": ["a", "b", "c"], "sandbox": ["d"]}, 42)
-    'differ: docker (a and 2 more); sandbox (d)'
+    >>> fitting_groups("differ: ", {"docker": ["alpha", "beta", "gamma"], "sandbox": ["delta"]}, 50)
+    'differ: docker (alpha and 2 more); sandbox (delta)'
     """
     text = ""
     for number in (5, 3, 2, 1, 0):
