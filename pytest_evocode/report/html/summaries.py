@@ -17,7 +17,7 @@ from pytest_evocode.report.score_columns import REPORT_TASKS
 from pytest_evocode.report.tables import NOT_MEASURED, markdown_table, plain
 from pytest_evocode.report.views import View, csv_text, printed
 
-_SURVIVAL = ("agent", "name", "round", "passed", "of", "first_failures")
+_SURVIVAL = ("agent", "round", "passed", "of", "first_failures")
 _PARETO = ("score", "against", "agent", "x", "y", "front", "standing")
 _DIFFERENCES = (
     "first", "second", "field", "first_value", "second_value", "difference", "low", "high", "p_value", "won", "lost",
@@ -45,7 +45,7 @@ def csv_files(
         yield "csv/leaderboard.csv", _encoded(redaction.values(csv_text(leaderboard_table(board))))
     names = {row["id"]: row["name"] for row in index["rows"]}
     yield "csv/rounds.csv", _csv(redaction.values(list(round_rows(table.rows))), ROUND_COLUMNS)
-    yield "csv/tasks.csv", _csv(_tasks(index), ("agent", "name", "task", *REPORT_TASKS))
+    yield "csv/tasks.csv", _csv(_tasks(index), ("agent", "task", *REPORT_TASKS, "name"))
     yield "csv/pass_rates.csv", _csv(_survival(index), _SURVIVAL)
     yield "csv/pareto.csv", _csv(_pareto(index, names), _PARETO)
     yield "csv/comparisons.csv", _csv(_differences(comparisons, names), _DIFFERENCES)
@@ -65,8 +65,7 @@ def _tasks(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _survival(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for row in index["rows"]:
         for point in row["survival"]:
-            about = {"agent": row["name"], "name": row["name"]}
-            yield {**about, **{name: point[name] for name in _SURVIVAL[2:]}}
+            yield {"agent": row["name"], **{name: point[name] for name in _SURVIVAL[1:]}}
 
 
 def _pareto(index: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
