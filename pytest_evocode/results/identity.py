@@ -272,16 +272,17 @@ def differing_conditions(first: Conditions, second: Conditions) -> list[str]:
     return [*said, *differing_settings(*known)]
 
 
-def conditions_hash(record: AttemptRecord | RunRecord) -> str:
-    """Return the first digits of a SHA-256 over all that a record says of its conditions; empty where it does not.
+def conditions_of(record: AttemptRecord | RunRecord) -> Conditions:
+    """Return the conditions that a record tells."""
+    return Conditions(record.environment, record.strict, record.verify, settings_of(record.conditions))
 
-    These are its settings with the product's version, the environment, the mode, and of an attempt the task's contents
-    and its image.
+
+def conditions_hash(conditions: Conditions) -> str | None:
+    """Return the first digits of a SHA-256 over what keeps attempts apart besides the agent; None where it is not said.
+
+    So it is the same of a run, of its attempts and of their row, whatever their tasks, images and versions.
     """
-    if record.conditions is None:
-        return ""
-    contents = getattr(record, "task_hash", "")
-    return short_hash([record.conditions, record.environment, record.mode, record.start, contents])
+    return None if conditions.settings is None else short_hash(conditions)
 
 
 def condition_columns(conditions: Sequence[Conditions]) -> list[tuple[str, ...]]:
