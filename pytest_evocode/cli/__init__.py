@@ -40,6 +40,7 @@ VIEWS = {
     "failures": "tables",
     "analyses": "tables",
     "metrics": "metrics",
+    "model": "model",
     "pareto": "tables",
     "plan": "comparisons",
 }
