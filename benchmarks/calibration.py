@@ -29,6 +29,11 @@ DESIGN = (4, 6, 2, 4)
 """Agents, tasks, attempts and rounds of the data sets; every second task has a round less."""
 KEPT, THIN, WARMUP = 99, 20, 200
 FIGURE = Path("docs/images/calibration.svg")
+TYPICAL = {
+    "intercept": 0.0, "depth": -0.1, "carried": -1.0, "sd_agent": 0.7, "sd_task": 0.8, "sd_discrimination": 0.3,
+    "sd_interaction": 0.35, "sd_round": 0.55, "sd_attempt": 0.65,
+}  # fmt: skip
+"""The parameters of the data whose fit is timed."""
 COLUMNS = ("in 50 %", "in 80 %", "in 95 %", "ecdf", "limit")
 
 
@@ -113,7 +118,7 @@ def _differences(ranks: list[int]) -> Floats:
 
 def _timed(random: np.random.Generator) -> str:
     declared = np.full(26, 9) - (np.arange(26) < 7)
-    seen, _ = drawn(design(10, 26, 4, declared), random, carried=-1.0, sd_agent=0.7, sd_attempt=0.6, intercept=0.0)
+    seen, _ = drawn(design(10, 26, 4, declared), random, **TYPICAL)
     start = perf_counter(), process_time()
     found = fit(seen).diagnostics
     wall, busy = perf_counter() - start[0], process_time() - start[1]

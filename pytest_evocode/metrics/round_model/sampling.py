@@ -34,6 +34,10 @@ PRIORS: Mapping[str, float] = {
 """The scale of each parameter's prior: normal, and half-normal for the standard deviations."""
 
 
+_SETTLING = 50
+"""How many steps discriminations stay 1."""
+
+
 def import_polyagamma() -> Any:
     """Return the function that draws Pólya-Gamma variables.
 
@@ -68,6 +72,7 @@ class _Chains:
         import numpy as np
 
         self.random = random
+        self.steps = 0
         self.polyagamma = import_polyagamma()
         self.has_attempts, self.carries = seen[0].has_attempts, seen[0].carries
 
@@ -91,6 +96,11 @@ class _Chains:
         self.weight = np.ones((chains, tasks))
         self.effects = 0.5 * random.standard_normal((chains, tasks, int(ends[-1])))
 
+    @property
+    def settled(self) -> bool:
+        """Whether discriminations are drawn, too."""
+        return self.steps > _SETTLING
+
     def parameters(self) -> dict[str, Floats]:
         """Return the parameters by name, effects less what they are expected to be."""
         found = {f"sd_{name}": value for name, value in self.sd.items() if name != "attempt" or self.has_attempts}
@@ -107,7 +117,8 @@ class _Chains:
         }
 
     def step(self) -> None:
-        """Draw all anew."""
+        """Draw all anew; discriminations not before abilities have left where they began, lest signs stay turned."""
+        self.steps += 1
         odds = self._odds(self.effects) + self.fixed[:, 2, None, None, None, None] * self.before
         self.omega = self.polyagamma(1, odds, random_state=self.random) * self.counted
         self._draw_effects()
@@ -191,7 +202,8 @@ class _Chains:
         turned = np.einsum("ctij,ctj->cti", covariance, scaled)
         amount = (column * scaled).sum(2) - (turned * scaled).sum(2) + self.sd["discrimination"][:, None] ** -2
         mean = (turned * known).sum(2) - (scaled * rest).sum(2) + self.sd["discrimination"][:, None] ** -2
-        self.weight = mean / amount + self.random.standard_normal((chains, tasks)) / np.sqrt(amount)
+        if self.settled:
+            self.weight = mean / amount + self.random.standard_normal((chains, tasks)) / np.sqrt(amount)
         # What tasks share: intercept, depth, carried, abilities.
         columns = np.zeros((*self.effects.shape, 3 + agents))
         columns[:, :, 0, 0] = 1
@@ -233,6 +245,8 @@ class _Chains:
             "interaction": off[:, :, self.of_agent], "round": off[:, :, self.of_round],
         }  # fmt: skip
         found |= {"attempt": off[:, :, self.of_attempt]} if self.has_attempts else {}
+        if not self.settled:
+            del found["discrimination"]
         return {name: value.reshape(len(value), -1) for name, value in found.items()}
 
     def _draw_deviations(self) -> None:
@@ -272,6 +286,8 @@ class _Chains:
             self.sd[name] = np.abs(value)
         off = sum(signed[name][:, None, None] * part for name, part in parts.items() if name != "agent")
         self.effects = self._expected() + off
+        if not self.settled:
+            return
         # The standard deviation of discriminations: abilities stay.
         column = np.zeros_like(self.effects)
         column[:, :, self.of_agent] = unit["discrimination"][..., None] * self.ability[:, None]
