@@ -3,8 +3,8 @@
 Both are made of one snapshot in turn, of a workspace of some size, with directories for the suite made and one command
 run in them. Nothing is repaired in the whole fork.
 
-In Docker the files of a clean environment are copied into its layer, some 0.1 ms each: an overlay renames no directory
-of a layer below it, which programs do. On ext4 without a journal a new file costs up to ten times as much where others
+The files of a clean environment are copied into its layer, some 0.1 ms each: an overlay renames no directory of a layer
+below it, which programs do. On ext4 without a journal a new file costs up to ten times as much where others
 were removed in the last minutes, as forks are.
 """
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 _HEAD, _TAIL = 1500, 2500
 _FENCE = re.compile(r"```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n```", re.DOTALL)
@@ -23,6 +24,18 @@ _WRITTEN = re.compile(
     r"^(?:edit|create|open)\s+)([\w./-]+\.\w+)",
     re.MULTILINE,
 )
+_EDITED = re.compile(r"(?:edit_file_by_\w+|append_file|insert_content_at_line|create_file)\(\s*'([^']+)'")
+_NEW_TEXT = ("content", "file_text", "new_str", "new_string", "new_content", "code")
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A command that was run, or a file that was written."""
+
+    path: str
+    """Empty for a command."""
+    text: str = ""
+    """The command, or what is known of what was written."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +49,9 @@ class Turn:
     output: str = ""
     exit_code: int | None = None
     """None if the recording does not say."""
-    later: tuple[str, ...] = ()
-    """Files that were written after it in the same recording, in order."""
-    writes: tuple[str, ...] = ()
+    later: tuple[Deed, ...] = ()
+    """What was done after it in the same recording, in order."""
+    deeds: tuple[Deed, ...] = ()
 
     def digest(self) -> str:
         """Return what tells that a recording still says the same."""
@@ -107,7 +120,9 @@ def _openhands(text: str) -> Iterator[Turn]:
             exit_code = answer.get("exit_code", extras.get("metadata", {}).get("exit_code"))
             yield _command(args["command"], answer.get("content", ""), exit_code)
         elif by_agent and action == "edit":
-            yield Turn("edit", "", writes=(args.get("path", ""),))
+            yield _edit(args.get("path", ""), args)
+        elif by_agent and action == "run_ipython" and (edited := _EDITED.match(args["code"])):
+            yield _edit(edited[1], args)
 
 
 def _claude_code(text: str) -> Iterator[Turn]:
@@ -129,7 +144,7 @@ def _claude_code(text: str) -> Iterator[Turn]:
                 exit_code = int(failed[1]) if failed else None if result.get("is_error") else 0
                 yield _command(part["input"]["command"], said, exit_code)
             elif part.get("type") == "tool_use" and "file_path" in part["input"] and part["name"] != "Read":
-                yield Turn("edit", "", writes=(part["input"]["file_path"],))
+                yield _edit(part["input"]["file_path"], part["input"])
 
 
 def _codex(text: str) -> Iterator[Turn]:
@@ -171,8 +186,14 @@ def _command(command: str, output: str | None, exit_code: int | None = None) -> 
         _clipped(command.strip()),
         _clipped((output or "").strip()),
         exit_code,
-        writes=tuple(_WRITTEN.findall(command)),
+        deeds=(*(Deed(path, command) for path in dict.fromkeys(_WRITTEN.findall(command))), Deed("", command)),
     )
+
+
+def _edit(path: str, arguments: dict[str, Any]) -> Turn:
+    """Return an edit by a tool, with the text that it wrote."""
+    written = "\n".join(text for key, text in arguments.items() if isinstance(text, str) and key in _NEW_TEXT)
+    return Turn("edit", "", deeds=(Deed(path, written),))
 
 
 def _clipped(text: str) -> str:
@@ -181,10 +202,10 @@ def _clipped(text: str) -> str:
 
 
 def _with_later(turns: Iterator[Turn]) -> Iterator[Turn]:
-    listed = [turn for turn in turns if turn.text or turn.writes]
-    later: tuple[str, ...] = ()
+    listed = [turn for turn in turns if turn.text or turn.deeds]
+    later: tuple[Deed, ...] = ()
     found = []
     for turn in reversed(listed):
         found.append(replace(turn, later=later))
-        later = tuple(dict.fromkeys((*turn.writes, *later)))
+        later = (*turn.deeds, *later)
     return (turn for turn in reversed(found) if turn.text)

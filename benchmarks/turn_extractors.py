@@ -7,17 +7,16 @@ is made of the turn's own words, in alphabetical order.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks.recordings import Turn
 from pytest_evocode.process.pillars.messages import (
     asks,
-    assumes,
     claims,
-    declines_what_was_asked,
-    declining,
+    doubts,
+    gives_up,
+    is_english,
     request_words,
 )
 from pytest_evocode.process.pillars.planning import find_plan
@@ -26,65 +25,81 @@ from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext,
 from pytest_evocode.trajectories.atif import AgentInfo, Observation, ObservationResult, Step, ToolCall, Trajectory
 from pytest_evocode.trajectories.diffs import unified_diff
 
-_MOST_FILES = 12
+#: Most of what was done after a message: a plan is about what comes next.
+_MOST_DEEDS = 100
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the rules say of a turn; a label that is not in ``says`` has no extractor, or it could not read the turn."""
+    """What the rules say of a turn; a label that is not in ``says`` is not looked for in such a turn."""
 
-    says: dict[str, bool]
+    says: dict[str, bool | None]
+    """None for what the rules say they cannot read."""
     items: tuple[int, ...] = ()
     """Where the steps of a plan begin in its text, -1 for one that does not stand there word for word."""
 
 
-def find(turn: Turn) -> Found:
-    """Return what the rules find in a turn, in the words of the labels."""
-    return _in_command(turn) if turn.kind == "command" else _in_message(turn)
+def find(turn: Turn, *, last: bool) -> Found:
+    """Return what the rules find in a turn, in the words of the labels.
+
+    As the pillars do, they look for plans in what is said before some work, and for all else in what is said last.
+    """
+    if turn.kind == "command":
+        return _in_command(turn)
+    return _in_final_message(turn.text) if last else _in_message_on_the_way(turn)
 
 
 def _in_command(turn: Turn) -> Found:
-    runs = [run for run in _activity(turn).runs if run.purpose == "test"]
+    # A runner that could not start has run nothing.
+    runs = [run for run in _activity(turn).runs if run.purpose == "test" and run.failure != "environment"]
     passed = runs[-1].passed if runs else None
     return Found({"test_run": bool(runs), "passed": passed is True, "failed": passed is False})
 
 
-def _in_message(turn: Turn) -> Found:
-    text = turn.text
+def _in_message_on_the_way(turn: Turn) -> Found:
     plan = find_plan(_activity(turn))
-    gives_up = bool(declining(text)) and (not claims(text) or declines_what_was_asked(text))
-    says = {
-        "plan": plan is not None,
-        "clarification": asks(text, request_words(text)),
-        "abstention": gives_up,
-        "uncertainty": assumes(text),
-        "success": bool(claims(text)),
-    }
-    return Found(says, tuple(text.find(step.text[:40]) for step in plan.steps) if plan else ())
+    return Found(
+        {"plan": plan is not None}, tuple(turn.text.find(step.text[:40]) for step in plan.steps) if plan else ()
+    )
+
+
+def _in_final_message(text: str) -> Found:
+    question = asks(text, request_words(text))
+    if not is_english(text):
+        return Found({"clarification": question, "abstention": None, "uncertainty": None, "success": None})
+    given_up = gives_up(text)
+    says = {"abstention": given_up, "uncertainty": doubts(text), "success": bool(claims(text))}
+    return Found({"clarification": question and not given_up, **says})
 
 
 def _activity(turn: Turn) -> RoundActivity:
-    request = " ".join(sorted(set(re.findall(r"[^\W_]+", turn.text)))) if turn.kind == "message" else "Do it."
-    originals = {path.lstrip("/"): "" for path in turn.later[:_MOST_FILES]}
+    request = "Do it."
+    originals = {deed.path.lstrip("/"): "" for deed in turn.later[:_MOST_DEEDS] if deed.path}
     trajectory = Trajectory(
-        session_id="s", agent=AgentInfo(name="agent", version="1"), steps=tuple(_steps(turn, request, originals))
+        session_id="s", agent=AgentInfo(name="agent", version="1"), steps=tuple(_steps(turn, request))
     )
     context = TaskContext(workdir="/app", originals=lambda path: [originals[path]] if path in originals else [])
     (activity,) = read_rounds([RecordedRound("round-1", 1, trajectory, request)], context)
     return activity
 
 
-def _steps(turn: Turn, request: str, later: dict[str, str]) -> Iterator[Step]:
+def _steps(turn: Turn, request: str) -> Iterator[Step]:
     yield Step(step_id=1, source="user", message=request)
     if turn.kind == "command":
         yield _call(2, turn.text, turn.output, {"exit_code": turn.exit_code, "changes": []})
         return
     yield Step(step_id=2, source="agent", message=turn.text)
-    for step, path in enumerate(later, 3):
-        text = f"changed {path}\n"
+    texts: dict[str, str] = {}
+    for step, deed in enumerate(turn.later[:_MOST_DEEDS], 3):
+        if not deed.path:
+            yield _call(step, deed.text, "", {"exit_code": None, "changes": []})
+            continue
+        path = deed.path.lstrip("/")
+        before = texts.get(path, "")
+        texts[path] = f"{before}{deed.text or f'changed {path}'}\n"
         change = {
-            "path": path, "kind": "modified", "mode": "0644", "diff": unified_diff(path, "", text),
-            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "path": path, "kind": "modified", "mode": "0644", "diff": unified_diff(path, before, texts[path]),
+            "sha256": hashlib.sha256(texts[path].encode()).hexdigest(),
         }  # fmt: skip
         yield _call(step, "python3 - <<'EOF'\nEOF", "", {"exit_code": 0, "changes": [change]})
 

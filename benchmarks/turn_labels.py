@@ -14,21 +14,23 @@ import subprocess
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recordings import Turn, read_recording
+from benchmarks.recordings import Deed, Turn, read_recording
 from benchmarks.turn_extractors import Found, find
+from benchmarks.turn_judge import judged
+from pytest_evocode.process.judge import ModelJudge, make_judge
+from pytest_evocode.process.measured import FILE, Score
 from pytest_evocode.report.tables import aligned
 
 TURNS = Path(__file__).with_name("turns")
 HALVES = {"dev": "dev.jsonl", "held out": "held_out.jsonl"}
 LABELS = ("test_run", "passed", "failed", "plan", "clarification", "abstention", "uncertainty", "success")
+LANGUAGES = ("English", "other Latin", "other script")
 _OTHER_SCRIPTS = ("zh", "ja", "ko", "ru")
-_Z = 1.959964
 
 
 @dataclass(frozen=True)
@@ -55,60 +57,6 @@ class LabelledTurn:
         return {**{name: value for name, value in said.items() if isinstance(value, bool)}, **outcomes}
 
 
-@dataclass
-class Score:
-    """What was found of what there is."""
-
-    turns: int = 0
-    there: int = 0
-    found: int = 0
-    right: int = 0
-
-    def add(self, there: int, found: int, right: int) -> None:
-        """Count a turn."""
-        self.turns += 1
-        self.there += there
-        self.found += found
-        self.right += right
-
-    def cells(self) -> tuple[str, ...]:
-        """Return the numbers as cells of a table."""
-        return (
-            str(self.turns),
-            str(self.there),
-            str(self.found),
-            share(self.right, self.found),
-            share(self.right, self.there),
-        )
-
-
-def wilson(right: int, of: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share.
-
-    >>> [round(bound, 2) for bound in wilson(9, 10)]
-    [0.6, 0.98]
-    """
-    middle = (right + _Z**2 / 2) / (of + _Z**2)
-    half = _Z / (of + _Z**2) * sqrt(right * (of - right) / of + _Z**2 / 4)
-    return middle - half, middle + half
-
-
-def share(right: int, of: int) -> str:
-    """Return a share with its interval; n/a of nothing.
-
-    >>> share(9, 10), share(0, 0)
-    ('.90 [.60, .98]', 'n/a')
-    """
-    if not of:
-        return "n/a"
-    low, high = wilson(right, of)
-    return f"{_short(right / of)} [{_short(low)}, {_short(high)}]"
-
-
-def _short(value: float) -> str:
-    return f"{max(0.0, value):.2f}".replace("0.", ".", 1)
-
-
 def kappa(pairs: Iterable[tuple[object, object]]) -> float:
     """Return Cohen's kappa: how far two passes agree beyond chance.
 
@@ -122,19 +70,23 @@ def kappa(pairs: Iterable[tuple[object, object]]) -> float:
     return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
 
 
-def read_turns(recordings: Path | None) -> Iterator[LabelledTurn]:
-    """Yield all turns of the corpus."""
+def read_turns(recordings: Path | None, judge: ModelJudge | None = None) -> Iterator[LabelledTurn]:
+    """Yield all turns of the corpus, with what the rules or a judge find in them."""
     for half, name in HALVES.items():
         for line in (TURNS / name).read_text(encoding="utf-8").splitlines():
             table = json.loads(line)
             turn = _text_of(table, recordings)
-            yield LabelledTurn(half, table, None if turn is None else find(turn))
+            found = None
+            if turn is not None:
+                last = table["last"]
+                found = find(turn, last=last) if judge is None else judged(turn, judge, last=last)
+            yield LabelledTurn(half, table, found)
 
 
 def _text_of(table: dict[str, Any], recordings: Path | None) -> Turn | None:
     """Return a turn with its text; None where its recording is not at hand."""
     if "text" in table:
-        later = tuple(table.get("later", ()))
+        later = tuple(map(Deed, table.get("later", ())))
         return Turn(table["kind"], table["text"], table.get("output", ""), table.get("exit_code"), later)
     source = table["source"]
     if recordings is None:
@@ -156,7 +108,10 @@ def score(turns: Iterable[LabelledTurn], label: str) -> Score:
         there = turn.labels("settled").get(label)
         if there is not None and turn.found is not None and label in turn.found.says:
             says = turn.found.says[label]
-            result.add(there, says, there and says)
+            if says is None:
+                result.unread += 1
+            else:
+                result.add(there, says, there and says)
     return result
 
 
@@ -164,7 +119,7 @@ def score_items(turns: Iterable[LabelledTurn]) -> Score:
     """Return how often the items of plans are right: each step that was found belongs to the item it begins in."""
     result = Score()
     for turn in turns:
-        if turn.found is None or turn.table["kind"] != "message":
+        if turn.found is None or "plan" not in turn.found.says:
             continue
         items = sorted(turn.table["labels"]["settled"].get("items", ()))
         # A step may begin with the number or the bullet before the item's first word, or after its first marks.
@@ -177,23 +132,41 @@ def _rows(turns: list[LabelledTurn], group: Callable[[LabelledTurn], str]) -> It
     named = sorted(turns, key=group)
     for name, some in ((name, list(each)) for name, each in groupby(named, group)):
         for label in LABELS:
-            if (result := score(some, label)).turns:
-                yield name, label, *result.cells()
+            result = score(some, label)
+            if result.turns or result.unread:
+                yield name, label, *_cells(result)
         if (items := score_items(some)).turns:
-            yield name, "items of plans", *items.cells()
+            yield name, "items of plans", *_cells(items)
+
+
+def _cells(score: Score) -> tuple[str, ...]:
+    counts = score.turns, score.unread, score.there, score.found
+    return (*map(str, counts), score.precision, score.recall)
+
+
+def measured(turns: list[LabelledTurn]) -> Iterator[str]:
+    """Yield the lines of the file that the package keeps: the counts of what is held back, by class of language."""
+    yield "# Written by `python -m benchmarks.turn_labels --write`: counts on the turns that are held back."
+    held = [turn for turn in turns if turn.half == "held out"]
+    classes = {"all": held, **{name: [turn for turn in held if turn.language == name] for name in LANGUAGES}}
+    for label in (*LABELS, "items"):
+        yield f"\n[{label}]"
+        for name, some in classes.items():
+            found = score_items(some) if label == "items" else score(some, label)
+            if found.turns or found.unread:
+                counts = ", ".join(f"{key} = {count}" for key, count in asdict(found).items())
+                yield f'"{name}" = {{ {counts} }}'
 
 
 def report(turns: list[LabelledTurn]) -> Iterator[str]:
     """Yield the lines of all tables."""
-    head = ("label", "turns", "there", "found", "precision", "recall")
+    head = ("label", "turns", "unread", "there", "found", "precision", "recall")
     groups: dict[str, Callable[[LabelledTurn], str]] = {
         "half": lambda turn: turn.half,
         "harness": lambda turn: f"{turn.table['harness']}, {turn.half}",
         "language": lambda turn: f"{turn.language}, {turn.half}",
     }
     tables = {title: _rows(turns, group) for title, group in groups.items()}
-    final = [turn for turn in turns if turn.table["last"]]  # What the pillars of questions and refusals read.
-    tables["final messages"] = _rows(final, groups["half"])
     for title, rows in tables.items():
         yield from aligned([(title, *head), *rows], left=(0, 1))
         yield ""
@@ -209,8 +182,19 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path, metavar="DIR", help="clones or bare mirrors of the repositories")
+    parser.add_argument("--write", action="store_true", help="write what is held back down for the package")
+    parser.add_argument("--judge", metavar="PROVIDER/MODEL", help="ask a model in place of the rules")
+    parser.add_argument("--votes", type=int, default=1, help="with --judge: votes per turn")
     options = parser.parse_args()
-    print("\n".join(report(list(read_turns(options.recordings)))))
+    if options.judge and options.write:
+        parser.error("--write is for the rules")
+    judge = make_judge(options.judge, votes=options.votes) if options.judge else None
+    turns = list(read_turns(options.recordings, judge))
+    print("\n".join(report(turns)))
+    if options.write:
+        if any(turn.found is None for turn in turns):
+            raise SystemExit("not written: some recordings are not at hand")
+        FILE.write_text("\n".join([*measured(turns), ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from pytest_evocode.cli import VIEWS  # noqa: E402
 from pytest_evocode.cli import main as evocode  # noqa: E402
 from pytest_evocode.llm.model_options import ModelOptions  # noqa: E402
 from pytest_evocode.plugin.options import add_options  # noqa: E402
+from pytest_evocode.report.json_keys import markdown_of_keys  # noqa: E402
 from pytest_evocode.tasks.compatibility import tables  # noqa: E402
 from tests.model_faults import table  # noqa: E402
 
@@ -74,6 +75,7 @@ def write(folder: Path) -> None:
         "task-keys.md": keys("", schema),
         "harbor.md": tables().splitlines(),
         "faults.md": table(),
+        "json-keys.md": markdown_of_keys(),
     }
     for name, lines in texts.items():
         text, path = "\n".join(lines) + "\n", folder / name

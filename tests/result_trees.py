@@ -47,6 +47,7 @@ def write_attempt(
     usage: Usage | None = None,
     changed: Mapping[int, Sequence[str]] = {},
     phases: Mapping[int, Phases] = {},
+    verifier_seconds: float | None = None,
     **more: Any,
 ) -> Path:
     """An attempt with a letter for each of its rounds from ``first`` on (passed, failed, error, undecided, - for not
@@ -75,6 +76,7 @@ def write_attempt(
             tool_calls=tool_calls,
             usage=usage if outcome != "not reached" else None,
             agent_seconds=1.5 if outcome != "not reached" else None,
+            verifier_seconds=verifier_seconds if outcome != "not reached" else None,
             phases=phases.get(index),
         )
         if outcome != "not reached":

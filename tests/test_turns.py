@@ -16,12 +16,12 @@ from tests.environments.test_datasets import git
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 if TYPE_CHECKING:
-    from benchmarks.recordings import Turn, read_recording
+    from benchmarks.recordings import Deed, Turn, read_recording
 else:  # Where the package is installed, what lies beside it is not on the path.
     spec = importlib.util.spec_from_file_location("recordings", BENCHMARKS / "recordings.py")
     recordings = sys.modules["recordings"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(recordings)
-    Turn, read_recording = recordings.Turn, recordings.read_recording
+    Deed, Turn, read_recording = recordings.Deed, recordings.Turn, recordings.read_recording
 
 
 def _turns(name: str) -> list[dict[str, Any]]:
@@ -156,4 +156,5 @@ def test_what_is_written_later_is_known_of_each_turn(tmp_path: Path) -> None:
     git(clone, "add", ".")
     git(clone, "commit", "--quiet", "-m", "recorded")
     said, written = read_recording(tmp_path, "owner/name", "HEAD", "a.traj")
-    assert (said.later, written.later) == (("a.py",), ())
+    assert said.later == (Deed("a.py", "echo x > a.py"), Deed("", "echo x > a.py"))
+    assert written.later == ()

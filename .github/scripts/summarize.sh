@@ -1,11 +1,12 @@
 #!/bin/bash
 # Merge the jobs' results into MERGED, and write scores and what changed since BASELINE, which AGAINST names, to
-# comment.md and to the job's summary. The output `status` is 1 where an agent regressed beyond noise. That nothing can
-# be compared, such as after a change of all tasks, is said and is no regression.
+# comment.md and to the job's summary. The output `status` is 1 where an agent regressed beyond noise, or a shard is
+# missing. That nothing can be compared, such as after a change of all tasks, is said and is no regression.
 set -euo pipefail
 summary=${GITHUB_STEP_SUMMARY:-/dev/stdout}
-status=0 compared=""
-evocode merge "$SHARDS"/* -o "$MERGED"
+status=0 compared="" merged=0
+evocode merge "$SHARDS"/* -o "$MERGED" || merged=$?
+[ -d "$MERGED" ] || exit "$merged"
 {
     evocode leaderboard "$MERGED" --format md
     echo
@@ -28,4 +29,5 @@ cat comment.md >>"$summary"
 if [ -n "$compared" ]; then
     printf '\n```text\n%s\n```\n' "$(evocode compare "$BASELINE" "$MERGED" 2>&1)" >>"$summary"
 fi
+[ "$merged" = 0 ] || status=$merged
 echo "status=$status" >>"${GITHUB_OUTPUT:-/dev/stdout}"

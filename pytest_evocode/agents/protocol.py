@@ -89,6 +89,10 @@ class Agent(Protocol):
     What drives the model or tool, with a version of its own, is told by an attribute ``harness``, a pair of name and
     version. Records have it, and attempts with different ones are not scored together.
 
+    What decides who answers besides its spec and options, such as an address that the environment gives, is told by an
+    attribute ``answered_by``, a dict by names of options in which ``base_url`` is the server, if that is not the
+    provider's own. It holds no secrets. Of an agent that does not say, an option ``base_url`` is taken for it.
+
     An agent whose program in the container calls hosts of its own, such as its model's, names them in an attribute
     ``hosts``, a tuple. Its turns may reach them beside what a task's ``allowed_hosts`` lists.
 

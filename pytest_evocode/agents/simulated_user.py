@@ -45,6 +45,11 @@ class SimulatedUser:
         """What the user's model has used; None where it was not asked."""
         return total_usage(self.usages)
 
+    @property
+    def answered_by(self) -> dict[str, Any]:
+        """What decides who answers besides the model's name; see :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return getattr(self._client, "answered_by", None) or {}
+
     def answer(self, said: Sequence[tuple[str, str]], question: str) -> tuple[str, Usage]:
         """Return the answer to the agent's message, after the questions and answers before it."""
         if self._client is None:
@@ -108,7 +113,7 @@ def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> R
             context.spending.charge_run(usage)
         user.usages.append(usage)
         said.append((transcript.output, answer))
-        _record(context, user.config, transcript.output, answer, usage, number=number + 1, paid_before=paid_before)
+        _record(context, user, transcript.output, answer, usage, number=number + 1, paid_before=paid_before)
         left = context.seconds_left()
         journal = parts[number + 1] if number + 1 < len(parts) else Journal.following(context.journal)
         part = replace(context, instruction=answer, timeout=left, journal=journal, goes_on=True)
@@ -116,7 +121,7 @@ def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> R
 
 def _record(
     context: RoundContext,
-    config: UserConfig,
+    user: SimulatedUser,
     question: str,
     answer: str,
     usage: Usage,
@@ -124,7 +129,8 @@ def _record(
     number: int,
     paid_before: bool,
 ) -> None:
-    facts: dict[str, Any] = {"model": config.model, "question": question, "answer": answer}
-    facts |= {"usage": usage.model_dump(exclude_none=True)} | ({"paid_before": True} if paid_before else {})
-    told = f"The simulated user answers, {number} of at most {config.answers} times."
+    facts: dict[str, Any] = {"model": user.config.model, "question": question, "answer": answer}
+    facts |= {"usage": usage.model_dump(exclude_none=True)}
+    facts |= {"paid_before": True} if paid_before else user.answered_by
+    told = f"The simulated user answers, {number} of at most {user.config.answers} times."
     context.recorder.say("system", told, {"simulated_user": facts})

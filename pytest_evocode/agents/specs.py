@@ -20,7 +20,7 @@ from pytest_evocode.agents.declarations import Declaration, Declarations
 from pytest_evocode.agents.protocol import Agent
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.client_factory import provider_names, refusals_of
-from pytest_evocode.llm.providers import PROVIDERS
+from pytest_evocode.llm.providers import PROVIDERS, plain_address
 
 _UNIONS = (Union, UnionType)
 
@@ -162,6 +162,16 @@ def harness_of(agent: Agent, spec: str) -> dict[str, str]:
         points = entry_points(group=ENTRY_POINTS, name=spec.partition(":")[0])
         said = next(((point.dist.name, point.dist.version) for point in points if point.dist is not None), None)
     return {} if said is None else {"name": str(said[0]), "version": str(said[1])}
+
+
+def answered_by(agent: Agent, options: Mapping[str, Option]) -> dict[str, Any]:
+    """Return what decides who answers besides an agent's spec, as it says itself, else by its option ``base_url``."""
+    said = getattr(agent, "answered_by", None)
+    if said is not None:
+        return dict(said)
+    given = options.get("base_url")
+    address = "" if given is None else plain_address(str(given.value))
+    return {"base_url": address} if address else {}
 
 
 def find_kind(spec: str, declarations: Declarations) -> Kind:

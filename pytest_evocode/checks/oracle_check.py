@@ -1,12 +1,14 @@
 """The check ``oracle``: every round passes with the reference solutions; and why one does not, in words for authors.
 
-Cases of earlier rounds that a solution breaks are most often those whose ``retired=`` was forgotten.
+Cases of earlier rounds that a solution breaks are most often those whose ``retired=`` was forgotten; those that are
+retired and that the solution still passes are retired by mistake, or it does not do what was asked for.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ def oracle(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound]) -> list
         problems += found or _against_its_cases(played)
         problems += _where_stdin_is_read(attempt, played) if found else []
         problems += [_NOT_THERE] if found and _passes_in_whole_system(attempt, played) else []
+        problems += [] if found else _retired_by_mistake(attempt, played)
     return problems
 
 
@@ -66,6 +69,34 @@ def _against_its_cases(played: PlayedRound) -> list[str]:
     return [*wrong, *(CheckWarning(f"{name} passes, but {flag}") for flag in verdict.flags if flag != odd)]
 
 
+def _retired_by_mistake(attempt: PlayedAttempt, played: PlayedRound) -> Iterator[CheckWarning]:
+    """Yield a warning for each marker with cases that a round retires and that its reference solution still passes.
+
+    They are run on what the solution left, beside the round's own suite, whose verdict they do not change.
+    """
+    task, round_ = attempt.context.task, played.round
+    if round_.has_script or task.in_place or not any(test.retired == round_.name for test in task.tests):
+        return
+    verdict = attempt.run_suite(played.after, round_, retired=round_.name, pinned=None).verdict
+    cases = verdict.cases if verdict else ()
+    contradicted = [_declaration(task, case) for case in cases if case.failing]
+    for marked in _by_marker(task, [case for case in cases if case.status == "passed"]):
+        others = contradicted.count(marked.test) if marked.test else 0
+        where = f"{marked.test.path}:{marked.test.line}" if marked.test else "the marker that gives it its requirement"
+        yield CheckWarning(
+            "\n".join(
+                [
+                    f"{round_.name} retires what its reference solution still passes:",
+                    *first_of([f"  {case.id}" for case in marked.cases]),
+                    f"  If {round_.name}'s request does not contradict it, it is still required: take "
+                    f'retired="{round_.name}" out in {where}'
+                    + (f", which has it for {others} that fail, too, and give it to those alone." if others else "."),
+                    f"  If it does, the solution of {round_.name} does not do what is asked for: correct it.",
+                ]
+            )
+        )
+
+
 def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iterator[list[str]]:
     """Yield for each round why its suite does not pass with the reference solution, and nothing where it does.
 
@@ -81,18 +112,32 @@ def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iter
         new = [case for case in cases if failing_since.get(case.id) == round_.name]
         regressions = [case for case in new if case.id in passed and case.origin != round_.name]
         passed.update(case.id for case in cases if case.status == "passed")
-        why = why_not(run, [case for case in new if case not in regressions])
+        missed = [case for case in new if case not in regressions]
+        why = why_not(run, missed)
         if run.verdict is None and (earlier := faults.setdefault(why, round_.name)) != round_.name:
             yield [f"{round_.name} does not pass for the same reason as {earlier}"]
             continue
         yield (
             [
                 f"{round_.name} does not pass: {why}",
+                *_where_to_look(task, round_, missed),
                 *explain_contradictions(task, round_, regressions, cases),
                 *_failing_longer(round_.name, failing_since),
             ]
             if why
             else []
+        )
+
+
+def _where_to_look(task: Task, round_: Round, missed: Sequence[Case]) -> Iterator[str]:
+    """Yield where the tests of cases are that fail and never passed, and how to see what they expect."""
+    tests = filter(None, (_declaration(task, case) for case in missed))
+    places = [*dict.fromkeys(f"{test.path}:{test.line}" for test in tests)]
+    if places and round_.solution is not None:
+        yield (
+            f"  Correct the solution in {round_.solution}, or the {'test' if len(places) == 1 else 'tests'} at "
+            f"{', '.join(places[:_SHOWN_PATHS])}. What was expected shows: pytest --evocode-agent=oracle "
+            f"{shlex.quote(str(task.directory))} -k {round_.name}"
         )
 
 

@@ -27,6 +27,9 @@ from pytest_evocode.verifier import SuiteRun
 
 logger = logging.getLogger(__name__)
 
+PATIENCE = 3.0
+"""How many times the agent's limit a reference solution may take, for its author to see how long it does."""
+
 
 class SharedRun:
     """A run of a suite that several checks look at: the first who asks for it runs it, and all others wait for that."""
@@ -167,12 +170,18 @@ class PlayedAttempt:
         limit = self.context.agent_limit(round_)
         if limit is None or (seconds <= limit and not timed_out):
             return
-        took = f"did not end within {seconds:.1f} s" if timed_out else f"took {seconds:.1f} s"
+        waited = f"did not end within {seconds:.1f} s (a check waits {PATIENCE:g} times as long as an agent may take)"
+        took = waited if timed_out else f"took {seconds:.1f} s"
         raise TaskError(
-            f"the reference solution of {round_.name} {took}, and the agent's limit is {limit:g} s; "
-            "make it quicker, or raise timeout_sec of [agent]",
+            f"the reference solution of {round_.name} {took}, and the agent's limit is "
+            f"{self._explained(round_, limit)}; make it quicker, or raise timeout_sec of [agent]",
             (round_.solution or round_.directory) / "solve.sh",
         )
+
+    def _explained(self, round_: Round, limit: float) -> str:
+        """Return the agent's limit, and what it is made of where a session multiplies it."""
+        factor = self.context.options.timeout_multiplier
+        return f"{limit:g} s" if factor == 1 else f"{limit:g} s ({round_.agent_timeout:g} s, multiplied by {factor:g})"
 
     def _where_stdin_is_read(self, before: Snapshot, round_: Round, fault: str) -> str:
         """Return where a solution that failed reads its stdin, for which it is run once more; nothing if nowhere."""

@@ -15,7 +15,7 @@ from pytest_evocode.checks.check_cache import CheckCache
 from pytest_evocode.checks.executed_checks import VisibleFiles, find_visible, starter_clean
 from pytest_evocode.checks.machine_load import Slowdown, run_beside_busy_processes, timing, under_load
 from pytest_evocode.checks.oracle_check import oracle, why_not
-from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun
+from pytest_evocode.checks.played_attempt import PATIENCE, PlayedAttempt, PlayedRound, SharedRun
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeError
@@ -27,10 +27,6 @@ logger = logging.getLogger(__name__)
 
 _WITH_FILES = ("active", "starter-clean", "cheat")
 """The checks that look at the contents of the workspace."""
-
-
-_PATIENCE = 3.0
-"""How many times the agent's limit a reference solution may take, for its author to see how long it does."""
 
 
 class CheckRunner:
@@ -64,7 +60,7 @@ class CheckRunner:
         self._cancelled = context.cancelled
         self._cache = CheckCache(task, engine, options)
         with_files = any(check.kind in _WITH_FILES for check in checks)
-        self._oracle = PlayedAttempt(context, OracleAgent(patience=_PATIENCE, in_check=True), with_files=with_files)
+        self._oracle = PlayedAttempt(context, OracleAgent(patience=PATIENCE, in_check=True), with_files=with_files)
         self._nop = PlayedAttempt(context, NopAgent(), until_failure=True)
         self._building = Slowdown()
         self._solved: Future[list[PlayedRound]] = Future()

@@ -18,12 +18,10 @@ COMMANDS = {
     "agents": ("agents", "List all agents, and the versions that were tried."),
     "clean": ("kept", "Remove what killed sessions left behind."),
     "compare": ("comparisons", "Compare two agents, runs or results directories."),
-    "diff": ("workspaces", "Show what changes from round to round."),
     "export": ("tables", "Write results as CSV, Parquet or JSON."),
     "harden": ("harden", "Show which rounds are passed without work."),
-    "import": ("new_task", "Make a task from tasks of other benchmarks."),
     "merge": ("directories", "Merge results directories into a new one."),
-    "new": ("new_task", "Create a task, or a further round of one."),
+    "new": ("new_task", "Create a task, also from another benchmark's, or a round of one."),
     "paper": ("paper", "Write all that a paper needs of results."),
     "process": ("process", "Score how disciplined the engineering was."),
     "regrade": ("directories", "Verify finished rounds again with today's tests."),
@@ -31,21 +29,29 @@ COMMANDS = {
     "results": ("tables", "Print scores, failures and other views of results."),
     "runs": ("runs", "List runs, remove, exclude and tag them."),
     "shell": ("workspaces", "Open a shell in a workspace after a round, or that was kept."),
-    "show": ("tasks", "Print the rounds and requirements of a task."),
+    "show": ("tasks", "Print what a task's rounds require, or what one changes."),
     "watch": ("watch", "Run again what a change of a task affects."),
 }
 #: The views of ``evocode results``, with the module of each. They are commands, too, which ``--help`` does not list.
 VIEWS = {
     "leaderboard": "tables",
     "failures": "tables",
+    "forks": "tables",
     "analyses": "tables",
+    "hazard": "tables",
     "metrics": "metrics",
     "model": "model",
     "pareto": "tables",
     "plan": "comparisons",
 }
 #: Commands of earlier versions that are options of others, with the module of each; ``--help`` does not list them.
-EARLIER = {"enter": "kept", "new-round": "new_task", "schema": "tasks"}
+EARLIER = {
+    "diff": "workspaces",
+    "enter": "kept",
+    "import": "new_task",
+    "new-round": "new_task",
+    "schema": "tasks",
+}
 #: The module of every command by name, listed or not.
 MODULES = {**{name: module for name, (module, _) in COMMANDS.items()}, **VIEWS, **EARLIER}
 

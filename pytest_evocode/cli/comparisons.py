@@ -6,6 +6,7 @@ Both take rows of scores by names of agents, runs and directories.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,11 +14,11 @@ from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json, prints_view
+from pytest_evocode.cli.printing import echo, format_options, print_view, prints_view, tell_note
 from pytest_evocode.cli.shared_options import (
     any_version_option,
-    json_option,
     named_in_option,
+    named_runs,
     print_notes,
     read_results,
     read_tasks,
@@ -46,7 +47,8 @@ from pytest_evocode.report.comparison import (
     SMALL_DIFFERENCE,
     TITLES,
     Compared,
-    comparison_lines,
+    NamedComparison,
+    comparisons_view,
     plan_lines,
     plan_table,
     planned_sizes,
@@ -55,9 +57,11 @@ from pytest_evocode.report.comparison import (
 )
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.printable import printable
+from pytest_evocode.report.score_lines import cut_lines
 from pytest_evocode.report.tables import join_first
-from pytest_evocode.report.views import Table, View, printed
+from pytest_evocode.report.views import Format, Table, View, printed
 from pytest_evocode.results.identity import differing_conditions, short_contents, subject_labels
+from pytest_evocode.results.loading import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,45 +81,67 @@ class Side:
 def read_side(
     name: str, directory: Path, agent: str | None, task_directory: Path | None, *, any_version: bool = False
 ) -> Side:
-    """Find what a name stands for: a directory, else a run, else an agent.
+    """Find what a name stands for: a directory, else a run, else an agent, else a tag of runs.
 
     Args:
-        name: A results directory, the name of a run or its file, or the name of an agent.
+        name: A results directory, the name of a run or its file, the name of an agent, or a tag, all but an agent with
+            ``::AGENT`` behind it for the only agent that is wanted there.
         directory: Where to look for agents and runs given by name.
-        agent: The only agent that is wanted of a directory or run.
+        agent: The only agent that is wanted of a directory or run that names none.
         task_directory: The tasks that count; None counts all.
         any_version: Whether attempts at different contents of a task are in one row, and are compared.
 
     Raises:
         click.UsageError: There is nothing of that name.
     """
+    name, agent = split_side(name, agent)
     path = Path(name)
-    run = None
+    only = None
     if path.is_dir():
         directory = path
     elif path.is_file() and path.suffix == ".json" and path.parent.name == "runs":
-        directory, run = path.parent.parent, path.stem
+        directory, only = path.parent.parent, frozenset({path.stem})
     tasks = read_tasks(task_directory)
     if not directory.is_dir():
         raise click.UsageError(f"{name} is no directory, and there is no {directory} to look for a run or agent in")
     results = read_results([directory], tasks=tasks)
-    if run is None and not path.is_dir() and name in results.run_names:
-        run = name
-    table = score_table(results, run=run, any_version=any_version, tasks=tasks)
+    if only is None and not path.is_dir() and _is_of_runs(name, results):
+        only = named_runs(results, name)
+    table = score_table(results, only=only, any_version=any_version, tasks=tasks)
     if not table.rows:
         raise click.UsageError(f"{name}: no result is of {'these tasks' if tasks is not None else 'this run'}")
-    wanted = agent if path.is_dir() or run is not None else name
+    wanted = agent if path.is_dir() or only is not None else name
     chosen = rows_of_agent(table.rows, wanted)
-    exact = tuple(row for row in chosen if row.name == wanted)
+    exact = tuple(row for row in chosen if wanted is not None and row.name in (wanted, row.label))
     if not chosen:
         known = ", ".join(row.name for row in table.rows)
         what = f"{name} is no directory, run or agent" if wanted == name else f"{name} has no agent {wanted}"
         raise click.UsageError(f"{what}; the agents in {directory} are {known}")
-    print_notes(replace(table, rows=chosen, superseded=0))
-    where = run or (str(directory) if path.is_dir() else "")
+    print_notes(replace(table, rows=chosen, superseded=0), own_notes=True)
+    for note in cut_lines({row.name: row.attempts for row in chosen}):
+        tell_note(note)
+    where = (path.stem if path.is_file() else name) if only else str(directory) if path.is_dir() else ""
     if any_version:
         exact, chosen = (tuple(replace(row, contents={}) for row in rows) for rows in (exact, chosen))
     return Side(name, exact or chosen, where)
+
+
+def split_side(name: str, agent: str | None = None) -> tuple[str, str | None]:
+    """Return the directory, run or tag that a name has before ``::``, and the agent behind it, else the one given.
+
+    >>> split_side("results::gpt-5"), split_side("results", "o1")
+    (('results', 'gpt-5'), ('results', 'o1'))
+    """
+    place, colons, own = name.partition("::")
+    return (name, agent) if Path(name).exists() or not (place and colons and own) else (place, own)
+
+
+def _is_of_runs(name: str, results: Results) -> bool:
+    """Return whether a name is that of runs: of one, or a tag that no agent is called."""
+    if name in results.run_names or name.startswith("tag:"):
+        return True
+    agents = {attempt.record.agent for attempt in results.attempts}
+    return name not in agents and any(name in stored.record.tags for stored in results.runs)
 
 
 def names_and_place(given: Sequence[str], directory: Path, *, fewest: int) -> tuple[Sequence[str], Path]:
@@ -127,7 +153,7 @@ def names_and_place(given: Sequence[str], directory: Path, *, fewest: int) -> tu
         fewest: How many names there are at least.
     """
     *names, last = given
-    if len(names) >= fewest and Path(last).is_dir() and not any(Path(name).exists() for name in names):
+    if len(names) >= fewest and Path(last).is_dir() and not any(Path(split_side(name)[0]).exists() for name in names):
         return names, Path(last)
     return given, directory
 
@@ -156,11 +182,11 @@ def matching_rows(first: Side, second: Side, *, any_conditions: bool = False) ->
     if not pairs:
         names = "; ".join(f"{side.name} has {', '.join(row.name for row in side.rows)}" for side in (first, second))
         named = any(len(side.rows) > 1 and not side.where for side in (first, second))
-        remedy = "name one of them as it is called here" if named else "choose with --agent"
+        remedy = "name one of them as it is called here" if named else "choose with --agent, or with DIR::AGENT"
         raise click.UsageError(f"it is not clear what to compare: {names}; {remedy}")
     for side, other, place in ((first, second, 0), (second, first, 1)):
         if alone := [row.name for row in side.rows if all(row is not pair[place] for pair in pairs)]:
-            echo(f"note: {side.name}: left out, {other.name} has none to compare with: {', '.join(alone)}", err=True)
+            tell_note(f"{side.name}: left out, {other.name} has none to compare with: {', '.join(alone)}")
     for a, b in pairs:
         if _protocol(a) != _protocol(b):
             raise click.UsageError(f"scores of different modes cannot be compared: {a.name} and {b.name}")
@@ -170,7 +196,7 @@ def matching_rows(first: Side, second: Side, *, any_conditions: bool = False) ->
                 f"{join_first(differing)}; compare them all the same with --any-conditions"
             )
         for note in (*_notes(a, b), *(f"A against B: {each}" for each in differing)):
-            echo(f"note: {note}", err=True)
+            tell_note(note)
     return [_at_equal_contents(a, b) for a, b in pairs]
 
 
@@ -180,11 +206,12 @@ def _of_the_same_agents(first: Sequence[ScoreRow], second: Sequence[ScoreRow]) -
     keys: tuple[Callable[[ScoreRow], object], ...] = (
         lambda row: (row.subject, row.version, _protocol(row)),
         lambda row: (row.subject.agent, row.version, _protocol(row)),
-        lambda row: row.name,
+        lambda row: (row.subject.agent.name, row.version, _protocol(row)),
     )
     for key in keys:
         free = [row for row in second if all(row is not each for each in found.values())]
-        by_key = {key(row): row for row in free}
+        counts = [Counter(map(key, rows)) for rows in (first, second)]
+        by_key = {key(row): row for row in free if all(count[key(row)] == 1 for count in counts)}
         for place, row in enumerate(first):
             if place not in found and (match := by_key.pop(key(row), None)) is not None:
                 found[place] = match
@@ -194,8 +221,8 @@ def _of_the_same_agents(first: Sequence[ScoreRow], second: Sequence[ScoreRow]) -
 def _notes(first: ScoreRow, second: ScoreRow) -> Iterator[str]:
     """Yield why two rows are not of the same agent although of one name, and what their contents have to do with it."""
     one, other = first.subject, second.subject
-    if one.agent.name == other.agent.name and one != other and first.label == second.label:
-        labels = subject_labels([one, other])
+    labels = subject_labels([one, other])
+    if one.agent.name == other.agent.name and (labels[one], labels[other]) != (first.label, second.label):
         yield f"A is {labels[one]} and B is {labels[other]}"
     versions = [
         sorted({(each.record.conditions or {}).get("version", "") for each in row.attempts} - {""})
@@ -281,7 +308,7 @@ class _CompareCommand(click.Command):
 @click.argument("first", metavar="A")
 @click.argument("others", metavar="B... [DIR]", nargs=-1, required=True)
 @named_in_option
-@click.option("--agent", help="Compare only this agent.")
+@click.option("--agent", help="Compare only this agent; A::NAME and B::NAME choose one each.")
 @tasks_option("Compare only the tasks in DIR; those without a result count as not passed.")
 @any_version_option
 @click.option("--any-conditions", is_flag=True, help="Compare what ran under different conditions all the same.")
@@ -297,7 +324,7 @@ class _CompareCommand(click.Command):
         "95 % interval below 0."
     ),
 )
-@json_option
+@format_options()
 def compare_command(
     first: str,
     others: tuple[str, ...],
@@ -308,13 +335,15 @@ def compare_command(
     any_conditions: bool,
     fail_on_regression: bool,
     regression: Regression,
-    as_json: bool,
+    form: Format,
+    quiet: bool,
 ) -> None:
     """Compare B with A, task by task, and name the rounds that only one of them passes.
 
-    A and B are each a results directory, the name of an agent, or a run, given by its name or its file in runs/.
-    Directories and runs are compared agent by agent. If each has only one agent, these are compared whatever their
-    names. Of several B, each is compared with A, and p-values are adjusted for their number.
+    A and B are each a results directory, the name of an agent, or a run, given by its name, its file in runs/ or a tag.
+    Directories and runs are compared agent by agent, or, as in DIR::gpt-5 RUN::o1, one agent of each. If each has only
+    one agent, these are compared whatever their names. Of several B, each is compared with A, and p-values are adjusted
+    for their number.
 
     Agents and runs are looked for in DIR, an argument behind their names; the default is evocode-results.
     """
@@ -327,10 +356,13 @@ def compare_command(
     adjusted = _adjusted(pairs)
     rules = [_rule(pair, regression, len(pairs)) for pair in pairs]
     worse = _worse(pairs, rules)
-    if as_json:
-        print_json([_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)])
-    else:
-        echo("\n\n".join("\n".join(_pair_lines(*each, len(pairs) > 1)) for each in zip(pairs, adjusted, strict=True)))
+    compared = [
+        _in_words(pair, of_pair if len(pairs) > 1 else None) for pair, of_pair in zip(pairs, adjusted, strict=True)
+    ]
+    view = comparisons_view(
+        compared, json=lambda: [_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)]
+    )
+    print_view(view, form, quiet=quiet)
     if fail_on_regression:
         _tell_too_few_tasks(pairs, regression)
         for rule in dict.fromkeys(rules):
@@ -424,19 +456,19 @@ def _tell_too_few_tasks(pairs: Sequence[_Pair], regression: Regression) -> None:
         tasks, name = pair.headline.tasks, pair.rows[1].name
         count = f"{tasks} {'task' if tasks == 1 else 'tasks'}"
         if regression == "noise" and _has_too_few_tasks(pair, len(pairs)):
-            echo(f"note: {name}: {count} cannot show a regression beyond noise; any lower score counts", err=True)
+            tell_note(f"{name}: {count} cannot show a regression beyond noise; any lower score counts")
         if regression == "interval" and tasks < FEWEST_TASKS:
-            echo(f"note: {name}: {count} cannot show a regression beyond noise, however large", err=True)
+            tell_note(f"{name}: {count} cannot show a regression beyond noise, however large")
 
 
-def _pair_lines(pair: _Pair, adjusted: Mapping[Compared, float | None], several: bool) -> Iterator[str]:
+def _in_words(pair: _Pair, adjusted: Mapping[Compared, float | None] | None) -> NamedComparison:
     (a, b), (first, second) = pair.sides, pair.rows
-    return comparison_lines(
+    return NamedComparison(
         a.title(first),
         b.title(second),
         pair.found,
         plan=pair.plan,
-        adjusted=adjusted if several else None,
+        adjusted=adjusted,
         left_out=pair.left_out,
         faults=pair.faults,
         single_rounds=first.mode == "single-round",
@@ -549,7 +581,7 @@ def plan_command(
             found.append((each, made))
             continue
         both, common = " and ".join(row.name for row in each), " in common" if len(each) > 1 else ""
-        echo(f"note: {both}: below {FEWEST_TASKS} tasks{common} it is not known how tasks vary; run more", err=True)
+        tell_note(f"{both}: below {FEWEST_TASKS} tasks{common} it is not known how tasks vary; run more")
     if not found:
         raise click.ClickException("there is nothing to plan from")
     blocks = [

@@ -15,6 +15,7 @@ from pytest_evocode.cli.shared_options import (
     given_images,
     image_option,
     json_option,
+    named_runs,
     no_results,
     read_results,
     tasks_option,
@@ -41,7 +42,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
     """Merge several results directories into a new one, and say what is missing.
 
     Nothing is merged if two of them have the same attempt. An attempt is missing if a session, or any of its shards,
-    was to run it and there is no record of it.
+    was to run it and there is no record of it. The exit status is 1 if a shard is missing.
     """
     sources = [load_results([directory]) for directory in directories]
     for problem in (problem for source in sources for problem in source.problems):
@@ -75,6 +76,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
                 "left_out": [str(path) for path in left_out],
             }
         )
+        _end_by(shards)
         return
     echo(
         f"merged {len(directories)} directories into {out}: {_count(merged.attempts, 'attempt')} of "
@@ -94,6 +96,15 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
         is_known = any(run.record.selected for run in merged.runs)
         unknown = "what is missing is not known: no run records what was to be run"
         echo("nothing is missing" if is_known else unknown)
+    _end_by(shards)
+
+
+def _end_by(shards: Sequence[tuple[int, int]]) -> None:
+    """Exit with the status 1 where shards are missing, for CI to see."""
+    if shards:
+        names = join_first([f"{number}/{of}" for number, of in shards])
+        echo(f"error: {_count(shards, 'shard')} missing, {names}; merge again when the results are there", err=True)
+        sys.exit(1)
 
 
 def _count(things: Sized, name: str) -> str:
@@ -103,7 +114,7 @@ def _count(things: Sized, name: str) -> str:
 
 @click.command("regrade")
 @directories_argument
-@click.option("--run", metavar="RUN", help="Verify only the attempts of this run.")
+@click.option("--run", metavar="RUN", help="Verify only the attempts of this run or tag (tag:NAME).")
 @tasks_option("Where the tasks are now, if they have moved.")
 @image_option
 @json_option
@@ -116,7 +127,8 @@ def regrade_command(directories: tuple[Path, ...], run: str | None, task_directo
     """
     results = read_results(directories)
     attempts = [each for each in results.attempts if each.layout == "evocode"]
-    attempts = [each for each in attempts if run in (None, each.run)]
+    only = None if run is None else named_runs(results, run)
+    attempts = [each for each in attempts if only is None or each.run in only]
     if not attempts:
         raise click.ClickException("there are no attempts of pytest-evocode" + (f" of the run {run}" if run else ""))
     tasks = find_tasks(task_directory) if task_directory is not None else {}

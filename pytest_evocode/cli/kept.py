@@ -29,13 +29,14 @@ def enter_command(directory: Path) -> None:
 
 @click.command("clean")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
+@click.option("--kept", is_flag=True, help="Also remove what --evocode-keep left and --evocode-resume needs.")
 @click.option(
-    "--kept",
+    "--all-caches",
     is_flag=True,
-    help="Also remove what --evocode-keep left and --evocode-resume needs, in Docker for all results of this machine.",
+    help="With --kept, also what was kept with another EVOCODE_CACHE, or by versions that noted none.",
 )
 @click.option("--agents", is_flag=True, help="Also list what agents have installed, and remove what nothing uses.")
-def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
+def clean_command(dry_run: bool, kept: bool, all_caches: bool, agents: bool) -> None:
     """Remove what killed sessions left behind, and what is kept to save time.
 
     Killed sessions leave containers, networks, snapshots, sandboxes and scratch files in TMPDIR, which the next session
@@ -44,11 +45,14 @@ def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
     agents with --agents, and nothing that belongs to a running session is touched.
     In sandboxes, what agents have installed counts as used as long as any session with sandboxes is running.
     """
+    if all_caches and not kept:
+        raise click.UsageError("--all-caches goes with --kept")
     failed = False
     with contextlib.ExitStack() as stack:
         of_engines = stack.enter_context(leftovers(kept=kept, references=True))
         unused, used = stack.enter_context(images_of_agents()) if agents else ([], [])
-        found = [*of_engines, *unused]
+        others = [] if all_caches else [each for each in of_engines if each.of_other_cache]
+        found = [each for each in (*of_engines, *unused) if each not in others]
         for what in used:
             echo(f"in use: {what}")
         for leftover in found:
@@ -69,4 +73,6 @@ def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
                 echo(f"removed {leftover.what}")
         if not found:
             echo("nothing is left over")
+        if others:
+            echo(f"stays, kept with another EVOCODE_CACHE or with none noted: {len(others)} (--all-caches removes it)")
     sys.exit(1 if failed else 0)

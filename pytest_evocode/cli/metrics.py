@@ -14,15 +14,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_evocode.cli.printing import echo, prints_view
+from pytest_evocode.cli.printing import prints_view, tell_note
 from pytest_evocode.cli.shared_options import (
     AttemptSelection,
-    chosen_rows,
+    agents_option,
     given_images,
     image_option,
     selection_options,
@@ -58,13 +59,11 @@ if TYPE_CHECKING:
     "--gamma", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True,
     help="EvoScore: the weight of a round over the one before it.",
 )  # fmt: skip
-@click.option("--agent", help="Show only this agent.")
 @image_option
+@agents_option
 @selection_options
 @prints_view()
-def metrics_command(
-    selection: AttemptSelection, names: tuple[str, ...], by: str | None, gamma: float, agent: str | None
-) -> View:
+def metrics_command(selection: AttemptSelection, names: tuple[str, ...], by: str | None, gamma: float) -> View:
     """Print what other benchmarks would say of the same attempts, an agent in each row.
 
     swe-ci: EvoScore and zero-regression rate. evoclaw: recall, precision and F1 of milestones. swe-evo: Fix Rate.
@@ -78,13 +77,13 @@ def metrics_command(
     chosen = [name for name in METRICS if name in names] or [*FROM_RECORDS]
     if by == "round" and chosen == ["cost"]:
         raise click.UsageError("the score per USD is one of whole attempts; leave out --by, or add another --metric")
-    table = selection.read(cases=True)
-    rows = chosen_rows(table.rows, agent)
+    table = replace(selection, agents=()).read(cases=True)  # The oracle and nop tell what rounds require.
+    rows = selection.shown(table).rows
     found = {row.name: neighbour_metrics(table, row, gamma) for row in rows}
     if "slopcodebench" in chosen:
         found = _with_code(found, rows, selection.task_directory)
     for note in note_lines(found, chosen):
-        echo(f"note: {note}", err=True)
+        tell_note(note)
     return metrics_view(found, chosen, by_round=by == "round")
 
 
@@ -95,7 +94,7 @@ def _with_code(found: dict[str, AgentMetrics], rows: Sequence[ScoreRow], tasks: 
     from pytest_evocode.process.attempts import TaskFinder
 
     checker = ScbCheck()
-    echo(f"note: scb-check {checker.version}; SlopCodeBench has {RELEASE}", err=True)
+    tell_note(f"scb-check {checker.version}; SlopCodeBench has {RELEASE}")
     places = (tasks,) if tasks else (Path(), *(path for path in Path().iterdir() if path.is_dir()))
     finder = TaskFinder(places)
     engines: dict[str, Engine] = {}
@@ -119,7 +118,7 @@ def _decay(row: ScoreRow, finder: TaskFinder, checker: ScbCheck, engine_of: Make
         task = finder.find(name) or (load_task(place) if place is not None else None)
         where = f"{row.name} attempt {attempt.record.attempt} at {name}"
         if task is None:
-            echo(f"note: {where}: n/a, the task is not below this directory", err=True)
+            tell_note(f"{where}: n/a, the task is not below this directory")
             continue
         files = round_texts(attempt, task, engine_of)
         found: dict[int, CodeQuality] = {}
@@ -134,7 +133,7 @@ def _decay(row: ScoreRow, finder: TaskFinder, checker: ScbCheck, engine_of: Make
             else:
                 found[index] = quality
         for reason, indices in _by_reason(files.missing).items():
-            echo(f"note: {where}: n/a in round {join_first(indices)}: {reason}", err=True)
+            tell_note(f"{where}: n/a in round {join_first(indices)}: {reason}")
         measured.setdefault(name, []).append(found)
     return code_decay(measured)
 

@@ -11,12 +11,22 @@ from typing import Any, Literal
 import click
 
 from pytest_evocode.report.printable import printable, printable_json
+from pytest_evocode.report.tables import short_line
 from pytest_evocode.report.views import FORMATS, Format, View, printed
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print a text, on standard error with ``err``, and end its line unless ``nl`` is false."""
     click.echo(printable(text), err=err, nl=nl)
+
+
+def tell_note(text: str) -> None:
+    """Print a note on standard error, in one short line and once in a command, however often it comes up."""
+    context = click.get_current_context(silent=True)
+    told: set[str] = set() if context is None else context.meta.setdefault("evocode notes", set())
+    if text not in told:
+        told.add(text)
+        echo(f"note: {short_line(text)}", err=True)
 
 
 def print_json(value: Any, out: Path | None = None) -> None:
@@ -28,18 +38,22 @@ def print_json(value: Any, out: Path | None = None) -> None:
         out.write_text(f"{text}\n", encoding="utf-8")
 
 
-def prints_view(default: Format = "text") -> Callable[[Callable[..., View]], Callable[..., None]]:
-    """Have a command print the view that its function returns, in the format that its user asks for."""
+def print_view(view: View, form: Format, *, quiet: bool = False) -> None:
+    """Print a view; what formats without notes do not say is told on standard error."""
+    for note in view.caveats if form in ("csv", "json") else ():
+        tell_note(note)
+    text = printed(view, form, definitions=not quiet)
+    click.echo(printable_json(text) if form == "json" else printable(text))
 
-    def decorate(make: Callable[..., View]) -> Callable[..., None]:
-        @wraps(make)
-        def call(*, form: Format | Literal["md"] | None, quiet: bool, **given: Any) -> None:
-            view = make(**given)
+
+def format_options(default: Format = "text") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of formats; it receives them as ``form`` and ``quiet``."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(*, form: Format | Literal["md"] | None, **given: Any) -> None:
             wanted: Format = "markdown" if form == "md" else form or default
-            for note in view.caveats if wanted in ("csv", "json") else ():
-                echo(f"note: {note}", err=True)
-            text = printed(view, wanted, definitions=not quiet)
-            click.echo(printable_json(text) if wanted == "json" else printable(text))
+            command(form=wanted, **given)
 
         shown = click.option(
             "--format",
@@ -50,5 +64,18 @@ def prints_view(default: Format = "text") -> Callable[[Callable[..., View]], Cal
         as_json = click.option("--json", "form", flag_value="json", help="Same as --format=json.")
         quiet = click.option("-q", "--quiet", is_flag=True, help="Leave out what each column is.")
         return shown(as_json(quiet(call)))
+
+    return decorate
+
+
+def prints_view(default: Format = "text") -> Callable[[Callable[..., View]], Callable[..., None]]:
+    """Have a command print the view that its function returns, in the format that its user asks for."""
+
+    def decorate(make: Callable[..., View]) -> Callable[..., None]:
+        @wraps(make)
+        def call(*, form: Format, quiet: bool, **given: Any) -> None:
+            print_view(make(**given), form, quiet=quiet)
+
+        return format_options(default)(call)
 
     return decorate

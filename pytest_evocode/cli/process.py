@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.printing import echo, print_json
+from pytest_evocode.cli.printing import echo, prints_view, tell_note
 from pytest_evocode.cli.shared_options import DEFAULT_RESULTS, any_version_option, given_images, image_option
 from pytest_evocode.errors import RecordFault
 from pytest_evocode.metrics.score_table import score_table
@@ -19,9 +19,10 @@ from pytest_evocode.process.judge import make_judge
 from pytest_evocode.process.protocols import Judge
 from pytest_evocode.process.scores.released_scorer import read_released, summarise_released
 from pytest_evocode.process.scores.rigor_score import AttemptProcess, read_weights
-from pytest_evocode.process.scores.summary import ProcessSummary, as_json, by_task, summarise_agent
+from pytest_evocode.process.scores.summary import ProcessSummary
 from pytest_evocode.report.notes import identity_notes
-from pytest_evocode.report.process import agent_lines, explain_lines, missing_task_notes, process_lines
+from pytest_evocode.report.process import agents_view, missing_task_notes, process_view
+from pytest_evocode.report.views import View
 from pytest_evocode.results.loading import Results, load_results
 
 
@@ -31,7 +32,6 @@ from pytest_evocode.results.loading import Results, load_results
     "--tasks", multiple=True, metavar="PATH", type=click.Path(path_type=Path),
     help="Tasks, or directories of tasks. By default, those below the current directory.",
 )  # fmt: skip
-@click.option("--json", "wants_json", is_flag=True, help="Print only a JSON list with one row per agent.")
 @click.option("--explain", metavar="TASK", help="Print the evidence behind every value of the attempts at TASK.")
 @click.option("--weight", "weights", multiple=True, metavar="PILLAR=X", help="Change a weight, such as pf=0.3.")
 @click.option("--execute", is_flag=True, help="Build and test, in containers, what agents left between their edits.")
@@ -49,10 +49,10 @@ from pytest_evocode.results.loading import Results, load_results
 )
 @any_version_option
 @click.option("--profile", type=click.Choice(["released"]), help="Score RigorBench's own result files as it does.")
+@prints_view()
 def process_command(
     directory: Path,
     tasks: tuple[Path, ...],
-    wants_json: bool,
     explain: str | None,
     weights: tuple[str, ...],
     execute: bool,
@@ -62,7 +62,7 @@ def process_command(
     votes: int,
     profile: str | None,
     any_version: bool,
-) -> None:
+) -> View:
     """Score the engineering discipline of recorded attempts.
 
     DIR is a results directory; the default is evocode-results. The scores are RigorBench's seven pillars, computed from
@@ -70,21 +70,12 @@ def process_command(
     """
     changed = read_weights(weights)
     if profile == "released":
-        agents = _released(directory)
-        if wants_json:
-            return print_json(as_json(agents))
-        lines = agent_lines(agents)
-    else:
-        judge = make_judge(judge_spec, votes=votes) if judge_spec is not None else None
-        attempts = _scored(directory, tasks, environment if execute else None, budget, judge, any_version)
-        if explain is not None:
-            lines = explain_lines(_attempts_at(explain, attempts), changed)
-        elif wants_json:
-            agents = {agent: summarise_agent(each, changed) for agent, each in by_task(attempts).items()}
-            return print_json(as_json(agents))
-        else:
-            lines = process_lines(attempts, changed)
-    echo("\n".join(lines))
+        return agents_view(_released(directory))
+    judge = make_judge(judge_spec, votes=votes) if judge_spec is not None else None
+    attempts = _scored(directory, tasks, environment if execute else None, budget, judge, any_version)
+    if explain is not None:
+        return process_view(_attempts_at(explain, attempts), changed, explained=True)
+    return process_view(attempts, changed)
 
 
 def _attempts_at(task: str, attempts: list[AttemptProcess]) -> list[AttemptProcess]:
@@ -100,7 +91,7 @@ def _released(directory: Path) -> dict[str, ProcessSummary]:
     for reason in left_out:
         echo(f"left out: {reason}", err=True)
     for note in missing_task_notes(results):
-        echo(f"note: {note}", err=True)
+        tell_note(note)
     return summarise_released(results)
 
 
@@ -123,10 +114,10 @@ def _scored(
     results = load_results([directory])
     table = score_table(results, all_runs=True, any_version=any_version)
     for note in identity_notes(table):
-        echo(f"note: {note}", err=True)
+        tell_note(note)
     if replaced := score_table(results, any_version=any_version).superseded:
         also = "evocode results leaves out"
-        echo(f"note: attempts of all runs are scored, {replaced} older ones with them that {also}", err=True)
+        tell_note(f"attempts of all runs are scored, {replaced} older ones with them that {also}")
     names = {attempt.path: row.group for row in table.rows for attempt in (*row.attempts, *row.beside)}
     engine = choose_engine(environment, images=given_images())[0] if environment is not None else None
     try:

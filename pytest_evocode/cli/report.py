@@ -52,7 +52,7 @@ def report_command(
         table=table,
         roots=roots,
         title=title,
-        run=selection.run,
+        only=selection.only(results),
         counted=None if counted is None else frozenset(read_tasks(counted) or ()),
         tasks=found_tasks(results, counted),
     )

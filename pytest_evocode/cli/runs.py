@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +83,21 @@ _HEAD = ("run", "agents", "tasks", "attempts", "state", "scores", "conditions", 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     yield _HEAD
     for row in rows:
-        scores = ", ".join(f"{agent} {format_number(score)}" for agent, score in row["scores"].items())
+        scores = ", ".join(
+            f"{agent} {format_number(score)}{_so_far(row, agent)}" for agent, score in row["scores"].items()
+        )
         state = ", ".join([row["state"], *(f"{count} {what}" for what, count in row["unscored"].items())])
         state += ", excluded" if row["excluded"] else ""
         cells = (", ".join(row["agents"]), str(row["tasks"]), str(row["attempts"]), state)
         yield row["run"], *cells, scores or "n/a", row["hash"] or "n/a", " ".join(row["tags"])
+
+
+def _so_far(row: dict[str, Any], agent: str) -> str:
+    """Return that a score is not over all that the run is to make; empty where it is."""
+    found = row["scored_tasks"].get(agent, {"scored": 0, "of": 0})
+    over = f"over {found['scored']} of {found['of']} tasks" if found["scored"] < found["of"] else ""
+    told = [each for each in (over, "so far" if row["state"] == "waiting" else "") if each]
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _rows(directory: Path) -> Iterator[dict[str, Any]]:
@@ -114,11 +124,21 @@ def _rows(directory: Path) -> Iterator[dict[str, Any]]:
             "state": _state(directory, record),
             "unscored": unscored,
             "scores": _scores(record),
+            "scored_tasks": {agent: _scored_tasks(agent, selected, made) for agent in sorted(agents)},
             "hash": (conditions_hash(record) if record is not None else "") or None,
             "conditions": record.conditions if record is not None else None,
             "tags": list(record.tags) if record is not None else [],
             "excluded": record is not None and record.excluded,
         }
+
+
+def _scored_tasks(
+    agent: str, selected: Mapping[str, Mapping[str, object]], made: Sequence[StoredAttempt]
+) -> dict[str, int]:
+    """Return at how many of an agent's tasks there is an attempt that scores count."""
+    own = [each for each in made if each.record.agent == agent]
+    every = {each.record.task for each in own} | {task for task, agents in selected.items() if agent in agents}
+    return {"scored": len({each.record.task for each in own if each.unscored is None}), "of": len(every)}
 
 
 def _scores(record: RunRecord | None) -> dict[str, float | None]:

@@ -6,20 +6,21 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pytest_evocode.cli.printing import echo
+from pytest_evocode.cli.printing import echo, tell_note
 from pytest_evocode.environments.choice import NAMES
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.report.leaderboard import different_tasks
 from pytest_evocode.report.notes import table_notes
-from pytest_evocode.report.score_lines import apart_lines
+from pytest_evocode.report.score_lines import apart_lines, cut_lines
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
@@ -76,6 +77,18 @@ def given_images() -> dict[str, Path]:
     return images
 
 
+def changes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say what of two rounds is compared."""
+    for name, help in (
+        ("instruction", "What changes in what the rounds ask for."),
+        ("suite", "What changes in the cumulative suites: which tests, and their files."),
+        ("solution", "What changes in the rounds' directories solution/."),
+        ("workspace", "What changes in the working directory (the default)."),
+    ):
+        command = click.option(f"--{name}", is_flag=True, help=help)(command)
+    return command
+
+
 def named_task(directory: Path) -> Path:
     """Return the directory of a task that is named by it or by its ``task.toml``."""
     return directory.parent if directory.name == TASK_FILE else directory
@@ -111,33 +124,74 @@ class AttemptSelection:
     all_runs: bool
     any_version: bool
     task_directory: Path | None
+    agents: tuple[str, ...] = ()
+    """Labels, names or identities of the only agents that are shown; all where there are none."""
 
-    def read(self, *, cases: bool = False, with_apart: bool = False) -> ScoreTable:
+    def only(self, results: Results) -> frozenset[str] | None:
+        """Return the only runs that count; None counts all."""
+        return None if self.run is None else named_runs(results, self.run)
+
+    def read(self, *, cases: bool = False, with_apart: bool = False, own_notes: bool = False) -> ScoreTable:
         """Read the records of the attempts, with ``cases`` those of their cases too.
 
         What does not count and what is missing is told on standard error; with ``with_apart`` the command itself tells
-        which attempts no score counts, and there may be no others.
+        which attempts no score counts, and there may be no others. With ``own_notes`` its view has the notes that tell
+        which tasks rows cover and what budgets cut.
         """
-        return self.read_all(cases=cases, with_apart=with_apart)[1]
+        return self.read_all(cases=cases, with_apart=with_apart, own_notes=own_notes)[1]
 
-    def read_all(self, *, cases: bool = False, with_apart: bool = False) -> tuple[Results, ScoreTable]:
+    def shown(self, table: ScoreTable) -> ScoreTable:
+        """Return what a table says of the agents that are shown; raises click.UsageError where one is not there."""
+        if not (self.agents and table.rows):
+            return table
+        chosen = {id(row) for agent in self.agents for row in chosen_rows(table.rows, agent)}
+        rows = tuple(row for row in table.rows if id(row) in chosen)
+        apart = tuple(each for each in table.apart if each.agent in {row.agent for row in rows})
+        return replace(table, rows=rows, apart=apart, superseded=0)
+
+    def read_all(
+        self, *, cases: bool = False, with_apart: bool = False, own_notes: bool = False
+    ) -> tuple[Results, ScoreTable]:
         """Read the same, and return what was loaded too, whether it counts or not."""
         tasks = read_tasks(self.task_directory)
         results = read_results(self.directories, cases=cases, tasks=tasks)
-        table = score_table(results, run=self.run, all_runs=self.all_runs, any_version=self.any_version, tasks=tasks)
+        only = self.only(results)
+        table = score_table(results, only=only, all_runs=self.all_runs, any_version=self.any_version, tasks=tasks)
         if not (table.rows or table.apart or table.excluded):
-            is_other = self.run is not None and self.run not in results.run_names
-            there_are = f"there is no run {self.run}; there are {', '.join(results.run_names)}"
-            raise click.ClickException(there_are if is_other else "no result is of these tasks")
-        print_notes(table, with_apart=with_apart)
+            raise click.ClickException("no result is of these tasks")
+        table = self.shown(table)
+        print_notes(table, with_apart=with_apart, own_notes=own_notes)
         if not table.rows and not with_apart:
             raise click.ClickException(f"{no_results(self.directories or (DEFAULT_RESULTS,), False)} with a score")
         shards = missing_shards(results.runs) if any(row.missing for row in table.rows) else []
         for number, of in shards:
-            echo(
-                f"note: shard {number} of {of} is not here, and its attempts count as not passed; name it too", err=True
-            )
+            tell_note(f"shard {number} of {of} is not here, and its attempts count as not passed; name it too")
         return results, table
+
+
+def named_runs(results: Results, name: str) -> frozenset[str]:
+    """Return the runs that a name stands for: that run or Harbor job, else those with that tag, as for ``tag:NAME``.
+
+    Raises:
+        click.ClickException: There are none.
+    """
+    if name in results.run_names:
+        return frozenset({name})
+    tag = name.removeprefix("tag:")
+    if found := frozenset(stored.record.run for stored in results.runs if tag in stored.record.tags):
+        return found
+    tags = sorted({tag for stored in results.runs for tag in stored.record.tags})
+    known = f", and the tags {', '.join(tags)}" if tags else ", and no tags"
+    what = f"tag {tag}" if name != tag else f"run {name}"
+    raise click.ClickException(f"there is no {what}; there are {', '.join(results.run_names)}{known}")
+
+
+def agents_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command with :func:`selection_options`, which come before it, the option ``--agent``."""
+    show = "Show only this agent, by its label, name or identity; repeatable."
+    option = click.option("--agent", "agents", metavar="NAME", multiple=True, help=show)
+    decorated: Callable[..., None] = option(command)
+    return decorated
 
 
 def selection_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -151,13 +205,16 @@ def selection_options(command: Callable[..., None]) -> Callable[..., None]:
         all_runs: bool,
         any_version: bool,
         task_directory: Path | None,
+        agents: tuple[str, ...] = (),
         **others: Any,
     ) -> None:
-        command(selection=AttemptSelection(directories, run, all_runs, any_version, task_directory), **others)
+        command(selection=AttemptSelection(directories, run, all_runs, any_version, task_directory, agents), **others)
 
     decorators = (
         directories_argument,
-        click.option("--run", metavar="RUN", help="Count only this run, or Harbor job, not the newest attempts."),
+        click.option(
+            "--run", metavar="RUN", help="Count only this run, Harbor job or tag (tag:NAME), not the newest attempts."
+        ),
         click.option("--all-runs", is_flag=True, help="Count the attempts of all runs, not only the newest."),
         any_version_option,
         tasks_option("Count only the tasks in DIR; those without a result count as not passed."),
@@ -225,13 +282,17 @@ def no_results(directories: Sequence[Path], problems: bool) -> str:
     return f"there are no results in {where}{' that can be counted; the warnings say why' if problems else ''}"
 
 
-def print_notes(table: ScoreTable, *, with_apart: bool = False) -> None:
+def print_notes(table: ScoreTable, *, with_apart: bool = False, own_notes: bool = False) -> None:
     """Tell on standard error what does not count, what is missing and what is uncertain in the numbers of a table.
 
-    With ``with_apart`` the command itself tells which attempts no score counts.
+    With ``with_apart`` the command itself tells which attempts no score counts; with ``own_notes`` its view has below
+    it which tasks rows cover and what budgets cut.
     """
-    for note in (*table_notes(table), *([] if with_apart else apart_lines(table.apart))):
-        echo(f"note: {note}", err=True)
+    below = (
+        () if own_notes else (*different_tasks(table.rows), *cut_lines({row.name: row.attempts for row in table.rows}))
+    )
+    for note in (*table_notes(table), *below, *([] if with_apart else apart_lines(table.apart))):
+        tell_note(note)
 
 
 @contextlib.contextmanager

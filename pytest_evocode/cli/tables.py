@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import MutableSequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ import click
 
 from pytest_evocode.cli import VIEWS
 from pytest_evocode.cli.printing import print_json, prints_view
-from pytest_evocode.cli.shared_options import AttemptSelection, chosen_rows, selection_options
+from pytest_evocode.cli.shared_options import AttemptSelection, agents_option, selection_options
 from pytest_evocode.metrics.breakdown import Dimension
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.views import View
@@ -62,6 +63,7 @@ def _taken(option: str, args: MutableSequence[str]) -> str:
 @click.option("--by", type=click.Choice(DIMENSIONS), help="Split each agent's scores by this.")
 @click.option("--time", "with_times", is_flag=True, help="Show where the time of rounds went, in place of scores.")
 @click.option("--intervals", "with_intervals", is_flag=True, help="Add 95 % intervals over tasks, from five tasks on.")
+@agents_option
 @selection_options
 @prints_view()
 def results_command(selection: AttemptSelection, by: Dimension | None, with_times: bool, with_intervals: bool) -> View:
@@ -73,7 +75,8 @@ def results_command(selection: AttemptSelection, by: Dimension | None, with_time
     """
     from pytest_evocode.report.results import groups_view, scores_view, time_view
 
-    table = selection.read(with_apart=not (with_times or by))
+    of_scores = not (with_times or by)
+    table = selection.read(with_apart=of_scores, own_notes=of_scores)
     if with_times:
         return time_view(table, by, with_intervals=with_intervals)
     if by is not None:
@@ -85,6 +88,7 @@ def results_command(selection: AttemptSelection, by: Dimension | None, with_time
 @click.option(
     "--intervals/--no-intervals", "with_intervals", default=True, show_default=True, help="Add 95 % intervals, or not."
 )
+@agents_option
 @selection_options
 @prints_view("markdown")
 def leaderboard_command(selection: AttemptSelection, with_intervals: bool) -> View:
@@ -96,10 +100,11 @@ def leaderboard_command(selection: AttemptSelection, with_intervals: bool) -> Vi
     """
     from pytest_evocode.report.leaderboard import leaderboard_view
 
-    return leaderboard_view(selection.read(), with_intervals=with_intervals)
+    return leaderboard_view(selection.read(own_notes=True), with_intervals=with_intervals)
 
 
 @click.command("analyses")
+@agents_option
 @selection_options
 @prints_view()
 def analyses_command(selection: AttemptSelection) -> View:
@@ -115,21 +120,56 @@ def analyses_command(selection: AttemptSelection) -> View:
 
 
 @click.command("failures")
-@click.option("--agent", help="Show only this agent.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Entries in each list.")
+@agents_option
 @selection_options
 @prints_view()
-def failures_command(selection: AttemptSelection, agent: str | None, top: int) -> View:
+def failures_command(selection: AttemptSelection, top: int) -> View:
     """Print the kinds of failures, where attempts fail first, and the requirements failed most often.
 
     DIR is a results directory; the default is evocode-results.
     """
     from pytest_evocode.report.failures import failures_view
 
-    return failures_view(chosen_rows(selection.read(cases=True).rows, agent), top=top)
+    return failures_view(selection.read(cases=True).rows, top=top)
+
+
+@click.command("forks")
+@selection_options
+@prints_view()
+def forks_command(selection: AttemptSelection) -> View:
+    """Print what forks say (--evocode-fork-from): whether a state was bad, or an agent cannot do a round.
+
+    DIR is a results directory; the default is evocode-results. Each round after a fork is held against the attempt that
+    the fork went on from, a fork by that agent itself, and whole attempts of the fork's agent, where there are any.
+    """
+    from pytest_evocode.metrics.forks import forked_rounds
+    from pytest_evocode.report.forks import forks_view
+
+    results, table = selection.read_all()
+    if not (rounds := forked_rounds(table, results.attempts)):
+        raise click.ClickException("no attempt is a fork; --evocode-fork-from=AGENT:ROUND makes some")
+    return forks_view(rounds)
+
+
+@click.command("hazard")
+@agents_option
+@selection_options
+@prints_view()
+def hazard_command(selection: AttemptSelection) -> View:
+    """Print how often requirements break and are repaired, by rounds and change types, and what is kept unbroken.
+
+    DIR is a results directory; the default is evocode-results. A requirement is the cases of one name that came in the
+    same round, or a case that names none. Where there are results of oracle, they tell what a round requires.
+    """
+    from pytest_evocode.report.hazard import hazard_view
+
+    table = replace(selection, agents=()).read(cases=True)  # All agents tell what a round requires.
+    return hazard_view(table, selection.shown(table).rows)
 
 
 @click.command("pareto")
+@agents_option
 @selection_options
 @prints_view()
 def pareto_command(selection: AttemptSelection) -> View:
@@ -138,11 +178,11 @@ def pareto_command(selection: AttemptSelection) -> View:
     On it is who is beaten by no other agent, one that is at least as good in the score and in what it takes and better
     in one of them. Cost, tokens and time are those of one attempt at each task; an agent of which one of them is not
     known for every round is left out there, and so are oracle and nop. Agents that were run on other tasks or rounds,
-    or in another mode, have fronts of their own.
+    or in another mode, have fronts of their own. From five tasks on, resamples of the tasks tell how sure that is.
 
     DIR is a results directory; the default is evocode-results.
     """
-    from pytest_evocode.report.comparison import pareto_view
+    from pytest_evocode.report.pareto import pareto_view
 
     return pareto_view(selection.read())
 
@@ -162,6 +202,7 @@ Form = Literal["csv", "parquet", "json"]
 )
 @click.option("--json", "form", flag_value="json", help="Same as --format=json.")
 @click.option("--cases", is_flag=True, help="Write a row for each case instead of each round.")
+@agents_option
 @selection_options
 def export_command(selection: AttemptSelection, out: Path | None, form: Form | None, cases: bool) -> None:
     """Write a table with a row for each round of the attempts that count.

@@ -1,4 +1,4 @@
-"""Commands about workspaces as they are after a round: ``evocode diff``, and ``evocode shell``, which opens a shell."""
+"""Workspaces as they are after a round: ``evocode show TASK ROUND``, and ``evocode shell``, which opens a shell."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import contextlib
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from pytest_evocode.cli.printing import echo
 from pytest_evocode.cli.shared_options import (
     DEFAULT_RESULTS,
+    changes_options,
     ending_orderly,
     environment_option,
     given_images,
@@ -49,25 +51,23 @@ class _Trouble(click.ClickException):
 @click.command("diff")
 @click.argument("directory", metavar="TASK", type=click.Path(path_type=Path))
 @click.argument("rounds", metavar="ROUND [ROUND]", nargs=-1, required=True)
-@click.option("--workspace", is_flag=True, help="The working directory (the default).")
-@click.option("--solution", is_flag=True, help="The rounds' directories solution/.")
-@click.option("--suite", is_flag=True, help="The cumulative suites: which tests, and their files.")
-@click.option("--instruction", is_flag=True, help="What the rounds ask for.")
+@changes_options
 @environment_option
 def diff_command(directory: Path, rounds: tuple[str, ...], environment: str, **asked: bool) -> None:
-    """Show what changes from one round of TASK to another, or to one from the round before it.
+    """Show what changes from one round of TASK to another, as evocode show TASK ROUND does."""
+    show_changes(directory, rounds, environment, asked)
 
-    Workspaces are those that the reference solutions lead to, passed or failed. The round "starter" is what the first
-    round begins with.
 
-    The output is a unified diff with the prefixes a/ and b/. Caches, and what Git keeps in .git, are left out. The exit
-    status is diff's own: 0 for no difference, 1 for some, 2 for trouble.
+def show_changes(directory: Path, rounds: Sequence[str], environment: str, asked: Mapping[str, bool]) -> NoReturn:
+    """Print as a diff what changes from one round to another, or to one from the round before, and exit as diff does.
+
+    ``asked`` are the options of :func:`~pytest_evocode.cli.shared_options.changes_options`.
     """
     try:
         what, *others = [each for each, is_asked in asked.items() if is_asked] or ["workspace"]
         if others:
             raise click.UsageError(f"--{what} and --{others[0]} are two diffs; ask for one at a time")
-        task = load_task(named_task(directory))
+        task = load_task(named_task(directory), to_show=True)
         if len(rounds) > 2:
             raise click.UsageError(f"name one round or two, not {len(rounds)}")
         last = _find_round(task, rounds[-1])
@@ -113,7 +113,8 @@ def _suite(task: Task, round_: Round) -> Tree:
 
 
 def _instruction(task: Task, round_: Round) -> Tree:
-    return {round_.instruction.name: File(mode=0o644, content=round_.instruction.read_bytes())}
+    place = round_.instruction
+    return {place.name: File(mode=0o644, content=place.read_bytes())} if place.is_file() else {}
 
 
 _TREES: dict[str, Callable[[Task, Round], Tree]] = {

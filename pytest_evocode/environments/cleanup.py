@@ -21,6 +21,8 @@ class Leftover:
 
     what: str
     remove: Callable[[], object]
+    of_other_cache: bool = False
+    """Whether it was kept, and not by a session with the cache of this one, as far as that is known."""
 
 
 @contextlib.contextmanager
@@ -31,8 +33,8 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
     ``references``, layers that sandboxes' images are made of are among it where no session may use them.
 
     Args:
-        kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
-            files of such attempts on a node of a cluster.
+        kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, those of
+            other caches, too, and the files of such attempts on a node of a cluster.
         references: Include the states of reference solutions and what they change, which are shared by all sessions,
             datasets, and the tasks that a node of a cluster keeps.
     """
@@ -83,11 +85,13 @@ def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Ite
     except EnvironmentUnavailable:
         return
     client.be_patient()
+    of_nobody = {entry["Id"] for entries in engine.find_docker_leftovers(client).values() for entry in entries}
     for kind, entries in engine.find_docker_leftovers(client, needed_too=kept).items():
         for entry in entries:
+            others = entry["Id"] not in of_nobody and engine.is_of_other_cache(entry)
             for name in engine.names_of(kind, entry):
                 shown = name if kind == "image" else (entry.get("Names") or [entry.get("Name")])[0] or name
-                yield Leftover(f"{kind} {shown.lstrip('/')}", partial(remove, client, kind, name))
+                yield Leftover(f"{kind} {shown.lstrip('/')}", partial(remove, client, kind, name), others)
     if references:
         yield from _reference_states("docker", partial(engine.remove_reference_state, client))
 
@@ -99,8 +103,10 @@ def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> 
     from pytest_evocode.environments.sandbox.snapshots import remove_tree
 
     launcher = stack.enter_context(contextlib.closing(Launcher()))
+    of_nobody = set(sandboxes.find_sandbox_leftovers())
     for path in sandboxes.find_sandbox_leftovers(needed_too=kept):
-        yield Leftover(f"sandbox files {path}", partial(sandboxes.remove_sandbox_leftover, launcher, path))
+        others = path not in of_nobody and sandboxes.is_of_other_cache(path)
+        yield Leftover(f"sandbox files {path}", partial(sandboxes.remove_sandbox_leftover, launcher, path), others)
 
     def remove_reference_state(key: str) -> None:
         for parent in sandboxes.state_parents():

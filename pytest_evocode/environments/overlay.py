@@ -202,7 +202,6 @@ def _is_other(directory: Entry, before: Entry | None, *, filled: bool) -> bool:
 
 _AT_ONCE = 2**30  # bytes
 _NO_RIGHTS = 0o1777  # of the bits of a mode
-_CAPABILITIES = "security.capability"
 _NOT_BETWEEN_THESE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -216,15 +215,11 @@ class NewLayer:
         snapshot: The files of the snapshot.
         image: The files of the image.
         mounts: The directories of the layer, by the paths at which they are mounted.
-        is_lower: Nobody will write to the layer, so that its files may be those of the snapshot.
     """
 
-    def __init__(
-        self, snapshot: LayeredFiles, image: LayeredFiles, mounts: Mapping[str, str], *, is_lower: bool = False
-    ) -> None:
+    def __init__(self, snapshot: LayeredFiles, image: LayeredFiles, mounts: Mapping[str, str]) -> None:
         self._snapshot = snapshot
         self._image = image
-        self._is_lower = is_lower
         self._mounts = frozenset(mounts)
         self._directories: dict[str, str | None] = dict(mounts)
         """Where the directories of the layer are, by path; None where it has something else or nothing."""
@@ -310,8 +305,6 @@ class NewLayer:
         if status.st_nlink > 1 and number in self._names:
             os.link(self._names[number], place, follow_symlinks=False)
             return True
-        if self._is_lower and _link(source, place, status):
-            return True
         if stat.S_ISREG(status.st_mode):
             _copy_file(source, place, status)
         elif stat.S_ISLNK(status.st_mode):
@@ -321,19 +314,6 @@ class NewLayer:
         _copy_attributes(source, place, status)
         self._names[number] = place
         return True
-
-
-def _link(source: str, place: str, status: os.stat_result) -> bool:
-    """Make a link to a regular file that gives no rights; False where it has to be copied."""
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_mode & ~_NO_RIGHTS & 0o7777:
-        return False
-    try:
-        if _CAPABILITIES in os.listxattr(source, follow_symlinks=False):
-            return False
-        os.link(source, place, follow_symlinks=False)
-    except OSError:  # On another file system.
-        return False
-    return True
 
 
 def _copy_file(source: str, target: str, status: os.stat_result) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_evocode.results.directory import SNAPSHOT_FILE, STATE_FILE
 
@@ -39,6 +41,11 @@ class Owner:
         numbers = pid + started
         both = pid and started and numbers.isascii() and numbers.isdigit()
         return cls(host, int(pid), int(started)) if both else None
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Owner:
+        """Return the owner that a record tells beside other things; raises KeyError where it tells none."""
+        return cls(record["host"], record["pid"], record["started"])
 
     def __str__(self) -> str:
         return f"{self.host}/{self.pid}/{self.started}"

@@ -43,6 +43,11 @@ class BaseClient(ABC):
         self._connection, self._options, self._facts = connection, options, facts
         self._lost: list[Usage] = []
 
+    @property
+    def answered_by(self) -> dict[str, Any]:
+        """See :meth:`~pytest_evocode.llm.providers.Provider.answered_by`."""
+        return self._connection.answered_by
+
     def check(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
         self._connection.check()

@@ -159,6 +159,11 @@ class ProviderConnection:
         return self._options.base_url or os.environ.get(self._provider.url_variable) or None
 
     @property
+    def answered_by(self) -> dict[str, Any]:
+        """See :meth:`~pytest_evocode.llm.providers.Provider.answered_by`."""
+        return self._provider.answered_by(self._access)
+
+    @property
     def is_official(self) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
         return self._provider.is_official(self.base_url)

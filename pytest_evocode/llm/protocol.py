@@ -120,7 +120,7 @@ class Reply:
 class ModelClient(Protocol):
     """A client of one model.
 
-    One may have ``probe``, ``take_lost``, ``check_compaction`` and ``compact`` as well, see
+    One may have ``answered_by``, ``probe``, ``take_lost``, ``check_compaction`` and ``compact`` as well, see
     :class:`~pytest_evocode.llm.base_client.BaseClient`.
     """
 

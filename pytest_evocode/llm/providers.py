@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.secrets import is_secret_name
 
 LONGEST_PAUSE = 120.0
 """Seconds for which a stream may pause, as models do that think, where nothing is known of its server."""
@@ -63,6 +64,20 @@ class Provider:
         host = urlsplit(base_url or "").hostname or ""
         return base_url is None or host == self.host or host.endswith("." + self.host)
 
+    def answered_by(self, access: Access) -> dict[str, Any]:
+        """Return what decides who answers besides the model's name and the options, by names of options.
+
+        It is what the client of the SDK is made with, however that was given; nothing at the provider itself. Headers
+        that the SDK adds by itself are in ``headers``, without secrets.
+        """
+        headers = _environment_headers() if self.sdk == "anthropic" else {}
+        return self.named_server(access.base_url) | ({"headers": headers} if headers else {})
+
+    def named_server(self, base_url: str | None) -> dict[str, Any]:
+        """Return the server as ``base_url``, without secrets; nothing where it is the provider's own."""
+        address = plain_address(base_url or "")
+        return {} if address in ("", plain_address(self.server)) else {"base_url": address}
+
     def first_silence(self, base_url: str | None, options: ModelOptions) -> float:
         """Return for how many seconds a stream may be silent before its request is sent again for the first time."""
         return options.silence_seconds or (self.silence if self.is_official(base_url) else LONGEST_PAUSE)
@@ -102,10 +117,14 @@ class AzureProvider(Provider):
         variable = access.options.key_env or " or ".join(self.key_variables)
         return f"a key: set {variable}, or name its variable with the option key_env"
 
+    def answered_by(self, access: Access) -> dict[str, Any]:
+        """See :class:`Provider`; there is no server of everybody's."""
+        version = _azure_version(access)
+        return self.named_server(_azure_address(access)) | ({"api_version": version} if version else {})
+
     def make_client(self, sdk: Any, access: Access) -> Any:
         """Return the SDK's client of Azure, or of the API that Azure calls v1, which has no version by date."""
-        address = (access.base_url or "").rstrip("/").removesuffix("/openai/v1").removesuffix("/openai")
-        version = access.options.api_version or os.environ.get("OPENAI_API_VERSION")
+        address, version = _azure_address(access), _azure_version(access)
         if not version:
             return sdk.OpenAI(
                 base_url=f"{address}/openai/v1/", api_key=access.key or access.token or "none", max_retries=0
@@ -117,12 +136,20 @@ class AzureProvider(Provider):
 class BedrockProvider(Provider):
     """Anthropic's models at Amazon Bedrock, with the credentials that boto3 finds or a key of Bedrock's."""
 
+    def answered_by(self, access: Access) -> dict[str, Any]:
+        """See :class:`Provider`; a region has a server of its own."""
+        try:
+            region = _bedrock_region(access)
+        except ImportError:  # To check the agent says so.
+            region = None
+        return super().answered_by(access) | ({"region": region} if region else {})
+
     def missing(self, access: Access) -> str:
         """See :class:`Provider`; a region that Bedrock does not have counts."""
         import boto3
 
         session = boto3.Session()
-        region = access.options.region or os.environ.get("AWS_REGION") or session.region_name
+        region = _bedrock_region(access)
         if not region:
             return "a region: set AWS_REGION, or the option region=us-east-1"
         # Not all releases of botocore have Bedrock's own.
@@ -141,7 +168,7 @@ class BedrockProvider(Provider):
         session = boto3.Session()
         has_own = access.key is None and session.get_credentials() is not None
         return getattr(sdk, self.sdk_class)(
-            aws_region=access.options.region or os.environ.get("AWS_REGION") or session.region_name,
+            aws_region=_bedrock_region(access),
             api_key=None if has_own else access.key or "none",
             base_url=access.base_url,
             max_retries=0,
@@ -151,9 +178,14 @@ class BedrockProvider(Provider):
 class VertexProvider(Provider):
     """Anthropic's models at Vertex AI, with Google's application default credentials or an access token."""
 
+    def answered_by(self, access: Access) -> dict[str, Any]:
+        """See :class:`Provider`; a region has a server of its own."""
+        region = _vertex_region(access)
+        return super().answered_by(access) | ({"region": region} if region else {})
+
     def missing(self, access: Access) -> str:
         """See :class:`Provider`."""
-        region = access.options.region or os.environ.get("CLOUD_ML_REGION")
+        region = _vertex_region(access)
         if not region:
             return "a region: set CLOUD_ML_REGION, or the option region=global"
         if not _REGION.fullmatch(region):
@@ -174,7 +206,7 @@ class VertexProvider(Provider):
     def make_client(self, sdk: Any, access: Access) -> Any:
         """See :class:`Provider`."""
         return getattr(sdk, self.sdk_class)(
-            region=access.options.region or os.environ.get("CLOUD_ML_REGION"),
+            region=_vertex_region(access),
             project_id=_vertex_project(access),
             access_token=access.key or ("none" if is_local(access.base_url) else None),
             base_url=access.base_url,
@@ -202,6 +234,47 @@ def account_name(provider: str, base_url: str | None, key: str | None, token: st
 def is_local(base_url: str | None) -> bool:
     """Whether an address is one of this machine."""
     return (urlsplit(base_url or "").hostname or "") in ("localhost", "127.0.0.1", "::1")
+
+
+def plain_address(address: str) -> str:
+    """Return the address of a server in one form, without what may be a secret: names, passwords and queries.
+
+    >>> plain_address("HTTPS://me:key@Models.example:443/v1/?token=x"), plain_address("http://[::1]:8000")
+    ('https://models.example/v1', 'http://[::1]:8000')
+    """
+    parts = urlsplit(address.strip())
+    scheme, place = parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
+    place = place.removesuffix({"http": ":80", "https": ":443"}.get(scheme, ":"))
+    return f"{scheme}://{place}{parts.path.rstrip('/')}" if place else ""
+
+
+def _environment_headers() -> dict[str, str]:
+    """Return the headers that Anthropic's SDK takes from the environment, without those that hold a secret."""
+    lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
+    found = (line.partition(":") for line in lines if ":" in line)
+    return {name.strip(): value.strip() for name, _, value in found if not is_secret_name(name.strip())}
+
+
+def _azure_address(access: Access) -> str:
+    return (access.base_url or "").rstrip("/").removesuffix("/openai/v1").removesuffix("/openai")
+
+
+def _azure_version(access: Access) -> str | None:
+    return access.options.api_version or os.environ.get("OPENAI_API_VERSION")
+
+
+def _bedrock_region(access: Access) -> str | None:
+    given = access.options.region or os.environ.get("AWS_REGION")
+    if given:
+        return given
+    import boto3
+
+    region: str | None = boto3.Session().region_name
+    return region
+
+
+def _vertex_region(access: Access) -> str | None:
+    return access.options.region or os.environ.get("CLOUD_ML_REGION")
 
 
 def _vertex_project(access: Access) -> str | None:

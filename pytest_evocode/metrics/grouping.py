@@ -18,6 +18,8 @@ from pytest_evocode.results.identity import AgentIdentity, Conditions, Subject, 
 from pytest_evocode.results.loading import StoredAttempt, StoredRun, numbered
 from pytest_evocode.results.records import AttemptRecord, Mode, RunRecord, TaskFacts
 
+_SECONDS = len("2026-11-29__15-00-00")
+
 
 def known_facts(
     attempts: Iterable[StoredAttempt], runs: Iterable[RunRecord], contents: Mapping[str, str] | None = None
@@ -62,7 +64,9 @@ def begun(started: str, run: str) -> float:
 
 
 def _stamp(run: str) -> datetime:
-    return datetime.strptime(run, STAMP)
+    """Return the time in a run's name, behind whose seconds earlier versions and Harbor have nothing."""
+    moment, fraction = datetime.strptime(run[:_SECONDS], STAMP), run[_SECONDS + 1 : _SECONDS + 7]
+    return moment.replace(microsecond=int(fraction)) if len(fraction) == 6 and fraction.isdecimal() else moment
 
 
 _Session = tuple[str, str]
@@ -75,7 +79,10 @@ class Place(NamedTuple):
     subject: Subject
     mode: Mode
     from_round: str | None
-    """The round that the chains begin with; None is the first, and in single-round mode it is always None."""
+    """The round that the chains begin with, or of forks of A's state after a round ``A:round-3``; None is the first.
+
+    In single-round mode it is always None.
+    """
     version: int = 0
     """0 where tasks have the newest contents that the subject was run at in this mode, 1 for the ones before, and so
     on.
@@ -127,18 +134,26 @@ class Grouping:
                 self._of_name.setdefault(attempt.record.agent, subject)
         self._made = {(session_of(each), each.record.task, each.record.agent, each.record.attempt) for each in attempts}
         self._subjects = {attempt.path: self._note(attempt) for attempt in attempts}
+        self._forked: dict[str, dict[AgentIdentity, None]] = defaultdict(dict)
+        """By start, the agents from whose states attempts were forked: another may have the same name."""
+        self._forked_in: dict[_Session, AgentIdentity] = {}
+        for attempt in attempts:
+            if (source := attempt.record.forked_from) is not None and source.made_by:
+                agent = self._identity(source.made_by, source.agent)
+                self._forked[source.point][agent] = None
+                self._forked_in[session_of(attempt)] = agent
         self._versions = self._find_versions(attempts, runs)
 
     def place(self, attempt: StoredAttempt) -> Place:
         """Return the place of an attempt."""
         record = attempt.record
-        place = _newest_place(self._subjects[attempt.path], record.mode, record.from_round)
+        place = _newest_place(self._subjects[attempt.path], record.mode, self._start(record, session_of(attempt)))
         return self._at(place, record.task, self._contents_of(attempt))
 
     def selected_place(self, run: StoredRun, task: str, agent: str) -> Place:
         """Return the place of attempts that a run was to make."""
         record = run.record
-        place = _newest_place(self._selected_subject(run, agent), record.mode, record.from_round)
+        place = _newest_place(self._selected_subject(run, agent), record.mode, self._start(record, session_of_run(run)))
         return self._at(place, task, self._contents_of_run(run, task))
 
     def was_made(self, run: StoredRun, task: str, agent: str, number: int) -> bool:
@@ -171,6 +186,19 @@ class Grouping:
             if each == place.newest and len(hashes) > 1
         }
 
+    def _start(self, record: AttemptRecord | RunRecord, session: _Session) -> str | None:
+        """Return what chains begin with; forks of agents with one name are told apart by the hash of these."""
+        start = record.start
+        if start is None or len(agents := list(self._forked.get(start, ()))) < 2:
+            return start
+        source = record.forked_from if isinstance(record, AttemptRecord) else None
+        if source is not None and source.made_by:
+            forked = self._identity(source.made_by, source.agent)
+        else:
+            forked = self._forked_in.get(session, agents[-1])
+        agent, _, name = start.partition(":")
+        return f"{agent} {forked.hash}:{name}"
+
     def _at(self, place: Place, task: str, contents: str | None) -> Place:
         versions = list(self._versions.get((place, task), ()))
         if self._any_version or contents not in versions:
@@ -185,7 +213,9 @@ class Grouping:
         for attempt in attempts:
             record = attempt.record
             if (contents := self._contents_of(attempt)) is not None:
-                place = _newest_place(self._subjects[attempt.path], record.mode, record.from_round)
+                place = _newest_place(
+                    self._subjects[attempt.path], record.mode, self._start(record, session_of(attempt))
+                )
                 # To verify an attempt again brings it to the task's contents of that day.
                 seen.append((begun(record.regraded or record.started, attempt.run), place, record.task, contents, 1))
         for run in runs:
@@ -196,7 +226,7 @@ class Grouping:
                         if all(self.was_made(run, task, agent, number) for number in selected):
                             continue
                         subject = self._selected_subject(run, agent)
-                        place = _newest_place(subject, run.record.mode, run.record.from_round)
+                        place = _newest_place(subject, run.record.mode, self._start(run.record, session_of_run(run)))
                         seen.append((moment, place, task, contents, 0))
         for moment, _, task, contents, _ in seen:
             self._last[task] = max(self._last.get(task, (0.0, "")), (moment, contents))

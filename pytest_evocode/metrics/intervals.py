@@ -53,6 +53,14 @@ def interval(rounds: Rounds, value: TaskValue, scale: float = 100) -> Interval |
     return _known(_of_mean(rounds, value, scale))
 
 
+def interval_of_ratio(pairs: Sequence[tuple[float, float]]) -> Interval | None:
+    """Return the interval, 0 to 100, of a sum over a sum, of independent parts such as tasks, each with both.
+
+    Parts with 0 below count as none; None where there are fewer than :data:`FEWEST_TASKS` others.
+    """
+    return _known(_of_ratio(pairs))
+
+
 def mean(values: Sequence[float]) -> float:
     """Return the mean of at least one value, many times as fast as the exact one of :mod:`statistics`."""
     return sum(values) / len(values)

@@ -27,7 +27,7 @@ from pytest_evocode.metrics.grouping import (
 from pytest_evocode.metrics.intervals import Interval, intervals_or_reasons
 from pytest_evocode.metrics.over_attempts import Headline, OverAttempts, over_attempts
 from pytest_evocode.metrics.scores import Scores, scores
-from pytest_evocode.names import scored_name
+from pytest_evocode.names import first_played, is_fork, scored_name
 from pytest_evocode.results.identity import UNKNOWN, Subject, are_different, contents_label, subject_labels
 from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
 from pytest_evocode.results.records import Mode, RoundRecord, RunRecord, TaskFacts, Unscored, Usage, total_usage
@@ -41,7 +41,10 @@ class ScoreRow:
     agent: str
     mode: Mode
     from_round: str | None
-    """The round that the chains begin with; None is the first, and in single-round mode it is always None."""
+    """The round that the chains begin with, or of forks of A's state after a round ``A:round-3``; None is the first.
+
+    In single-round mode it is always None.
+    """
     attempts: tuple[StoredAttempt, ...]
     """The attempts that count, with the numbers that they have in this table."""
     missing: tuple[tuple[str, int], ...]
@@ -54,7 +57,7 @@ class ScoreRow:
     beside: tuple[StoredAttempt, ...] = ()
     """Partial attempts that do not count, because there is one with the same number of which nothing was left out."""
     label: str = ""
-    """The agent by name, with what differs between those of one name in the table."""
+    """What tables call the agent; see :func:`~pytest_evocode.results.identity.subject_labels`."""
     subject: Subject = UNKNOWN
     """Who made the attempts, under which conditions."""
     version: int = 0
@@ -150,11 +153,11 @@ class ScoreRow:
         return {attempt.record.task for attempt in self.attempts} | {task for task, _ in self.missing}
 
     def _begin(self, task: str) -> int:
-        names = self.declared.get(task, ())
-        if self.from_round in names:
-            return names.index(self.from_round) + 1
-        known = [record.index for record in self.records if record.task == task and record.round == self.from_round]
-        return min(known, default=1)
+        start = self.from_round or ""
+        if (begin := first_played(start, self.declared.get(task, ()))) is not None:
+            return begin
+        of_task = (record for record in self.records if record.task == task)
+        return min((record.index for record in of_task if is_fork(start) or record.round == start), default=1)
 
     def _stand_in(self, task: str, number: int) -> RoundRecord:
         """Return the record that counts for an attempt that left nothing."""
@@ -286,7 +289,7 @@ class ScoreTable:
 def score_table(
     results: Results,
     *,
-    run: str | None = None,
+    only: Collection[str] | None = None,
     all_runs: bool = False,
     any_version: bool = False,
     tasks: Mapping[str, TaskFacts] | None = None,
@@ -295,7 +298,7 @@ def score_table(
 
     Args:
         results: The attempts and runs.
-        run: The name of the only session or job that counts; None counts all.
+        only: The names of the only sessions or jobs that count; None counts all.
         all_runs: Whether attempts of the same number at the same task all count, under new numbers. Otherwise the
             newest does. In both cases one that only a part of the rounds was selected for counts only where there is no
             other.
@@ -303,7 +306,7 @@ def score_table(
         tasks: The facts about the tasks that count, by name, whether there are results or not. None counts those that
             have results or were selected.
     """
-    found, runs, excluded = _counting(results, run, tasks)
+    found, runs, excluded = _counting(results, only, tasks)
     records = [stored.record for stored in runs]
     facts = known_facts(found, records) | dict(tasks or {})
     declared = known_rounds(results.attempts, facts)
@@ -328,20 +331,22 @@ def score_table(
 
 
 def _counting(
-    results: Results, run: str | None, tasks: Collection[str] | None
+    results: Results, only: Collection[str] | None, tasks: Collection[str] | None
 ) -> tuple[list[StoredAttempt], list[StoredRun], tuple[str, ...]]:
     """Return the attempts in the order of time, the runs, and the names of those left out that are excluded."""
     # One that is named counts.
-    excluded = {session_of_run(each) for each in results.runs if each.record.excluded} if run is None else set()
+    excluded = {session_of_run(each) for each in results.runs if each.record.excluded} if only is None else set()
     found = [
         attempt
         for attempt in sorted(results.attempts, key=when)
-        if run in (None, attempt.run)
+        if (only is None or attempt.run in only)
         and (tasks is None or attempt.record.task in tasks)
         and not (excluded and session_of(attempt) in excluded)
     ]
     runs = [
-        stored for stored in results.runs if run in (None, stored.record.run) and session_of_run(stored) not in excluded
+        stored
+        for stored in results.runs
+        if (only is None or stored.record.run in only) and session_of_run(stored) not in excluded
     ]
     return found, runs, tuple(sorted({name for _, name in excluded}))
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 from pytest_evocode.metrics import task_values
 from pytest_evocode.metrics.grid import Grid, Rounds, SuiteFacts, TaskRounds, are_of_the_same_rounds, as_grid, scored
 from pytest_evocode.metrics.task_values import TaskValue, reward_share, totals
-from pytest_evocode.names import scored_name
+from pytest_evocode.names import is_fork, scored_name
 from pytest_evocode.results.records import Mode, RoundRecord
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.tasks import RewardStrategy
@@ -323,7 +323,7 @@ def _mean_by_key(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """A mode, and the name of the round that chains begin with; scores of different modes cannot be compared."""
+    """A mode, and what chains begin with, a round or of forks ``A:round-3``; across these scores cannot be compared."""
 
     mode: Mode = "chain"
     from_round: str | None = None
@@ -341,6 +341,9 @@ class RunMode:
         """
         records = [record for record in scored(records) if not record.waiting]
         begin = {record.task: record.index for record in records if record.round == self.from_round}
+        if is_fork(self.from_round):
+            for record in sorted(records, key=lambda each: -each.index):
+                begin[record.task] = record.index
         selected: dict[tuple[str, int], set[int]] = defaultdict(set)
         for record in records:
             selected[record.task, record.attempt].add(record.index)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import textwrap
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RecordFault, RoundFailed, TaskError, UsageError
 from pytest_evocode.plugin.kept_rounds import (
     partial_properties,
     report_properties,
@@ -20,6 +21,7 @@ from pytest_evocode.plugin.kept_rounds import (
 from pytest_evocode.plugin.pytest_private import add_fixture, finish_with, fixture_info_of, make_failure
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.printable import printable_line
+from pytest_evocode.results.forks import ForkedState, find_fork
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.task import RoundSelection
@@ -47,14 +49,24 @@ class AttemptCollector(pytest.Collector):
     """
 
     def __init__(
-        self, *, agent: SessionAgent, number: int, task: Task, first: int | None = None, **kwargs: Any
+        self,
+        *,
+        agent: SessionAgent,
+        number: int,
+        task: Task,
+        first: int | None = None,
+        fork: ForkedState | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.fork = fork
+        """The state of another attempt that it goes on from; None of one that is no fork."""
+        first = first if fork is None else fork.source.index + 1
         self.agent = agent
         self.number = number
         self.task = task
         self.rounds = RoundSelection(begin_with=first, first_wanted=len(task.rounds), last=0)
-        """The rounds that were selected; ``begin_with`` is the one that ``--evocode-from`` names."""
+        """The rounds that were selected; ``begin_with`` is a fork's first, or the one that ``--evocode-from`` names."""
         self.trial: Trial | RemoteTrial | None = None
         """The trial under way, None before the first round and after the last.
 
@@ -109,7 +121,7 @@ class AttemptCollector(pytest.Collector):
             self._warn_of_stale_pins()
         try:
             return self._make_trial(alone)
-        except TaskError as error:
+        except (TaskError, UsageError) as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
 
     def _make_trial(self, alone: RoundItem | None) -> Trial:
@@ -123,6 +135,8 @@ class AttemptCollector(pytest.Collector):
         # What a worker finds of this run is from one that was lost.
         resume = settings.resume is not None or session.worker_input is not None
         rounds = self.rounds if alone is None else RoundSelection.single(alone.index)
+        if resume and self.fork is not None:
+            self.fork = self._fork_begun_from(self.fork)
         cases = cases_by_round(self.task.rounds[rounds.first_wanted - 1 : rounds.last], settings.case)
         return Trial(
             self.task,
@@ -139,6 +153,20 @@ class AttemptCollector(pytest.Collector):
             options=TrialOptions(**self.trial_options(cases), run_spending=spending, resume=resume),
         )
 
+    def _fork_begun_from(self, newest: ForkedState) -> ForkedState:
+        """Return the state that an earlier session began the attempt in, where there is a newer one now."""
+        settings = self._evocode.settings
+        assert settings.fork_from is not None
+        directory = self._evocode.attempt_directory(self.task.name, self.agent.id, self.number)
+        try:
+            earlier = directory.read_state() or directory.read_attempt()
+        except RecordFault:  # To go on with the attempt says so.
+            return newest
+        source = earlier.forked_from if earlier is not None else None
+        if source is None or settings.fork_from.run or source.run == newest.source.run:
+            return newest
+        return find_fork(settings.results, settings.fork_from._replace(run=source.run), self.task, self.number)
+
     def trial_options(self, cases: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
         """Return how the attempt is run, as arguments of TrialOptions that do not depend on the machine.
 
@@ -152,6 +180,7 @@ class AttemptCollector(pytest.Collector):
             "agent": self.agent.description,
             "conditions": self._evocode.conditions,
             "cases": cases,
+            "fork": self.fork,
             "references": not settings.replay,
             "hold_forks": settings.holds_forks,
             "hold_all_forks": settings.shell == "always",
@@ -165,7 +194,7 @@ class AttemptCollector(pytest.Collector):
         with contextlib.suppress(TaskError):  # The attempt says what is wrong with it.
             if (stale := read_pins(self.task.directory).stale) is not None:
                 message = f"{stale}: stale, the task has changed since; pin it again with --evocode-pin"
-                self.warn(pytest.PytestWarning(message))
+                warnings.warn_explicit(message, pytest.PytestWarning, str(stale), 1)
 
     def teardown(self) -> None:
         """End the trial, finished or not."""
@@ -281,6 +310,10 @@ class RoundItem(pytest.Function):
             self.parent.begin(self)
         trial = self.parent.trial
         assert trial is not None
+        if not self.is_played:
+            fork = self.parent.fork
+            assert fork is not None
+            pytest.skip(f"forked from {fork.source.agent} after {fork.source.round}")
         if self.index < (first := trial.first_played()):
             pytest.skip(f"not needed: the reference state after {self.parent.task.rounds[first - 2].name} is known")
         self.record = record = trial.wait(self.index)
@@ -295,6 +328,11 @@ class RoundItem(pytest.Function):
         if record.outcome == "error":
             pytest.fail("\n".join((record.cause, *record.notes)), pytrace=False)
         super().setup()
+
+    @property
+    def is_played(self) -> bool:
+        """Whether it is not left to what the attempt begins in: to reference solutions, or to another agent's work."""
+        return self.index > self.parent.rounds.rounds_before
 
     @property
     def has_single_cases(self) -> bool:

@@ -232,6 +232,7 @@ class PinPlugin:
                 self._messages.append(self._pin(directory, played))
             except (EvocodeError, OSError) as error:
                 self._messages.append(f"not pinned: {directory.name}: {error}")
+                self._session.unmet.append(self._messages[-1])
                 if session.exitstatus == pytest.ExitCode.OK:
                     session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Engine
-from pytest_evocode.errors import TaskError, TaskWarning
+from pytest_evocode.errors import RecordFault, TaskError, TaskWarning, UsageError
 from pytest_evocode.metrics.spending import ExpectedAmounts
-from pytest_evocode.names import TASK_FILE, attempt_name
+from pytest_evocode.names import TASK_FILE, ForkPoint, attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.datasets import dataset_node_id
 from pytest_evocode.plugin.foreign_projects import foreign_projects
@@ -26,6 +26,7 @@ from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.plugin.side_by_side import keep_together
 from pytest_evocode.plugin.task_directories import is_meant_as_task
 from pytest_evocode.results.directory import last_seconds
+from pytest_evocode.results.forks import ForkedState, find_fork
 from pytest_evocode.results.records import task_facts
 from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.tasks import Round as TaskRound
@@ -80,10 +81,17 @@ class TaskFile(pytest.File):
             return
         self._claim_name(task, session)
         first = self._first_round(task, session.settings.from_round)
+        forks = self._forks(task, session.settings)
         for agent in session.roster.agents:
             for number in range(1, session.settings.attempts + 1):
                 yield AttemptCollector.from_parent(
-                    self, name=attempt_name(agent.id, number), agent=agent, number=number, task=task, first=first
+                    self,
+                    name=attempt_name(agent.id, number),
+                    agent=agent,
+                    number=number,
+                    task=task,
+                    first=first,
+                    fork=forks.get(number),
                 )
 
     def _claim_name(self, task: Task, session: EvocodeSession) -> None:
@@ -94,6 +102,17 @@ class TaskFile(pytest.File):
                 f"{self.path.parent} and {other} are both called {task.name}, and results are kept by a task's name; "
                 "rename one of the directories, or run them in two sessions, each with an --evocode-results of its own"
             )
+
+    def _forks(self, task: Task, settings: Settings) -> dict[int, ForkedState]:
+        """Return the states that attempts begin in by their numbers, where they go on from another agent's."""
+        point = settings.fork_from
+        if point is None:
+            return {}
+        numbers = range(1, settings.attempts + 1)
+        try:
+            return {number: find_fork(settings.results, point, task, number) for number in numbers}
+        except (UsageError, RecordFault) as error:
+            raise self.CollectError(f"--evocode-fork-from={point.text}: {error}") from None
 
     def _first_round(self, task: Task, name: str | None) -> int | None:
         names = [round_.name for round_ in task.rounds]
@@ -200,7 +219,7 @@ class CollectionHooks:
             guess = f"did you mean {shown}::{near[0]}? " if near else ""
             yield f"{guess}{shown} has the rounds {', '.join(rounds)}, each for {', '.join(attempts)}"
 
-    def pytest_report_collectionfinish(self, config: pytest.Config) -> list[str]:
+    def pytest_report_collectionfinish(self, config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
         """Tell what there is of a run that is resumed, how long shards should take, and what is not limited."""
         session = self._session
         shards = describe_shards(session.selected, session.settings.shard, session.expected_seconds)
@@ -208,7 +227,8 @@ class CollectionHooks:
         runs = session.selected and session.cluster is None and session.plays
         limits = describe_limits(session.selected, session.engine) if runs else ""
         images = session.describe_images(session.selected) if runs else ""
-        return [f"evocode: {line}" for line in (self._resuming, shards, limits, images) if line]
+        forks = describe_forks(items, session.settings.fork_from)
+        return [f"evocode: {line}" for line in (self._resuming, *forks, shards, limits, images) if line]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Let the sound tasks run beside a broken one, as long as nothing else is broken."""
@@ -237,12 +257,13 @@ _NO_TIMEOUT = 3600.0
 def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Return the items with the rounds of every chain together, in order, from the first to the last selected one.
 
-    The second list has those that are left out, because they come before the round that chains begin with.
+    The second list has those that are left out, because they come before the round that chains begin with. Forks have
+    theirs, which are skipped.
     """
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        if isinstance(item, RoundItem) and item.index <= item.parent.rounds.rounds_before:
+        if isinstance(item, RoundItem) and not item.is_played:
             left_out.append(item)
             continue
         kept.append(item)
@@ -256,8 +277,10 @@ def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], lis
         elif item.parent not in seen:
             seen.add(item.parent)
             rounds = item.parent.rounds
-            restored += item.parent.collect()[rounds.rounds_before : rounds.last]
-    return restored, left_out
+            first = rounds.rounds_before if item.parent.fork is None else 0
+            restored += item.parent.collect()[first : rounds.last]
+    forks = {attempt for attempt in seen if attempt.fork is not None}
+    return restored, [item for item in left_out if item.parent not in forks]
 
 
 def split(
@@ -311,7 +334,8 @@ def _indices(rounds: Iterable[RoundItem]) -> dict[AttemptCollector, set[int]]:
     """Return the indices of the rounds of each attempt."""
     indices: dict[AttemptCollector, set[int]] = defaultdict(set)
     for item in rounds:
-        indices[item.parent].add(item.index)
+        if item.is_played:
+            indices[item.parent].add(item.index)
     return indices
 
 
@@ -322,6 +346,21 @@ LIMITS = {
     "gpu_types": "does not choose the kind of GPU",
 }
 """Keys of ``[environment]`` that not every engine can do anything with, and what it does not do."""
+
+
+def describe_forks(items: Iterable[pytest.Item], point: ForkPoint | None) -> list[str]:
+    """Return a line for each run of another agent from whose states attempts go on."""
+    attempts = {item.parent for item in items if isinstance(item, RoundItem)}
+    runs: dict[str, int] = defaultdict(int)
+    for attempt in attempts:
+        if attempt.fork is not None:
+            runs[attempt.fork.source.run] += 1
+    return [
+        f"{number} attempt{'s go' if number > 1 else ' goes'} on from what {point.agent} left after {point.round} in "
+        f"the run {run}, in a new conversation"
+        for run, number in sorted(runs.items())
+        if point is not None
+    ]
 
 
 def describe_limits(selected: Selected, engine: Engine) -> str:

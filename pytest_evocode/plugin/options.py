@@ -13,6 +13,8 @@ import pytest
 
 #: What ``--evocode-resume`` without a name continues.
 LATEST = "latest"
+#: What continues the newest run that fits, and begins a new one where there is none.
+AUTO = "auto"
 #: Options that may stand alone, and the values that they then have.
 _BARE = {"--evocode-resume": LATEST, "--evocode-shell": "failed", "--evocode-report": ""}
 _PREFIX = "--evocode-"
@@ -24,26 +26,27 @@ does not count, too. A function returns the part of the value that counts.
 """
 
 
-def conditions(config: pytest.Config) -> dict[str, str]:
+def conditions(config: pytest.Config, *, only_changed: bool = False) -> dict[str, str]:
     """Return the options and settings of a session that can change a verdict or a score, as texts by name.
 
-    What is not given, and has no default, is left out. An option comes before the setting of its name.
+    What is not given, and has no default, is left out; with ``only_changed`` all that is as its default. An option
+    comes before the setting of its name.
     """
     found: dict[str, str] = {}
 
-    def note(name: str, value: object, counts: Counts) -> None:
+    def note(name: str, value: object, default: object, counts: Counts) -> None:
         text = counts(_plain(value)) if callable(counts) else _plain(value)
-        if counts and text:
+        if counts and text and not (only_changed and text == _plain(default)):
             found.setdefault(name, text)
 
     def option(name: str, metavar: str, help: str, *, counts: Counts = True, **how: Any) -> None:
-        note(name, config.getoption(f"evocode_{name.replace('-', '_')}"), counts)
+        note(name, config.getoption(f"evocode_{name.replace('-', '_')}"), how.get("default"), counts)
 
     def flag(name: str, help: str, *, counts: Counts = True) -> None:
         option(name, "", help, counts=counts)
 
     def setting(name: str, help: str, default: str | bool | list[str] = "", *, counts: Counts = True) -> None:
-        note(name.replace("_", "-"), config.getini(f"evocode_{name}"), counts)
+        note(name.replace("_", "-"), config.getini(f"evocode_{name}"), default, counts)
 
     _declare(option, flag, setting)
     return found
@@ -121,9 +124,15 @@ def _add_attempt_options(option: _Add, flag: _Add) -> None:
         counts=False,
     )
     option("from", "ROUND", "start at ROUND, where reference solutions lead to", counts=False)
+    option(
+        "fork-from",
+        "A:ROUND",
+        "go on from what agent A left after ROUND (A:ROUND@RUN)",
+        counts=False,
+    )
     flag(
         "speculate",
-        "let agents begin their next turn ahead of a verdict that may end the attempt, and drop it if it does",
+        "begin turns ahead of verdicts that may end the attempt",
         counts=False,
     )
     option("env", "ENV", "docker, sandbox, or auto: docker if it answers (default)", default="auto", counts=False)
@@ -159,7 +168,7 @@ def _add_suite_options(option: _Add, flag: _Add) -> None:
         type=int,
         default=1,
     )
-    flag("strict", "judge by nothing that the agent changed outside of its workspace and the task's declared state")
+    flag("strict", "judge by no change outside workspace and declared state")
     option(
         "verify",
         "WHERE",
@@ -177,7 +186,12 @@ def _add_run_options(option: _Add, flag: _Add) -> None:
     flag("dry-run", "start nothing; print what a run would take", counts=False)
     option("results", "DIR", "write results to DIR (default: %(default)s)", default="evocode-results", counts=False)
     option(
-        "resume", "RUN", "continue a run's unfinished attempts (default: newest)", nargs="?", const=LATEST, counts=False
+        "resume",
+        "RUN",
+        "continue RUN (default: newest; auto: or begin one)",
+        nargs="?",
+        const=LATEST,
+        counts=False,
     )
     option(
         "report",
@@ -191,7 +205,7 @@ def _add_run_options(option: _Add, flag: _Add) -> None:
     option("cluster", "ray[:ADDR]", "make attempts on the nodes of a Ray cluster", counts=False)
     option("shard", "I/N", "make only the I-th of N equal parts of the attempts", counts=False)
     option("shard-times", "DIR", "make shards equally long by the times in DIR", counts=False)
-    option("fail-under", "SCORE", "exit with 0 if all Dataset Scores reach SCORE (0-100)", type=float, counts=False)
+    option("fail-under", "SCORE", "exit with 0 if Dataset Scores but controls' reach SCORE", type=float, counts=False)
     flag("process", "also score how agents work, by RigorBench's pillars", counts=False)
     option("judge", "PROVIDER/MODEL", "with --evocode-process: let a model judge it as well", counts=False)
 
@@ -214,7 +228,7 @@ def _add_flags_for_authors(option: _Add, flag: _Add) -> None:
         counts=False,
     )
     flag("keep", "keep environments where suites failed, to be entered", counts=False)
-    flag("snapshots", "keep the files of every round for 'evocode regrade'", counts=False)
+    flag("snapshots", "keep each round's files for forks and 'evocode regrade'", counts=False)
     flag("warm", "make images and reference states ready; run no agent", counts=False)
     flag("check", "check the tasks themselves, and run no agent", counts=False)
     flag("pin", "write the cases that the oracle passes to evocode.lock", counts=False)

@@ -192,7 +192,8 @@ def make_failure(item: pytest.Item, text: str) -> ReprExceptionInfo:
     ``_pytest._code``: a failure that is a mere string has no line of its own in short summaries and JUnit files.
     """
     summary = text.partition("\n")[0]
-    entries = [] if item.config.option.tbstyle == "line" else [ReprEntryNative([f"{text}\n"])]
+    style = item.config.getoption("tbstyle", "auto")  # Not there with -p no:terminal.
+    entries = [] if style == "line" else [ReprEntryNative([f"{text}\n"])]
     return ReprExceptionInfo(
         reprtraceback=ReprTraceback(entries, extraline=None, style="native"),
         reprcrash=ReprFileLocation(str(item.path), 1, summary),

@@ -1,28 +1,22 @@
-"""What a session writes for others: the HTML report, a block in JSON reports, JUnit properties, GitHub's summary."""
+"""What a session writes for others: the HTML report, a block in JSON reports, JUnit properties."""
 
 from __future__ import annotations
 
 import copy
 import json
-import os
-import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.names import TASK_FILE
-from pytest_evocode.plugin.datasets import path_of
 from pytest_evocode.plugin.pytest_private import change_junit_reports
 from pytest_evocode.plugin.session import EvocodeSession
-from pytest_evocode.plugin.task_directories import is_in_task
 from pytest_evocode.report.printable import printable, printable_line
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.scrubbing import scrubbed
@@ -32,11 +26,6 @@ if TYPE_CHECKING:
     from pytest_evocode.metrics.grid import Grid
     from pytest_evocode.metrics.intervals import Interval
     from pytest_evocode.metrics.scores import Scores
-
-#: What xdist puts before a failure: who it happened to.
-_WORKER = re.compile(r"\A\[gw\d+\] [^\n]*\n")
-_PLACE = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+): ")
-_SHOWN_CHARACTERS = 4000  # of an annotation
 
 
 class ReportFiles:
@@ -58,7 +47,7 @@ class ReportFiles:
         run = session.run.record if session.run is not None else None
         identities = {each.id: identity_of(each.description, each.id).hash for each in session.roster.agents}
         agents = {}
-        for agent, measured in _measure(session).items():
+        for agent, measured in measure(session).items():
             without_faults = asdict(measured.faults) if measured.faults else None
             agents[agent] = {
                 "identity": identities.get(agent),
@@ -107,7 +96,7 @@ class _Measured:
         return {task: asdict(group) for task, group in groups.items()}
 
 
-def _measure(session: EvocodeSession) -> dict[str, _Measured]:
+def measure(session: EvocodeSession) -> dict[str, _Measured]:
     """Return the scores and intervals by agent, in the mode of the run."""
     from pytest_evocode.metrics.faults import faults
     from pytest_evocode.metrics.grid import by_agent, scored, suite_facts
@@ -140,124 +129,6 @@ def _plain_properties(record: RoundRecord) -> list[tuple[str, object]]:
         for name, value in shown.items()
         if value is not None
     ]
-
-
-class GitHubActions:
-    """Writes the job summary on GitHub Actions, and annotates the files of tasks with what did not pass."""
-
-    def __init__(self, session: EvocodeSession) -> None:
-        self._session = session
-        self._annotations: dict[str, str] = {}
-        """Workflow commands by node id."""
-        self._unwritten = ""
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Annotate a task that could not be collected."""
-        if report.failed and report.nodeid.endswith(TASK_FILE):
-            self._annotate(report.nodeid, report.longreprtext, title=report.nodeid, level="error", index=None)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Annotate a round or a check that failed or ended in an error, but not the subtests that its cases may be."""
-        if not report.failed or not is_in_task(report.nodeid) or getattr(report, "context", None) is not None:
-            return
-        record = self._session.record_of(report.nodeid)
-        index = record.index if record is not None else None
-        # With --evocode-fail-under, failed rounds do not fail the session.
-        is_data = report.when == "call" and self._session.settings.fail_under is not None
-        level = "warning" if is_data else "error"
-        self._annotate(report.nodeid, report.longreprtext, title=report.location[2], level=level, index=index)
-
-    def _annotate(self, nodeid: str, text: str, *, title: str, level: str, index: int | None) -> None:
-        text = printable(_WORKER.sub("", text))
-        place = _PLACE.match(text)
-        file, line = path_of(self._session.config, nodeid), 1
-        if place is not None and Path(place["file"]).is_file():
-            file, line, text = Path(place["file"]), int(place["line"]), text[place.end() :]
-        elif index is not None:
-            line = _line_of_round(file, index)
-        relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or self._session.config.rootpath)
-        where = f"file={_escape_property(relative)},line={line},title={_escape_property(title)}"
-        scrub = self._session.scrubber.text
-        self._annotations.setdefault(nodeid, scrub(f"::{level} {where}::{_escape(text[:_SHOWN_CHARACTERS])}"))
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self) -> None:
-        """Append the summary to that of the job."""
-        target = os.environ.get("GITHUB_STEP_SUMMARY")
-        if not target or not self._session.records:
-            return
-        try:
-            with open(target, "a", encoding="utf-8", errors="replace") as file:
-                file.write(self._session.scrubber.text(self._summary()))
-        except OSError as error:
-            self._unwritten = f"evocode: no job summary: {target}: {error.strerror}"
-
-    def _summary(self) -> str:
-        from pytest_evocode.metrics.spending import spending
-        from pytest_evocode.report.markdown import session_summary
-
-        mode = self._session.run_mode
-        # The name tells the mode, because scores of different modes cannot be compared.
-        measured = {mode.name(agent): each for agent, each in _measure(self._session).items()}
-        return session_summary(
-            self._session.records,
-            {name: each.scores for name, each in measured.items()},
-            {name: spending(each.grid.records()) for name, each in measured.items()},
-            {name: each.intervals for name, each in measured.items()},
-            {name: each.faults for name, each in measured.items()},
-            about=list(self._about()),
-            flaky=self._session.flaky_rounds,
-            describe=self._describe,
-        )
-
-    def _describe(self, record: RoundRecord) -> str:
-        from pytest_evocode.report.failures import describe_failure
-
-        return describe_failure(self._session.with_cases(record), self._session.output_of(record))
-
-    def _about(self) -> Iterator[str]:
-        from pytest_evocode.report.benchmark import describe_mode, partial_note
-
-        run = self._session.run.record if self._session.run is not None else None
-        if run is not None:
-            yield f"Run {run.run}, environment {run.environment}"
-            if description := describe_mode(self._session.run_mode):
-                yield f"{self._session.settings.protocol}: {description}"
-            if run.shard is not None:
-                yield "Shard {} of {}: these are the scores of its attempts only".format(*run.shard)
-        if note := partial_note(self._session.records, self._session.run_mode):
-            yield note
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the annotations, errors first: GitHub shows ten of each level in a step."""
-        for command in sorted(self._annotations.values(), key=lambda command: not command.startswith("::error")):
-            terminalreporter.write_line(command)
-        if self._unwritten:
-            terminalreporter.write_line(self._unwritten)
-
-
-def _line_of_round(file: Path, index: int) -> int:
-    """Return the line of task.toml, from 1, where a round starts; ``index`` counts rounds from 1."""
-    from pytest_evocode.tasks.config_text import find_line
-
-    try:
-        return find_line(file.read_text(encoding="utf-8"), ("steps", index - 1, "name"))
-    except (OSError, UnicodeDecodeError):
-        return 1
-
-
-def _escape(text: str) -> str:
-    r"""Return a text escaped as the data of a workflow command of GitHub.
-
-    >>> _escape("50%\nmore")
-    '50%25%0Amore'
-    """
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escape_property(text: str) -> str:
-    return _escape(text).replace(":", "%3A").replace(",", "%2C")
 
 
 FIRST_PAUSE = 5.0  # seconds

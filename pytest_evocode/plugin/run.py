@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.errors import StorageFault, UsageError
-from pytest_evocode.plugin.options import LATEST
+from pytest_evocode.plugin.options import AUTO, LATEST
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results import directory
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pytest_evocode.trial.storage import AttemptStorage
 
 logger = logging.getLogger(__name__)
+#: How many sessions after the first a run's record has the arguments of.
+_SESSIONS = 50
 
 
 class SessionRun:
@@ -67,14 +69,22 @@ class SessionRun:
         self._storage = _storage_of(settings)
         self.record: RunRecord | None = None
         """The record as it was last read or written; None as long as it is not known which run is to be continued."""
-        if settings.resume is None:
+        name = settings.resume
+        self.is_new = name is None or (name == AUTO and not directory.has_runs(self._results))
+        """Whether the session begins the run; with ``auto`` it may be that only what is selected tells."""
+        if name is None or self.is_new:
             self._claim()
-        elif settings.resume != LATEST:
+        elif name not in (LATEST, AUTO):
             if self._storage is not None:
-                self._storage.restore_run(self._results, settings.resume)
-            self._take(directory.reopen_run(self._results, settings.resume))
+                self._storage.restore_run(self._results, name)
+            self._take(directory.reopen_run(self._results, name))
         else:
             directory.run_names(self._results)
+
+    @property
+    def _fork_from(self) -> str | None:
+        point = self._settings.fork_from
+        return None if point is None else point.text
 
     @property
     def name(self) -> str:
@@ -91,6 +101,7 @@ class SessionRun:
             versions={name: (each,) for name, each in self._versions.items()},
             mode=self._settings.mode,
             from_round=self._settings.from_round,
+            fork_from=self._fork_from,
             shard=self._settings.shard,
             verify=self._settings.verify,
             strict=self._settings.strict,
@@ -114,6 +125,7 @@ class SessionRun:
                 f"the run {run.run} was begun in another mode; continue it with --evocode-mode={run.mode}{begin}"
             )
         for option, is_alike, value in (
+            ("--evocode-fork-from", run.start == settings.start, run.fork_from and f"={run.fork_from}"),
             ("--evocode-shard", run.shard == settings.shard, run.shard and "={}/{}".format(*run.shard)),
             ("--evocode-verify", run.verify == settings.verify, run.verify and f"={run.verify}"),
             ("--evocode-strict", run.strict in (None, settings.strict), "" if run.strict else None),
@@ -137,17 +149,19 @@ class SessionRun:
             raise UsageError(f"the run {run.run} in {self._results} is still under way in another session")
         self._config.add_cleanup(lock.release)
 
-    def _newest(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> RunRecord:
+    def _newest(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> RunRecord | None:
+        """Return the run to continue; None to begin a new one. Raises UsageError where that was not asked for."""
         settings = self._settings
-        options = settings.mode, settings.from_round, settings.shard, settings.verify
+        options = settings.mode, settings.start, settings.shard, settings.verify
 
         def fits(run: RunRecord) -> bool:
             is_alike = run.strict in (None, settings.strict) and run.environment == self._environment
             is_alike = is_alike and not differing_settings(run.conditions, self._conditions)
-            return is_alike and (run.mode, run.from_round, run.shard, run.verify) == options
+            return is_alike and (run.mode, run.start, run.shard, run.verify) == options
 
-        found = run_to_continue(self._results, selected, fits, agents)
-        if found is not None:
+        begins = settings.resume == AUTO
+        found = run_to_continue(self._results, selected, fits, agents, only_fitting=begins)
+        if found is not None or begins:
             return found
         run = directory.reopen_run(self._results, directory.run_names(self._results)[-1])
         self._lock(run)  # It may not have got as far as to say what it selected.
@@ -175,9 +189,16 @@ class SessionRun:
             {name: dict(agents[name]) for name in sorted({each.agent for each in selected})}, self._scrubber
         )
         if self.record is None:
-            self._take(self._newest(selected, made_by))
+            found = self._newest(selected, made_by)
+            self.is_new = found is None
+            if found is None:
+                self._claim()
+            else:
+                self._take(found)
         assert self.record is not None
-        if self._settings.resume is not None:
+        if self.is_new and self._settings.resume is not None:
+            resuming = f"nothing to resume: no run there fits what is selected, so {self.name} begins"
+        elif not self.is_new:
             if self.record.shard_times not in (None, shard_times):
                 raise UsageError(
                     f"the shards of the run {self.record.run} were made by other times ({self.record.shard_times}, not "
@@ -189,6 +210,7 @@ class SessionRun:
             resuming = _resuming(self.record, progress_of(self._results, self.record, own))
             anew = {
                 "arguments": self._arguments,
+                "earlier_arguments": _earlier_arguments(self.record),
                 "environment": self._environment,
                 "versions": _with_versions(self.record, self._versions),
             }
@@ -238,7 +260,7 @@ class SessionRun:
             directory.AttemptDirectory.of(Path(), task, agent, self.name, number).path.as_posix()
             for task, agent, number in begun
         )
-        mode, suites = RunMode(self.record.mode, self.record.from_round), suite_facts(records)
+        mode, suites = RunMode(self.record.mode, self.record.start), suite_facts(records)
         ended = {
             "finished": directory.now(),
             "exit_status": exit_status,
@@ -284,6 +306,12 @@ def _versions(of_engine: Mapping[str, str]) -> dict[str, str]:
         **of_engine,
     }
     return {name: each for name, each in found.items() if each}
+
+
+def _earlier_arguments(run: RunRecord) -> tuple[tuple[str, ...], ...]:
+    """Return the arguments of all sessions of a run that is continued, as far as they are kept."""
+    first, *others = (*run.earlier_arguments, run.arguments)
+    return (first, *others[-_SESSIONS:])
 
 
 def _with_versions(run: RunRecord, versions: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

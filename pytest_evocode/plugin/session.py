@@ -94,6 +94,8 @@ class EvocodeSession:
         """Whether somebody ended the session, as by Ctrl-C; that it stops by itself, as with ``-x``, is not that."""
         self.errors = 0
         """How many reports of the session are errors, which are no verdict on any agent."""
+        self.unmet: list[str] = []
+        """What makes the exit status 1 beside reports of tests, in a line each: what was asked for and not reached."""
         self.running: _Running | None = None
         """The last attempt that this process started, or what it does for tasks side by side; it may have ended."""
         self.engine_reason = ""
@@ -164,11 +166,31 @@ class EvocodeSession:
         return {**given, "version": version("pytest-evocode")}
 
     @property
+    def left_out_controls(self) -> frozenset[str]:
+        """The ids of the controls, whose scores are nobody's, where other agents run, too; else empty."""
+        from pytest_evocode.results.identity import identity_of
+
+        agents = self.roster.agents
+        found = frozenset(each.id for each in agents if identity_of(each.description, each.id).is_control)
+        return found if len(found) < len(agents) else frozenset()
+
+    def describe_conditions(self) -> str:
+        """Return the conditions that are not as by default, in the words of results' labels; empty where all are."""
+        from pytest_evocode.results.identity import Conditions, settings_of
+
+        strict, verify = self.settings.strict, self.settings.verify
+        changed = {name: self.scrubber.text(text) for name, text in conditions(self.config, only_changed=True).items()}
+        found = Conditions(strict=strict, verify=verify, settings=settings_of(changed))
+        _, about_strict, about_verify = found.texts()
+        said = [text for text, is_said in ((about_strict, strict), (about_verify, verify)) if is_said]
+        return ", ".join([*said, *(found.setting(name) for name, _ in found.settings or ())])
+
+    @property
     def run_mode(self) -> RunMode:
         """How the session's attempts go through the rounds."""
         from pytest_evocode.metrics.scores import RunMode
 
-        return RunMode(self.settings.mode, self.settings.from_round)
+        return RunMode(self.settings.mode, self.settings.start)
 
     @cached_property
     def expected_seconds(self) -> ExpectedAmounts | None:

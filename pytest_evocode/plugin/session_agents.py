@@ -14,7 +14,15 @@ import pytest
 
 from pytest_evocode.agents.declarations import read_declarations
 from pytest_evocode.agents.protocol import close_agent, installation_of, is_deterministic, is_interactive
-from pytest_evocode.agents.specs import Option, checked_options, find_kind, harness_of, make_agent, options_of
+from pytest_evocode.agents.specs import (
+    Option,
+    answered_by,
+    checked_options,
+    find_kind,
+    harness_of,
+    make_agent,
+    options_of,
+)
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import agent_id
 from pytest_evocode.plugin.settings import Settings, setting_name
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments import Installation
 
 _Answer = TypeVar("_Answer")
-#: Options that say how a model is reached.
+#: Options that say how a model is reached; what is reached by them the agent says itself.
 _CONNECTION_OPTIONS = frozenset({"base_url", "ca", "key_env", "retries", "retry_seconds", "max_connections"})
 
 
@@ -41,6 +49,8 @@ class SessionAgent:
     """How the project declares the command that it is, if it is one."""
     harness: Mapping[str, str] = field(default_factory=dict)
     """Name and version of what drives it, where that is known."""
+    answered_by: Mapping[str, Any] = field(default_factory=dict)
+    """What decides who answers besides that; see :class:`~pytest_evocode.agents.protocol.Agent`."""
     own_name: str = ""
     """Its name by itself, where ``id`` is one that tells it apart from another agent of the session."""
 
@@ -48,15 +58,17 @@ class SessionAgent:
     def description(self) -> dict[str, Any]:
         """What the agent is made of, for records: its spec and options, with hashes of files that these name.
 
-        A command's declaration belongs to it; how a model is reached (:data:`_CONNECTION_OPTIONS`) does not.
+        A command's declaration belongs to it, and the server that is asked, unless it is the provider's own; by what
+        means it is reached (:data:`_CONNECTION_OPTIONS`) does not.
         """
-        values = {
-            name: _described(self.options[name]) for name in sorted(self.options) if name not in _CONNECTION_OPTIONS
-        }
+        values = {name: _described(self.options[name]) for name in self.options if name not in _CONNECTION_OPTIONS}
+        command = {name: value for name, value in self.command.items() if name != "base_url"}
+        asked = {name: value for name, value in self.answered_by.items() if name != "headers"}
         parts = {
             "spec": self.spec,
-            "options": values,
-            "command": dict(self.command),
+            "options": dict(sorted((values if command else values | asked).items())),
+            "command": command and command | asked,
+            "headers": dict(self.answered_by.get("headers", {})),
             "harness": dict(self.harness),
             "name": self.own_name,
         }
@@ -76,7 +88,7 @@ class Roster:
             self._options = _session_options(config, settings)
             self.agents = [self._resolve(name) for name in settings.agents]
             self._refuse_unused()
-            self.agents = _told_apart([self._with_harness(agent) for agent in self.agents])
+            self.agents = _told_apart([self._as_made(agent) for agent in self.agents])
         except UsageError as error:
             raise pytest.UsageError(f"--evocode-agent: {error}") from None
 
@@ -93,8 +105,10 @@ class Roster:
         )
         return made
 
-    def _with_harness(self, agent: SessionAgent) -> SessionAgent:
-        return replace(agent, harness=harness_of(self.make(agent), agent.spec))
+    def _as_made(self, agent: SessionAgent) -> SessionAgent:
+        """Return an agent with what only the agent that is made of it can say."""
+        made = self.make(agent)
+        return replace(agent, harness=harness_of(made, agent.spec), answered_by=answered_by(made, agent.options))
 
     @cached_property
     def deterministic(self) -> frozenset[str]:

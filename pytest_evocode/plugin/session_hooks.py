@@ -18,6 +18,7 @@ import pytest
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.names import agent_id
 from pytest_evocode.plugin.foreign_projects import foreign_projects
+from pytest_evocode.plugin.options import AUTO
 from pytest_evocode.plugin.run import SessionRun
 from pytest_evocode.plugin.session import EvocodeSession, start_session
 from pytest_evocode.report.printable import printable
@@ -63,7 +64,7 @@ def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
     yield "dry-run", "dry_run:DryRun", session.config.getoption("evocode_dry_run")
     yield "warm-summary", "warming:WarmSummary", settings.warm and reports
     yield "reports", "report_files:ReportFiles", reports
-    yield "github", "report_files:GitHubActions", reports and runs and on_github
+    yield "github", "github:GitHubActions", reports and runs and on_github
     yield "live", "live:live_plugin", runs
 
 
@@ -152,6 +153,8 @@ class SessionHooks:
             from pytest_evocode.report.benchmark import describe_mode
 
             yield f"mode {settings.protocol}: {describe_mode(session.run_mode)}"
+        if changed := session.describe_conditions():
+            yield f"conditions {changed}"
         if settings.speculate:
             yield "speculating: turns begin ahead of verdicts, and are dropped if such a verdict ends the attempt"
         if settings.verify is not None:
@@ -163,12 +166,22 @@ class SessionHooks:
         if session.cluster is not None:
             yield f"cluster {settings.cluster}: {session.cluster.description}"
         if session.run is not None:
-            run = f"run {session.run_name}" if session.run_name else "the newest unfinished run of what is selected"
+            or_new = ", or a new one" if settings.resume == AUTO else ""
+            newest = f"the newest unfinished run of what is selected{or_new}"
+            run = f"run {session.run_name}" if session.run_name else newest
             yield f"results {session.shown(settings.results)}, {run}"
 
-    def pytest_keyboard_interrupt(self) -> None:
-        """Note that somebody ends the session; pytest calls it for ``pytest.exit`` too."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note that somebody ends the session; pytest calls it for ``pytest.exit`` too.
+
+        Of the traceback only the line stays that pytest shows: it formats every entry, for which it parses the modules
+        of all, and that takes each process longer than all that there is to clear away.
+        """
         self._session.interrupted = True
+        if not self._session.config.getoption("fulltrace", False):
+            visible = excinfo.traceback.filter(excinfo)
+            excinfo.traceback = visible[-1:] or excinfo.traceback
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -176,26 +189,31 @@ class SessionHooks:
         evocode, settings = self._session, self._session.settings
         waits = any(record.waiting for record in evocode.records)
         if settings.fail_under is not None and session.exitstatus in (0, 1) and evocode.records:
-            from pytest_evocode.report.benchmark import lowest_score
+            from pytest_evocode.report.benchmark import reaches
 
-            lowest = lowest_score(evocode.records, evocode.run_mode)
-            reached = not waits and lowest is not None and lowest >= settings.fail_under
+            reached, line = reaches(settings.fail_under, evocode.records, evocode.run_mode, evocode.left_out_controls)
+            if not reached:
+                evocode.unmet.append(line)
             session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
         elif waits and session.exitstatus == pytest.ExitCode.OK:
+            from pytest_evocode.report.benchmark import waiting_line
+
+            evocode.unmet.append(waiting_line(evocode.records, evocode.run_name))
             session.exitstatus = pytest.ExitCode.TESTS_FAILED  # Not all was run that was to be.
         if settings.shard is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # There are more shards than attempts, which is no mistake.
             session.exitstatus = pytest.ExitCode.OK if evocode.selected else session.exitstatus
-        result = yield
-        if evocode.run is not None:
-            evocode.run.write(
-                evocode.records,
-                evocode.begun,
-                int(session.exitstatus),
-                interrupted=evocode.interrupted or evocode.snapshots_elsewhere > 0,
-            )
-            evocode.forget_connections()
-        return result
+        try:
+            return (yield)
+        finally:  # Also where another plugin fails, such as one that cannot write its file.
+            if evocode.run is not None:
+                evocode.run.write(
+                    evocode.records,
+                    evocode.begun,
+                    int(session.exitstatus),
+                    interrupted=evocode.interrupted or evocode.snapshots_elsewhere > 0,
+                )
+                evocode.forget_connections()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the benchmark, and what is left to be done."""
@@ -211,13 +229,14 @@ class SessionHooks:
                 grid=grid,
                 definitions=grid,
                 fail_under=settings.fail_under,
+                controls=session.left_out_controls,
                 flaky=session.flaky_rounds,
             ):
                 terminalreporter.write_line(printable(session.scrubber.text(line)))
             # What was verified before a session goes on with a run took none of its time.
             if grid and (line := waits_line(session.records)):
                 terminalreporter.write_line(line)
-            if grid and settings.resume is None and (line := session.describe_slots()):
+            if grid and (session.run is None or session.run.is_new) and (line := session.describe_slots()):
                 terminalreporter.write_line(line)
         if settings.shard is not None and session.run is not None:
             made = len(session.begun)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.names import REPORT_DIRECTORY, protocol
+from pytest_evocode.names import REPORT_DIRECTORY, ForkPoint, protocol
 from pytest_evocode.plugin.options import nearest
 from pytest_evocode.plugin.pytest_private import names_of_settings
 
@@ -32,6 +32,8 @@ class Settings:
     mode: Mode
     from_round: str | None
     """The name of the round that chains begin with, at the state that the reference solutions lead to."""
+    fork_from: ForkPoint | None
+    """The agent whose attempts, and the round after which these attempts go on from their states."""
     speculate: bool
     """Whether an agent's next turn begins ahead of a verdict that may end the attempt."""
     environment: str
@@ -48,7 +50,7 @@ class Settings:
     fail_under: float | None
     """Dataset Score, 0 to 100."""
     resume: str | None
-    """The run to continue by name, ``latest`` for the newest, None to begin a new one."""
+    """The run to continue by name, ``latest`` for the newest, ``auto`` for that or a new one, None for a new one."""
     timeout_multiplier: float
     """What timeouts of agents and suites are multiplied by."""
     verify_times: int
@@ -106,7 +108,12 @@ class Settings:
     @property
     def protocol(self) -> str:
         """How attempts go through the rounds, where that is not all of them in order."""
-        return protocol(self.mode, self.from_round)
+        return protocol(self.mode, self.start)
+
+    @property
+    def start(self) -> str | None:
+        """What chains begin with: a round by its name, or of forks ``A:round-3``; None is the first round."""
+        return self.from_round if self.fork_from is None else self.fork_from.label
 
     def load(self, directory: Path) -> Task:
         """Load a task, to be verified as this session was asked to; who collects it warns of unknown keys.
@@ -146,6 +153,7 @@ def read_settings(config: pytest.Config) -> Settings:
         **{name: config.getoption(f"evocode_{name}") for name in _AS_GIVEN},
         agents=_read_agents(config),
         from_round=config.getoption("evocode_from"),
+        fork_from=_read_fork(config),
         environment=config.getoption("evocode_env"),
         images=_read_images(config),
         results=results,
@@ -184,7 +192,7 @@ def _refuse_beside(config: pytest.Config, names: str, why: str) -> None:
 
 def _refuse_runs_without_agents(config: pytest.Config) -> None:
     """Raise pytest.UsageError for options of agents' attempts where no agent is run."""
-    of_runs = "pin resume fail-under report shell keep shard shard-times mode from process snapshots"
+    of_runs = "pin resume fail-under report shell keep shard shard-times mode from fork-from process snapshots"
     if config.getoption("evocode_check"):
         why = "--evocode-check runs no agent and pins nothing; leave out {}"
         _refuse_beside(config, f"agent warm speculate reuse {of_runs}", why)
@@ -253,6 +261,34 @@ def _read_agents(config: pytest.Config) -> tuple[str, ...]:
                 f"--evocode-agent: {agent} is there twice; for more attempts of it use --evocode-attempts=2"
             )
     return agents
+
+
+def _read_fork(config: pytest.Config) -> ForkPoint | None:
+    text: str | None = config.getoption("evocode_fork_from")
+    if text is None:
+        return None
+    given = f"--evocode-fork-from={text}"
+    if config.getoption("evocode_mode") == "single-round":
+        raise pytest.UsageError(
+            f"{given} is about chains, and with --evocode-mode=single-round every round begins where the reference "
+            "solutions lead; leave one of them out"
+        )
+    for name, why in (
+        ("from", "begins where the reference solutions lead"),
+        ("pin", "plays whole chains"),
+        ("reuse", "takes no turn"),
+        ("cluster", "makes attempts on machines that have not what is kept here"),
+    ):
+        if config.getoption(f"evocode_{name}"):
+            raise pytest.UsageError(
+                f"{given} goes on from what an agent left, and --evocode-{name} {why}; leave one out"
+            )
+    try:
+        return ForkPoint.parse(text)
+    except ValueError:
+        raise pytest.UsageError(
+            f"{given}: write it as AGENT:ROUND, such as gpt-5:round-3, or AGENT:ROUND@RUN for the attempts of a run"
+        ) from None
 
 
 def _read_reuse(config: pytest.Config) -> bool:

@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-#: How a value came about: by running something, by reading what was recorded, or by asking a model.
-Certainty = Literal["executed", "parsed", "judged"]
+#: How a value came about: by running something, by reading what was recorded, or by asking a model. Claimed is what was
+#: read of results that the agent's own program has told.
+Certainty = Literal["executed", "parsed", "judged", "claimed"]
 
 #: Most characters of a trajectory in one piece of evidence.
 QUOTE_LIMIT = 160

@@ -23,7 +23,7 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, Tool
 from pytest_evocode.process.evidence import Measure
-from pytest_evocode.process.pillars.abstention import UNSURE
+from pytest_evocode.process.pillars.abstention import FOREIGN, UNSURE
 from pytest_evocode.process.pillars.planning import find_plan
 from pytest_evocode.process.protocols import JudgeMaterial, Judgement
 from pytest_evocode.process.trajectory.events import RoundActivity
@@ -71,8 +71,9 @@ def make_judge(spec: str, *, votes: int = VOTES, cache: Path | None = None) -> M
     def client(temperature: float | None) -> ModelClient:
         return make_client(provider, model, ModelOptions(temperature=temperature))
 
-    client(0.0).check()
-    return ModelJudge(spec, client, votes=votes, cache=cache)
+    judge = client(0.0)
+    judge.check()
+    return ModelJudge(spec, client, votes=votes, cache=cache, answered_by=getattr(judge, "answered_by", None) or {})
 
 
 class ModelJudge:
@@ -83,6 +84,8 @@ class ModelJudge:
         client: Makes a client with a temperature: 0, or None for a model that does not accept one.
         votes: The number of answers to each question.
         cache: The directory of earlier answers, stored by question; by default that of this machine.
+        answered_by: What decides who answers besides the name, as :class:`~pytest_evocode.agents.protocol.Agent` has
+            it: the answers of another server are not taken for this one's.
     """
 
     def __init__(
@@ -92,12 +95,14 @@ class ModelJudge:
         *,
         votes: int = VOTES,
         cache: Path | None = None,
+        answered_by: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self._make = client
         self._temperature: float | None = 0.0
         self._votes = votes
         self._cache = cache or cache_directory() / "judge"
+        self._asked = [name, dict(answered_by)] if answered_by else name
 
     def judge(self, name: str, material: JudgeMaterial, by_rule: Measure) -> Judgement | None:
         """Return the judgement of one sub-metric.
@@ -107,13 +112,14 @@ class ModelJudge:
         """
         aspect = _aspects()[name]
         text = aspect.material(material)
-        if text is None or (by_rule.value is None and name != "SC" and by_rule.reason != UNSURE):
+        is_unread = by_rule.reason in (UNSURE, FOREIGN)
+        if text is None or (by_rule.value is None and name != "SC" and not is_unread):
             return None
-        if name == "AQ" and by_rule.reason != UNSURE:
+        if name == "AQ" and not is_unread:
             return None  # The rules are sure, or the request can be met.
         known = {requirement.id for requirement in material.requirements}
         prompt = f"{aspect.rubric}\n\n<material>\n{text[:_LONGEST]}\n</material>"
-        answers, cost = self._answers(prompt, _tool(aspect, sorted(known)))
+        answers, cost = self.answers(prompt, _tool(aspect, sorted(known)))
         votes = [vote for answer in answers if (vote := _vote(aspect, answer, known)) is not None]
         if not votes:
             return None
@@ -128,9 +134,9 @@ class ModelJudge:
             cost_usd=cost,
         )
 
-    def _answers(self, prompt: str, tool: Tool) -> tuple[list[dict[str, Any]], float | None]:
+    def answers(self, prompt: str, tool: Tool) -> tuple[list[dict[str, Any]], float | None]:
         """Return one answer for each vote, and the cost of those that were not cached; None if a price is unknown."""
-        path = self._cache / f"{_key(self.name, prompt, tool)}.json"
+        path = self._cache / f"{_key(self._asked, prompt, tool)}.json"
         known: list[dict[str, Any]] = []
         with contextlib.suppress(OSError, ValueError):
             known = json.loads(path.read_bytes())
@@ -161,8 +167,8 @@ class ModelJudge:
                 self._temperature = None
 
 
-def _key(name: str, prompt: str, tool: Tool) -> str:
-    asked = json.dumps([RUBRIC, name, _SYSTEM, prompt, tool.parameters], sort_keys=True)
+def _key(judge: Any, prompt: str, tool: Tool) -> str:
+    asked = json.dumps([RUBRIC, judge, _SYSTEM, prompt, tool.parameters], sort_keys=True)
     return hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.failures import refusal_rates
 from pytest_evocode.metrics.faults import faults
@@ -11,9 +11,9 @@ from pytest_evocode.metrics.grid import by_agent, by_task, scored, suite_facts
 from pytest_evocode.metrics.score_table import apart_in
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
-from pytest_evocode.names import attempt_name
+from pytest_evocode.names import ForkPoint, attempt_name, is_fork
 from pytest_evocode.report.score_columns import SESSION
-from pytest_evocode.report.score_lines import apart_lines, flaky_lines, notes_below, scores_table
+from pytest_evocode.report.score_lines import apart_lines, cut_lines_of_session, flaky_lines, notes_below, scores_table
 from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.report.views import definition_lines, shown_cells
 from pytest_evocode.results.records import Outcome, RoundRecord, total_waits
@@ -30,7 +30,10 @@ def describe_mode(mode: RunMode) -> str:
         parts.append("each round starts from what the reference solutions of the earlier rounds lead to")
     if mode.mode == "fail-stop":
         parts.append("the first round that does not pass ends its attempt")
-    if mode.from_round is not None:
+    if mode.from_round is not None and is_fork(mode.from_round):
+        point = ForkPoint.parse(mode.from_round)
+        parts.append(f"attempts go on from what {point.agent} left after {point.round}; rounds until then do not count")
+    elif mode.from_round is not None:
         start = f"{mode.from_round} starts from what the reference solutions of the earlier rounds lead to"
         parts.append(f"{start}, which do not count")
     return "; ".join(parts)
@@ -73,6 +76,7 @@ def benchmark_lines(
     grid: bool,
     definitions: bool = False,
     fail_under: float | None = None,
+    controls: Collection[str] = (),
     flaky: Sequence[FlakyRound] = (),
 ) -> Iterator[str]:
     """Yield the summary of a session.
@@ -83,6 +87,7 @@ def benchmark_lines(
         grid: Whether to add a line of marks for each task and attempt.
         definitions: Whether to add what each column is.
         fail_under: The score that ``--evocode-fail-under`` asks for, 0 to 100.
+        controls: The agents that it does not ask.
         flaky: The rounds whose verdict is not always the same.
     """
     counting = scored(records)
@@ -102,6 +107,7 @@ def benchmark_lines(
         refused = sorted(record.place for record in counting if record.agent == agent and record.refused)
         yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(refused)}"
     yield from lower_bound_lines(agents)
+    yield from cut_lines_of_session({mode.name(agent): of_agent for agent, of_agent in by_agent(records).items()})
     if definitions and agents:
         yield from definition_lines(scores)
     if grid:
@@ -113,16 +119,27 @@ def benchmark_lines(
     if note := partial_note(records, mode):
         yield ""
         yield note
-    if fail_under is not None and waiting_attempts(records):
+    if fail_under is not None:
         yield ""
-        yield f"--evocode-fail-under={fail_under:g}: not reached, attempts wait"
-    elif fail_under is not None:
-        lowest = lowest_score(records, mode)
-        article = "an" if mode.headline == "SR" else "a"
-        verdict = "reached" if lowest is not None and lowest >= fail_under else "not reached"
-        score = format_number(lowest)
-        yield ""
-        yield f"--evocode-fail-under={fail_under:g}: {verdict} with {article} {mode.headline} of {score}"
+        yield reaches(fail_under, records, mode, controls)[1]
+
+
+def reaches(
+    least: float, records: Sequence[RoundRecord], mode: RunMode = CHAIN, controls: Collection[str] = ()
+) -> tuple[bool, str]:
+    """Return whether all agents but ``controls`` reach the score of ``--evocode-fail-under``, and that in words."""
+    asked = [record for record in records if record.agent not in controls]
+    left_out = sorted({record.agent for record in records}.intersection(controls))
+    note = f"; controls do not count ({', '.join(left_out)})" if left_out else ""
+    option = f"--evocode-fail-under={least:g}"
+    if left_out and not asked:  # A shard may have no others.
+        return True, f"{option}: nothing to reach{note}"
+    if waiting_attempts(asked):
+        return False, f"{option}: not reached, attempts wait{note}"
+    lowest = lowest_score(asked, mode)
+    reached = lowest is not None and lowest >= least
+    score = f"{'an' if mode.headline == 'SR' else 'a'} {mode.headline} of {format_number(lowest)}"
+    return reached, f"{option}: {'reached' if reached else 'not reached'} with {score}{note}"
 
 
 def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
@@ -205,7 +222,7 @@ def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> st
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
     ...     phases=Phases(waiting=0.5, slot_seconds=8.0))
     >>> slots_line([record, record], slots=2, seconds=10.0)
-    'slots: 2, busy 80 % of 10.0 s, suites waited 1.0 s'
+    'slots: 2, busy 80 % of 10.0 s, suites queued 1.0 s'
     """
     known = [record.phases for record in records if record.phases is not None]
     held = sum(phases.slot_seconds or 0.0 for phases in known)
@@ -213,7 +230,7 @@ def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> st
         return ""
     waited = sum(phases.waiting or 0.0 for phases in known)
     busy = min(1.0, held / (slots * seconds))
-    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites waited {waited:.1f} s".replace("%", " %")
+    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites queued {waited:.1f} s".replace("%", " %")
 
 
 def waits_line(records: Iterable[RoundRecord]) -> str:
@@ -223,7 +240,7 @@ def waits_line(records: Iterable[RoundRecord]) -> str:
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
     ...     provider_waits=Waits(retries=2, seconds={"rate limit": 61.0, "network": 1.25}))
     >>> waits_line([record])
-    'waiting for model providers: 62.2 s (rate limit 61.0 s, network 1.2 s), 2 retries; not counted as working time'
+    'held up by model providers: 62.2 s (rate limit 61.0 s, network 1.2 s), 2 retries; not counted as working time'
     """
     waits = total_waits(record.provider_waits for record in records)
     if waits is None or (waits.total < 0.1 and not waits.retries):
@@ -231,4 +248,4 @@ def waits_line(records: Iterable[RoundRecord]) -> str:
     causes = ", ".join(f"{cause} {seconds:.1f} s" for cause, seconds in waits.seconds.items() if seconds >= 0.05)
     retries = f", {waits.retries} {'retry' if waits.retries == 1 else 'retries'}" if waits.retries else ""
     by_cause = f" ({causes})" if causes else ""
-    return f"waiting for model providers: {waits.total:.1f} s{by_cause}{retries}; not counted as working time"
+    return f"held up by model providers: {waits.total:.1f} s{by_cause}{retries}; not counted as working time"

@@ -1,23 +1,20 @@
-"""What ``evocode compare``, ``plan`` and ``pareto`` print: two agents side by side, what can be seen, and fronts."""
+"""What ``evocode compare`` and ``plan`` print: two agents side by side, and what differences can be seen."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from itertools import islice, product
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, replace
+from itertools import product
 from math import inf, sqrt
 from typing import Any, Literal
 
 from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip, Range
-from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, efficiency, front
-from pytest_evocode.metrics.grid import are_of_the_same_rounds
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
-from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, format_interval
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_money, format_number, join_first
-from pytest_evocode.report.views import Column, Table, View, count_column, number_column, text_column
+from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, interval_column
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number
+from pytest_evocode.report.views import Column, Table, View, count_column, number_column, shown_cells, text_column
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
 SHOWN_ATTEMPTS = (1, 2, 4, 8, 16)
@@ -164,54 +161,117 @@ SMALL_DIFFERENCE = 5.0
 """The difference, in points, of which a comparison says what it would take to be seen."""
 
 
-def comparison_lines(
-    first: str,
-    second: str,
-    found: Mapping[Compared, Comparison],
-    *,
-    plan: ComparisonPlan | None = None,
-    adjusted: Mapping[Compared, float | None] | None = None,
-    left_out: Sequence[Metric] = (),
-    faults: tuple[int, int] = (0, 0),
-    single_rounds: bool = False,
-) -> Iterator[str]:
-    """Yield the table of metrics, what it can and cannot tell, and the rounds that only one of two agents passes.
+@dataclass(frozen=True, slots=True)
+class NamedComparison:
+    """Two agents that are compared, and what is to be said of them."""
 
-    Args:
-        first: The name of A.
-        second: The name of B.
-        found: The comparisons by metric; the Dataset Score is one of them, and its flips are listed.
-        plan: What differences the two could show; None below five tasks.
-        adjusted: The p-values as adjusted for several pairs that are compared at once; None for one pair.
-        left_out: The metrics that are not compared because the two have different numbers of attempts.
-        faults: How many rounds of either infrastructure errors kept from a verdict.
-        single_rounds: Whether the two were measured in mode single-round, where the Dataset Score is the SR by task.
-    """
-    headline = found["dataset_score"]
-    yield f"A: {first}"
-    yield f"B: {second}"
-    yield f"paired by task, {headline.tasks} of them; {_methods(found.values())}"
+    first: str
+    """The name of A; ``second`` is that of B."""
+    second: str
+    found: Mapping[Compared, Comparison]
+    """By metric; the Dataset Score is one of them, and its flips are listed."""
+    _: KW_ONLY
+    plan: ComparisonPlan | None = None
+    """What differences the two could show; None below five tasks."""
+    adjusted: Mapping[Compared, float | None] | None = None
+    """The p-values as adjusted for several pairs that are compared at once; None for one pair."""
+    left_out: Sequence[Metric] = ()
+    """The metrics that are not compared because the two have different numbers of attempts."""
+    faults: tuple[int, int] = (0, 0)
+    """How many rounds of either infrastructure errors kept from a verdict."""
+    single_rounds: bool = False
+    """Whether the two were measured in mode single-round, where the Dataset Score is the SR by task."""
+
+    @property
+    def headline(self) -> Comparison:
+        """The comparison of Dataset Scores."""
+        return self.found["dataset_score"]
+
+    @property
+    def paired(self) -> str:
+        """How the two were compared, in one line."""
+        return f"paired by task, {self.headline.tasks} of them; {_methods(self.found.values())}"
+
+
+def comparisons_view(pairs: Sequence[NamedComparison], json: Callable[[], Any]) -> View:
+    """Return the metrics of each pair, and the rounds that only one of the two passes."""
+    flips = [
+        {"a": pair.first, "b": pair.second, **asdict(flip), "passed_in": "A" if flip.lost else "B"}
+        for pair in pairs
+        for flip in pair.headline.flips
+    ]
+    tables = [replace(comparison_table(pairs), notes=[f"{pair.first}, {pair.second}: {pair.paired}" for pair in pairs])]
+    if flips:
+        tables.append(Table("flips", "Rounds that only one of two passes", _FLIPS, flips))
+    return View(tables, json=json, text="\n\n".join("\n".join(comparison_lines(pair)) for pair in pairs).splitlines())
+
+
+_FLIPS = (
+    text_column("A", "a"),
+    text_column("B", "b"),
+    text_column("task", "task"),
+    Column("round", lambda row: row["round"] or f"round {row['index']}", fields=("round", "index"), left=True),
+    Column("passed in A, %", lambda row: f"{100 * row['first']:.0f}", fields=("first",)),
+    Column("passed in B, %", lambda row: f"{100 * row['second']:.0f}", fields=("second", "passed_in")),
+)
+
+
+def comparison_table(pairs: Sequence[NamedComparison]) -> Table:
+    """Return a row for each metric of each pair."""
+    rows = [
+        {
+            "first_name": pair.first,
+            "second_name": pair.second,
+            "metric": "SR, by task" if pair.single_rounds and metric == "dataset_score" else TITLES[metric],
+            **{
+                name: getattr(each, name)
+                for name in ("first", "second", "difference", "won", "tied", "lost", "p_value")
+            },
+            "low": each.interval and each.interval.low,
+            "high": each.interval and each.interval.high,
+            "p_adjusted": pair.adjusted[metric] if pair.adjusted else None,
+        }
+        for pair in pairs
+        for metric, each in pair.found.items()
+    ]
+    columns = [
+        text_column("A is", "first_name"),
+        text_column("B is", "second_name"),
+        text_column("", "metric"),
+        number_column("A", "first"),
+        number_column("B", "second"),
+        Column("B - A", lambda row: f"{row['difference']:+.1f}", fields=("difference",)),
+        interval_column("95 %", "low", "high", nothing=""),
+        *(count_column(name, name) for name in ("won", "tied", "lost")),
+    ]
+    if any(pair.headline.test is not None for pair in pairs):
+        columns.append(Column("p", lambda row: format_p_value(row["p_value"]), fields=("p_value",)))
+        if any(pair.adjusted is not None for pair in pairs):
+            columns.append(Column("p, Holm", lambda row: format_p_value(row["p_adjusted"]), fields=("p_adjusted",)))
+    return Table("comparisons", "Agents compared, task by task", columns, rows)
+
+
+def comparison_lines(pair: NamedComparison) -> Iterator[str]:
+    """Yield the table of metrics, what it can and cannot tell, and the rounds that only one of two agents passes."""
+    headline = pair.headline
+    yield f"A: {pair.first}"
+    yield f"B: {pair.second}"
+    yield pair.paired
     yield ""
-    columns = [] if headline.test is None else ["p"] if adjusted is None else ["p", "p, Holm"]
-    rows = [("", "A", "B", "B - A", "95 %", "won", "tied", "lost", *columns)]
-    for metric, each in found.items():
-        title = "SR, by task" if single_rounds and metric == "dataset_score" else TITLES[metric]
-        numbers = f"{each.first:.1f}", f"{each.second:.1f}", f"{each.difference:+.1f}", format_interval(each.interval)
-        counts = map(str, (each.won, each.tied, each.lost))
-        p_values = map(format_p_value, (each.p_value, adjusted[metric] if adjusted else None))
-        rows.append((title, *numbers, *counts, *islice(p_values, len(columns))))
-    yield from aligned(rows)
+    table = comparison_table([pair])
+    yield from aligned(shown_cells(replace(table, columns=table.columns[2:])))
     yield ""
-    if plan is None:
+    if pair.plan is None:
         yield f"below {FEWEST_TASKS} tasks no difference can be told from noise, nor how many tasks it would take"
     else:
-        yield from sentences(plan, SMALL_DIFFERENCE)
-    if left_out:
-        titles = ", ".join(COLUMNS[metric].title for metric in left_out)
+        yield from sentences(pair.plan, SMALL_DIFFERENCE)
+    if pair.left_out:
+        titles = ", ".join(COLUMNS[metric].title for metric in pair.left_out)
         sides = " and ".join(_attempts(*each) for each in zip("AB", headline.attempts, strict=True))
         yield f"not compared, because the best of more attempts is better: {titles}; {sides} at each task"
-    if any(faults):
-        yield f"without a verdict because of infrastructure errors: A {faults[0]}, B {faults[1]} rounds, as not passed"
+    if any(pair.faults):
+        a, b = pair.faults
+        yield f"without a verdict because of infrastructure errors: A {a}, B {b} rounds, as not passed"
     yield from _tests_of_flips(headline)
     yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])
     yield from _flips("passed in B, not in A", [flip for flip in headline.flips if not flip.lost])
@@ -277,105 +337,3 @@ def _flips(title: str, flips: Sequence[Flip]) -> Iterator[str]:
         shares = f"{100 * flip.first:.0f} % -> {100 * flip.second:.0f} % of the attempts" if partial else ""
         rows.append((f"  {flip.task}", flip.round or f"round {flip.index}", shares))
     yield from aligned(rows, left=(0, 1, 2))
-
-
-_FRONTS = {**{name: (name,) for name in AMOUNTS}, "cost, tokens and time": (*AMOUNTS,)}
-"""What the score is set against, by title."""
-
-
-def pareto_lines(rows: Mapping[str, Efficiency]) -> Iterator[str]:
-    """Yield the rows with what they took for one attempt at each task, and the fronts."""
-    table = [("agent", "score", "cost", "tokens", "time")]
-    table += [
-        (
-            name,
-            format_number(row.score),
-            format_money(row.cost_usd.value),
-            _form(row.tokens.value, "{:,.0f}"),
-            _form(row.seconds.value, "{:,.1f} s"),
-        )
-        for name, row in rows.items()
-    ]
-    yield from aligned(table)
-    for title, amounts in _FRONTS.items():
-        found = front(rows, amounts)
-        yield ""
-        yield f"score against {title}: {join_first(found.front) or 'nobody'}"
-        yield from (f"  {name}: dominated by {join_first(by)}" for name, by in found.dominated.items())
-        yield from (f"  {name}: left out, {why}" for name, why in found.left_out.items())
-
-
-def _comparable(rows: tuple[ScoreRow, ...]) -> list[list[ScoreRow]]:
-    """Return the rows in groups of one mode, and of the same tasks and rounds."""
-    groups: list[list[ScoreRow]] = []
-    for row in rows:
-        for group in groups:
-            first = group[0]
-            same_mode = (first.mode, first.from_round) == (row.mode, row.from_round)
-            if same_mode and not differing_contents(first, row) and are_of_the_same_rounds(first.grid, row.grid):
-                group.append(row)
-                break
-        else:
-            groups.append([row])
-    return groups
-
-
-def pareto_view(table: ScoreTable) -> View:
-    """Return the fronts of those rows that can be compared."""
-    groups = [
-        {row.name: efficiency(row.grid, single=row.mode == "single-round", control=row.is_control) for row in group}
-        for group in _comparable(table.rows)
-    ]
-    rows = [
-        {
-            "agent": name,
-            "group": place,
-            "score": row.score,
-            **{amount: getattr(row, amount).value for amount in AMOUNTS.values()},
-            "front_of": [title for title, amounts in _FRONTS.items() if name in front(group, amounts).front],
-        }
-        for place, group in enumerate(groups, 1)
-        for name, row in group.items()
-    ]
-    columns = (
-        text_column("agent", "agent"),
-        number_column("score", "score", "The Dataset Score, or SR of single rounds."),
-        Column("cost", lambda row: format_money(row["cost_usd"]), help="US dollars.", fields=("cost_usd",)),
-        Column(
-            "tokens",
-            lambda row: _form(row["tokens"], "{:,.0f}"),
-            help="Prompt and generated tokens.",
-            fields=("tokens",),
-        ),
-        Column(
-            "time",
-            lambda row: _form(row["seconds"], "{:,.1f} s"),
-            help="Seconds of the agent's turns.",
-            fields=("seconds",),
-        ),
-        Column(
-            "front",
-            lambda row: ", ".join(row["front_of"]) or "none",
-            help="No row of its group is as good in the score and in what it takes, and better in one of them.",
-            fields=("front_of", "group"),
-            left=True,
-        ),
-    )
-    title = "Scores, and what one attempt at each task took"
-    return View(
-        [Table("pareto", title, columns, rows)],
-        json=lambda: [pareto_json(group) for group in groups],
-        text="\n\n\n".join("\n".join(pareto_lines(group)) for group in groups).splitlines(),
-    )
-
-
-def _form(value: float | None, form: str) -> str:
-    return NOT_MEASURED if value is None else form.format(value)
-
-
-def pareto_json(rows: Mapping[str, Efficiency]) -> dict[str, Any]:
-    """Return the same as tables, with numbers in full precision; what was not measured is None."""
-    return {
-        "agents": {name: asdict(row) | {"score_per_usd": row.score_per_usd} for name, row in rows.items()},
-        "fronts": {title: asdict(front(rows, amounts)) for title, amounts in _FRONTS.items()},
-    }

@@ -66,7 +66,7 @@ def apart_rows(apart: Iterable[ApartAttempt]) -> Iterator[dict[str, Any]]:
             continue
         record = stored.record
         known = {name: getattr(each, name) for name in ("task", "agent", "attempt", "run")}
-        known |= {"mode": record.mode, "from_round": record.from_round, "finished": stored.finished}
+        known |= {"mode": record.mode, "from_round": record.start, "finished": stored.finished}
         known |= {
             **_about_conditions(stored),
             "unscored": each.state,
@@ -118,7 +118,7 @@ def _which(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord) ->
     return {
         "agent": record.agent,
         "mode": row.mode,
-        "from_round": attempt.record.from_round if attempt else row.from_round,
+        "from_round": attempt.record.start if attempt else row.from_round,
         "task": record.task,
         "attempt": record.attempt,
         "run": attempt.run if attempt else None,

@@ -222,7 +222,7 @@ def _counts(name: str, title: str, help: Mapping[Any, str], counts: Mapping[str,
         *(count_column(kind, kind, _sentence(help.get(kind, "")), nothing="0") for kind in kinds),
     ]
     if not any(each[kind] for each in counts.values() for kind in kinds):
-        return Table(name, title, columns, rows, titled=True, most=0, notes=["none"])
+        return Table(name, title, columns, rows, titled=True, most=0, rest="none")
     return Table(name, title, columns, rows, titled=True)
 
 
@@ -283,7 +283,7 @@ def _first_failures_table(first: Mapping[str, Sequence[FirstFailure]], top: int)
         titled=True,
         headless=True,
         most=top,
-        notes=_more(len(failures) - top),
+        rest=_more(len(failures) - top),
     )
 
 
@@ -309,9 +309,9 @@ def _requirements_table(worst: Sequence[RequirementFailures], top: int) -> Table
         ),
     )
     return Table(
-        "requirements", title, columns, rows, titled=True, most=top if worst else 0, notes=_more(len(worst) - top)
+        "requirements", title, columns, rows, titled=True, most=top if worst else 0, rest=_more(len(worst) - top)
     )
 
 
-def _more(number: int) -> list[str]:
-    return [f"... and {number} more; --top shows them"] if number > 0 else []
+def _more(number: int) -> str:
+    return f"... and {number} more; --top shows them" if number > 0 else ""

@@ -25,7 +25,7 @@ from pytest_evocode.report.score_columns import (
     score_columns,
     score_values,
 )
-from pytest_evocode.report.score_lines import TRUSTS, case_lines, fault_lines, undecided_lines
+from pytest_evocode.report.score_lines import TRUSTS, case_lines, cut_lines, fault_lines, undecided_lines
 from pytest_evocode.report.tables import NOT_MEASURED, join_first
 from pytest_evocode.report.views import Column, Row, Table, View, count_column
 from pytest_evocode.results.identity import NOT_SAID, condition_columns, short_contents
@@ -84,6 +84,15 @@ def ranking_notes(rows: Sequence[ScoreRow]) -> Iterator[str]:
         if task in differing
     }
     yield from _differ_at("contents", contents)
+
+
+def different_tasks(rows: Sequence[ScoreRow]) -> Iterator[str]:
+    """Yield which tasks rows of the newest contents cover, in one line; nothing where they are the same."""
+    newest = [row for row in rows if row.version == 0]
+    every = sorted({task.task for row in newest for task in row.grid.tasks})
+    groups = _grouped({row.name: _selection(row, every) for row in newest})
+    if len(groups) > 1:
+        yield f"rows are over different tasks, compare them by evocode compare: {_listed(groups)}"
 
 
 def rounds_of(grid: Grid) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -216,7 +225,8 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
     singles = [table.grids(row)[1] for row in of_rankings if row.mode != "single-round"]
     notes = _notes(entries, of_rankings, faults, singles)
     undecided = undecided_lines(scores, {row.name: row.grid for row in (*of_rankings, *controls)})
-    return Leaderboard(entries, (*notes, *case_lines(scores), *undecided))
+    cut = cut_lines({row.name: row.attempts for row in (*rows, *controls)})
+    return Leaderboard(entries, (*notes, *case_lines(scores), *undecided, *cut))
 
 
 def _differ_in_k(scores: Iterable[Scores]) -> bool:
@@ -234,14 +244,13 @@ def _notes(
         yield f"95 %: {NO_INTERVAL}"
     if any(entry["not_comparable"] for entry in entries):
         yield (
-            f"{listed(depending_on_k(LEADERBOARD))} depend on k, the number of attempts at each task, which is not the "
-            "same for all: do not rank by them (evocode results --view analyses has pass@k at a k that all have)"
+            f"{listed(depending_on_k(LEADERBOARD))} depend on k, the attempts at a task, which differs: do not rank "
+            "by them (--view analyses has pass@k at one k)"
         )
     yield from ranking_notes(rows)
     if len({rounds_of(single) for single in singles if single.tasks}) > 1:
         yield "SR and Gap are not over the same rounds for all: do not rank by them"
-    if lines := list(fault_lines(faults)):
-        yield "; ".join(line.strip() for line in lines)
+    yield from (line.strip() for line in fault_lines(faults))
 
 
 def leaderboard_view(table: ScoreTable, *, with_intervals: bool) -> View:

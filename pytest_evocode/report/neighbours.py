@@ -69,10 +69,10 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
     "cost": (
         number_column("score", "score", "The Dataset Score, or SR of single rounds."),
         Column(
-            "cost",
-            lambda row: format_money(row["cost_usd"]),
+            "cost, each task once",
+            lambda row: format_money(row["cost_usd_each_task_once"]),
             help="US dollars of one attempt at each task.",
-            fields=("cost_usd",),
+            fields=("cost_usd_each_task_once",),
         ),
         number_column("score per USD", "score_per_usd", "The score over the cost."),
         Column(
@@ -102,15 +102,15 @@ def neighbour_metrics(table: ScoreTable, row: ScoreRow, gamma: float = 1.0) -> A
     """Return the metrics of a row; oracle in its table tells what rounds require, and nop what they begin with."""
     return agent_metrics(
         row.grid,
-        reference=_grid_of(table, row, "oracle"),
-        untouched=_grid_of(table, row, "nop"),
-        others=_of_others(table, row),
+        reference=grid_of(table, row, "oracle"),
+        untouched=grid_of(table, row, "nop"),
+        others=attempts_of_others(table, row),
         single=row.mode == "single-round",
         gamma=gamma,
     )
 
 
-def _of_others(table: ScoreTable, like: ScoreRow) -> Iterator[TaskRounds]:
+def attempts_of_others(table: ScoreTable, like: ScoreRow) -> Iterator[TaskRounds]:
     """Yield all other attempts at the same contents of tasks."""
     for row in table.rows:
         if row is not like:
@@ -118,7 +118,7 @@ def _of_others(table: ScoreTable, like: ScoreRow) -> Iterator[TaskRounds]:
             yield from (task for task in row.grid.tasks if task.task not in differing)
 
 
-def _grid_of(table: ScoreTable, like: ScoreRow, agent: str) -> Grid:
+def grid_of(table: ScoreTable, like: ScoreRow, agent: str) -> Grid:
     """Return the rounds of an agent in the mode of a row, of those tasks whose contents do not differ."""
     place = (agent, like.mode, like.from_round)
     found: dict[str, TaskRounds] = {}
@@ -169,7 +169,7 @@ def _of_agent(each: AgentMetrics) -> dict[str, Any]:
     row, decay = each.efficiency, each.decay
     rises = {name: getattr(decay, name, None) for name in ("verbosity_rises", "erosion_rises")}
     amounts = {name: getattr(row, name) for name in ("score", "score_per_usd", "usd_per_passed_round")}
-    return {**rises, **amounts, "cost_usd": row.cost_usd.value}
+    return {**rises, **amounts, "cost_usd_each_task_once": row.cost_usd.value}
 
 
 def note_lines(agents: Mapping[str, AgentMetrics], names: Sequence[str]) -> Iterator[str]:

@@ -87,10 +87,10 @@ def changed_tasks(row: ScoreRow, *, any_version: bool) -> str:
     """Return which tasks of a row have changed between its attempts, and how these count."""
     tasks = [f"{task} ({_counts(hashes)})" for task, hashes in row.changed.items()]
     if any_version:
-        rule = "attempts before and after that are counted together, as --any-version asks for"
+        rule = "attempts before and after are counted together, as --any-version asks for"
     else:
-        rule = "attempts before and after that are not scored together (--any-version mixes them)"
-    return f"tasks have changed, and {rule}: {join_first(tasks)}"
+        rule = "attempts before and after are not scored together (--any-version mixes them)"
+    return f"tasks changed, {rule}: {join_first(tasks)}"
 
 
 def _counts(hashes: Mapping[str, int]) -> str:

@@ -9,12 +9,13 @@ from pytest_evocode.metrics.analyses import analyse
 from pytest_evocode.metrics.intervals import FEWEST_TASKS
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.report.analyses import analyses_view
-from pytest_evocode.report.comparison import pareto_view
 from pytest_evocode.report.datasets import DatasetFacts, croissant, dataset_files, datasheet_lines
 from pytest_evocode.report.failures import failures_view
+from pytest_evocode.report.hazard import hazard_view
 from pytest_evocode.report.leaderboard import leaderboard_view
 from pytest_evocode.report.neighbours import FROM_RECORDS, metrics_view, neighbour_metrics
 from pytest_evocode.report.notes import table_notes
+from pytest_evocode.report.pareto import pareto_view
 from pytest_evocode.report.results import groups_view, scores_view, time_view
 from pytest_evocode.report.score_columns import format_range
 from pytest_evocode.report.score_lines import apart_lines
@@ -25,7 +26,13 @@ from pytest_evocode.tasks import Task
 
 NOT_RECORDED = "not recorded"
 _MOST = 20
-_FIGURES = {"scores-by-round": "score-by-round", "survival": "survival", "pareto": "pareto"}
+_FIGURES = {
+    "scores-by-round": "score-by-round",
+    "survival": "survival",
+    "hazard": "hazard",
+    "hazard-curves": "kept-and-repaired",
+    "pareto": "pareto",
+}
 """The data of figures, by the tables that have it."""
 
 
@@ -38,6 +45,7 @@ def paper_views(table: ScoreTable) -> Iterator[View]:
     yield time_view(table, None)
     yield failures_view(table.rows, top=_MOST)
     yield analyses_view(analyse(table))
+    yield hazard_view(table, table.rows)
     metrics = {row.name: neighbour_metrics(table, row) for row in table.rows}
     yield from (metrics_view(metrics, FROM_RECORDS, by_round=by_round) for by_round in (False, True))
     yield pareto_view(table)
@@ -191,7 +199,7 @@ def _run_row(stored: StoredRun, shown: Callable[[str], str]) -> tuple[str, ...]:
         run.run,
         run.started or NOT_RECORDED,
         run.finished or NOT_RECORDED,
-        run.mode if run.from_round is None else f"{run.mode} from {run.from_round}",
+        run.mode if run.start is None else f"{run.mode} from {run.start}",
         run.environment or NOT_RECORDED,
         "{}/{}".format(*run.shard) if run.shard else "none",
         NOT_RECORDED if run.exit_status is None else str(run.exit_status),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from statistics import fmean
+from typing import Any
 
 from pytest_evocode.process.evidence import Measure
+from pytest_evocode.process.measured import measured_lines
 from pytest_evocode.process.pillars.extended import EXTENDED
 from pytest_evocode.process.scores.released_scorer import ReleasedResult, work_of
 from pytest_evocode.process.scores.rigor_score import (
@@ -21,7 +24,7 @@ from pytest_evocode.process.scores.summary import (
     Correlation,
     Pairs,
     ProcessSummary,
-    Values,
+    as_json,
     by_task,
     judged,
     sensitivity,
@@ -31,6 +34,7 @@ from pytest_evocode.process.scores.summary import (
     within_tasks,
 )
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
+from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, shown_cells, text_column
 
 
 def _number(value: float | None) -> str:
@@ -49,18 +53,22 @@ def _score_text(score: RigorScore | None) -> str:
         return NOT_MEASURED
     executed = f", {score.executed:.0%} executed" if score.executed else ""
     judged = f", {score.judged:.0%} judged" if score.judged else ""
-    return f"{score.value:.2f} over {score.coverage:.0%}{executed}{judged}".replace("%", " %")
+    claimed = f", {score.claimed:.0%} claimed" if score.claimed else ""
+    return f"{score.value:.2f} over {score.coverage:.0%}{executed}{judged}{claimed}".replace("%", " %")
 
 
 def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
     """Yield the whole report: pillars, sub-metrics beyond RigorBench's, sensitivity to weights, outcome, judge."""
     yield (
         "Process discipline, 0 to 1 (n/a: not measured). RigorScore over the share of the weight that was measured; "
-        "what is not marked as executed or judged was parsed."
+        "what is not marked as executed, judged or claimed (told by the agent's program) was parsed."
     )
     yield ""
-    yield from aligned(list(_pillar_rows(attempts, weights)))
+    yield from aligned(shown_cells(_pillar_table(attempts, weights)))
     agents = {agent: summarise_agent(tasks, weights) for agent, tasks in by_task(attempts).items()}
+    yield from measured_lines(
+        name for name in PILLARS if any(each.values[name] is not None for each in agents.values())
+    )
     yield from _extended_lines(agents)
     yield from _certainty_lines(agents)
     yield from _sensitivity_lines(agents, weights)
@@ -68,46 +76,98 @@ def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, floa
     yield from _closing_lines(attempts)
 
 
-_HEADINGS = tuple(name.upper() for name in PILLARS)
+def process_view(
+    attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS, *, explained: bool = False
+) -> View:
+    """Return the whole report, or with ``explained`` the evidence behind its values, which is text only."""
+    agents = {agent: summarise_agent(tasks, weights) for agent, tasks in by_task(attempts).items()}
+    lines = explain_lines(attempts, weights) if explained else process_lines(attempts, weights)
+    tables = [_pillar_table(attempts, weights), *_extended_tables(agents)]
+    return View(tables, json=lambda: as_json(agents), text="\n".join(lines).split("\n"))
+
+
+def agents_view(agents: Mapping[str, ProcessSummary]) -> View:
+    """Return the pillars with a row for each agent."""
+    return View([agent_table(agents)], json=lambda: as_json(agents))
+
+
+def _score_values(score: RigorScore | None) -> dict[str, Any]:
+    values = score.model_dump() if score is not None else dict.fromkeys(("value", "coverage", "executed", "judged"))
+    return {"score": score, "rigor_score": values.pop("value"), **values}
+
+
+_PILLAR_COLUMNS = tuple(number_column(name.upper(), name, f"{title}.", digits=2) for name, title in PILLARS.items())
+_SCORE_COLUMN = Column(
+    "RigorScore",
+    lambda row: _score_text(row["score"]),
+    help="The mean of pillars by their weights, over the share of the weight that was measured.",
+    fields=("rigor_score", "coverage", "executed", "judged"),
+)
+_TITLE = "Process discipline, 0 to 1"
 
 
 def agent_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
-    """Yield the table of pillars with a row for each agent."""
-    rows = [("agent", *_HEADINGS, "RigorScore", "attempts")]
-    rows += [
-        (agent, *_cells(summary.values), _score_text(summary.score), str(summary.attempts))
+    """Yield the pillars with a row for each agent."""
+    yield from aligned(shown_cells(agent_table(agents)))
+
+
+def agent_table(agents: Mapping[str, ProcessSummary]) -> Table:
+    """Return the table of pillars with a row for each agent."""
+    rows = [
+        {"agent": agent, **summary.values, **_score_values(summary.score), "attempts": summary.attempts}
         for agent, summary in agents.items()
     ]
-    yield from aligned(rows)
+    columns = (text_column("agent", "agent"), *_PILLAR_COLUMNS, _SCORE_COLUMN, count_column("attempts", "attempts"))
+    return Table("process", _TITLE, columns, rows)
 
 
-def _cells(values: Values) -> tuple[str, ...]:
-    return tuple(_number(values[name]) for name in PILLARS)
+def _pillar_table(attempts: Iterable[AttemptProcess], weights: Mapping[str, float]) -> Table:
+    """Return the table of pillars with a row for each agent, each of its tasks, and each of their rounds."""
 
+    def row(
+        name: str, found: ProcessSummary | RoundProcess, score: RigorScore | None, *place: object
+    ) -> dict[str, Any]:
+        where = dict(zip(("agent", "task", "attempt", "round"), (*place, None, None, None), strict=False))
+        return {"name": name, **where, **found.values, **_score_values(score), "outcome": found.outcome}
 
-def _pillar_rows(attempts: Iterable[AttemptProcess], weights: Mapping[str, float]) -> Iterator[tuple[str, ...]]:
-    yield ("agent, task, round", *_HEADINGS, "RigorScore", "outcome")
+    rows = []
     for agent, tasks in by_task(attempts).items():
         whole = summarise_agent(tasks, weights)
-        yield (agent, *_cells(whole.values), _score_text(whole.score), _number(whole.outcome))
+        rows.append(row(agent, whole, whole.score, agent))
         for task, found in tasks.items():
             some = summarise_task(found, weights)
-            yield (f"  {task}", *_cells(some.values), _score_text(some.score), _number(some.outcome))
+            rows.append(row(f"  {task}", some, some.score, agent, task))
             for attempt in found:
                 mark = f" (attempt {attempt.attempt})" if len(found) > 1 else ""
-                for round_ in attempt.rounds:
-                    score = _score_text(round_.score(weights))
-                    yield (f"    {round_.round}{mark}", *_cells(round_.values), score, _number(round_.outcome))
+                for each in attempt.rounds:
+                    place = agent, task, attempt.attempt, each.round
+                    rows.append(row(f"    {each.round}{mark}", each, each.score(weights), *place))
+    names = Column(
+        "agent, task, round", lambda row: str(row["name"]), fields=("agent", "task", "attempt", "round"), left=True
+    )
+    outcome = number_column("outcome", "outcome", "The share of cases that passed.", digits=2)
+    return Table("process", _TITLE, (names, *_PILLAR_COLUMNS, _SCORE_COLUMN, outcome), rows)
 
 
 def _extended_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
+    for table in _extended_tables(agents):
+        yield from ("", table.title, *aligned(shown_cells(table)))
+
+
+def _extended_tables(agents: Mapping[str, ProcessSummary]) -> Iterator[Table]:
     if not any(value is not None for summary in agents.values() for value in summary.extended.values()):
         return
-    yield ""
-    yield f"Extended: {', '.join(f'{name} {what}' for name, what in EXTENDED.items())}"
-    rows = [("agent", *EXTENDED)]
-    rows += [(agent, *(_extended_cell(summary, name) for name in EXTENDED)) for agent, summary in agents.items()]
-    yield from aligned(rows)
+    rows = [
+        {"agent": agent, **summary.extended, "cells": {name: _extended_cell(summary, name) for name in EXTENDED}}
+        for agent, summary in agents.items()
+    ]
+    columns = [Column(name, partial(_given_cell, name), fields=(name,)) for name in EXTENDED]
+    title = f"Extended: {', '.join(f'{name} {what}' for name, what in EXTENDED.items())}"
+    yield Table("process-extended", title, (text_column("agent", "agent"), *columns), rows)
+
+
+def _given_cell(name: str, row: Row) -> str:
+    return str(row["cells"][name])
 
 
 def _extended_cell(summary: ProcessSummary, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import sqrt
 from typing import Any
 
@@ -13,11 +13,13 @@ from pytest_evocode.metrics.over_attempts import Headline, OverAttempts
 from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
+from pytest_evocode.report.leaderboard import different_tasks
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.score_columns import COLUMNS, interval_column
 from pytest_evocode.report.score_lines import (
     apart_lines,
     attempts_lines,
+    cut_lines,
     flaky_lines,
     groups_table,
     interval_lines,
@@ -108,7 +110,7 @@ def over_attempts_json(found: OverAttempts) -> dict[str, Any]:
 _TIMES = {
     "agent": "The agent's turn.",
     "verifier": "The suite, with what was brought into its environment and read from it.",
-    "waiting": "The suite's time of waiting for a slot.",
+    "waiting": "How long the suite was queued for a slot.",
     "overhead": "What a round cost beside its setup and the agent's turn.",
 }
 
@@ -120,12 +122,14 @@ def time_view(table: ScoreTable, by: Dimension | None, *, with_intervals: bool =
     rows = [_time_row(name, "", each) for name, each in times_of.items()]
     rows = [_time_row(name, key, each) for name, found in groups.items() for key, each in found.items()] or rows
     columns = [_section(table), text_column(by, "group")] if by is not None else [text_column("agent", "agent")]
-    columns += [number_column(f"{name} (median s)", f"{name}_seconds", help, digits=2) for name, help in _TIMES.items()]
+    for name, help_ in _TIMES.items():
+        title = "queued" if name == "waiting" else name
+        columns.append(number_column(f"{title} (median s)", f"{name}_seconds", help_, digits=2))
     columns.append(count_column("rounds", "rounds", "How many rounds were begun."))
     notes = []
     if silent := sum(each.silent for each in times_of.values()):
         of = sum(each.rounds for each in times_of.values())
-        notes = [f"not recorded of {silent} of {of} rounds, and left out: waiting and overhead"]
+        notes = [f"not recorded of {silent} of {of} rounds, and left out: queued and overhead"]
     title = f"Where the time went{f', by {by}' if by is not None else ''}"
     return View(
         [Table("time", title, columns, rows, by_section=by is not None, notes=notes)],
@@ -160,10 +164,11 @@ def _times_of(row: ScoreRow) -> Times:
 def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:
     """Return a line for each row of the table; with intervals, those of the scores that have one."""
     if not table.rows:
+        why = list(apart_lines(table.apart))
         return View(
-            [],
+            [replace(scores_table({}, {}, notes=why), most=0)],
             json=lambda: results_json(table, by=None, with_intervals=with_intervals),
-            notes=list(apart_lines(table.apart)),
+            caveats=why,
         )
     scores = {row.name: table.scores(row) for row in table.rows}
     spent = {row.name: spending(row.records) for row in table.rows}
@@ -175,7 +180,9 @@ def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:
     compared = {name: row for name, row in scores.items() if name not in controls}
     below = [*apart_lines(table.apart), *interval_lines(found), *attempts_lines(compared)]
     below += notes_below(scores, grids, records, faults, name_marked=False)
-    tables = [scores_table(scores, spent, found, faults=faults, notes=below)]
+    below += [*different_tasks(table.rows), *cut_lines({row.name: row.attempts for row in table.rows})]
+    waiting = {row.name for row in table.rows if any(attempt.waiting for attempt in row.attempts)}
+    tables = [scores_table(scores, spent, found, faults=faults, notes=below, open_rows=waiting)]
     if several := {row.name: each for row in table.rows if (each := table.over_attempts(row))}:
         tables.append(over_attempts_table(several))
     flaky = list(flaky_lines([each for row in table.rows for each in row.flaky]))

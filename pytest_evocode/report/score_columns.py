@@ -123,7 +123,7 @@ COLUMNS = {
     ),
     "seconds": ScoreColumn(
         "time", unit="s", text=lambda values, name: format_number(values[name], " s"),
-        help="Seconds of agents and suites.",
+        help="Seconds of agents' turns and suites, all rounds.",
     ),
     "tasks": ScoreColumn("Tasks", unit="tasks", text=_whole, help="How many tasks count."),
     "rounds": ScoreColumn("Rounds", unit="rounds", text=_whole, help="How many rounds of these tasks count."),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from pytest_evocode.report.score_columns import (
 )
 from pytest_evocode.report.tables import NOT_MEASURED, counted, format_number, join_first
 from pytest_evocode.report.views import Column, Row, Table, count_column, text_column
+from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import DecidingRule, RoundRecord, Usage
 
 
@@ -89,8 +90,8 @@ def fault_lines(faults: Mapping[str, Faults | None]) -> Iterator[str]:
     if not found:
         return
     yield (
-        "w/o faults: without the rounds that ended in an infrastructure error, and without those that were not reached "
-        "because of one; elsewhere they count as not passed"
+        "w/o faults: without rounds that an infrastructure error ended, or kept from being reached; elsewhere these "
+        "count as not passed"
     )
     for name, each in found.items():
         yield f"  {name}: {describe_faults(each)}"
@@ -143,13 +144,15 @@ def flaky_lines(found: Sequence[FlakyRound]) -> Iterator[str]:
         yield f"  and {len(found) - _SHOWN_ROUNDS} more"
 
 
+OPEN = "‡"
+"""Behind the name of an agent with attempts that wait for a later session."""
 _SPENT = {
     "prompt_tokens": ("prompt tokens", "{:,.0f}", "Tokens that models were sent, over all rounds."),
     "completion_tokens": ("completion tokens", "{:,.0f}", "Tokens that models generated, over all rounds."),
     "cost_usd": ("cost", "${:,.4f}", "US dollars over all rounds; a + says that more was spent than is known."),
 }
 """The columns behind the scores, with their forms."""
-TRUSTS = "the agent's system: paths that the task does not declare, or all of it (in place)"
+TRUSTS = "the agent's system beyond what the task declares"
 """What marked verdicts trust."""
 _Intervals = Mapping[str, Mapping[str, Interval | str]]
 """By the names of rows and of scores, with the reason where there is none."""
@@ -162,6 +165,7 @@ def scores_table(
     table: Sequence[str] = RESULTS,
     faults: Mapping[str, Faults | None] | None = None,
     notes: Sequence[str] = (),
+    open_rows: Container[str] = (),
 ) -> Table:
     """Return the table of scores with a row for each agent.
 
@@ -172,6 +176,7 @@ def scores_table(
         table: The columns. Where a row has faults, its scores without them follow those that have a second column.
         faults: What infrastructure errors did, by the name of their row.
         notes: What is to be said below.
+        open_rows: The names of rows with attempts that wait for a later session.
     """
     faults = faults or {}
     with_faults = any(faults.values())
@@ -182,14 +187,16 @@ def scores_table(
         amounts = {field: getattr(spent[name], field) for field in _SPENT}
         sums = {field: amount and amount.value for field, amount in amounts.items()}
         complete = {f"{field}_complete": amount and amount.complete for field, amount in amounts.items()}
-        rows.append({"agent": name, **values, **sums, **complete})
+        rows.append({"agent": name, "open": name in open_rows, **values, **sums, **complete})
     columns = [
-        text_column("agent", "agent"),
+        replace(text_column("agent", "agent"), text=lambda row: f"{row['agent']}{f' {OPEN}' if row['open'] else ''}"),
         *score_columns(table, intervals=intervals is not None, with_faults=with_faults),
     ]
     columns += [_spent_column(field, *about) for field, about in _SPENT.items()]
     if with_faults:
         columns.append(count_column("faults", "faults"))
+    if any(row["open"] for row in rows):
+        notes = [f"{OPEN} with attempts that wait for a later session: only their rounds so far count", *notes]
     return Table("scores", "Scores", columns, rows, notes=notes)
 
 
@@ -226,7 +233,7 @@ def mark_lines(scores: Mapping[str, Scores], records: Iterable[RoundRecord] = ()
     """Yield what the mark means, where a row has one; with ``records``, in which rounds."""
     rounds = sum(row.trusting for row in scores.values())
     if rounds:
-        yield f"{MARK} {trusting_rounds(rounds)}; round.json lists them, and --evocode-strict carries none"
+        yield f"{MARK} {trusting_rounds(rounds)}; round.json lists them, and --evocode-strict brings none over"
     found = [record for record in records if record.verdict and record.verdict.trusts_agent]
     if found:
         yield f"  {join_first(sorted(map(_trusting_round, found)))}"
@@ -241,9 +248,46 @@ def trusting_rounds(count: int) -> str:
     """Return what is said of so many rounds whose verdict trusts the agent's system.
 
     >>> trusting_rounds(1)
-    "the verdict of 1 round trusts the agent's system: paths that the task does not declare, or all of it (in place)"
+    "the verdict of 1 round trusts the agent's system beyond what the task declares"
     """
     return f"the verdict of 1 round trusts {TRUSTS}" if count == 1 else f"the verdicts of {count} rounds trust {TRUSTS}"
+
+
+def cut_lines(attempts: Mapping[str, Iterable[StoredAttempt]]) -> Iterator[str]:
+    """Yield, for each agent, how many of its attempts a budget cut, and which of its limits."""
+    for name, of_agent in attempts.items():
+        yield from _cut(name, [("total-cost" if each.waiting else "", each.record.rounds) for each in of_agent])
+
+
+def cut_lines_of_session(records: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
+    """Yield the same of the records of a session, by agent."""
+    for name, of_agent in records.items():
+        attempts: dict[tuple[str, int], list[RoundRecord]] = defaultdict(list)
+        for record in of_agent:
+            attempts[record.task, record.attempt].append(record)
+        yield from _cut(name, [("", rounds) for rounds in attempts.values()])
+
+
+def _cut(name: str, attempts: Sequence[tuple[str, Sequence[RoundRecord]]]) -> Iterator[str]:
+    limits = [{waits_at, *(cutting_limit(each) for each in rounds)} - {""} for waits_at, rounds in attempts]
+    by_limit = Counter(limit for found in limits for limit in found)
+    if cut := sum(map(bool, limits)):
+        told = ", ".join(f"{limit} {number}" for limit, number in sorted(by_limit.items()))
+        yield f"cut by their budget: {cut} of {counted(len(attempts), 'attempt')} of {name} ({told})"
+
+
+_BUDGET = "budget: "
+
+
+def cutting_limit(record: RoundRecord) -> str:
+    """Return the limit of a budget that ended a turn, or at which its round waits, such as ``tokens``; empty is none.
+
+    >>> about = {"task": "t", "agent": "a", "attempt": 1, "round": "r", "index": 1, "declared_rounds": 1}
+    >>> cutting_limit(RoundRecord(**about, outcome="failed", stopped="budget: tokens 210 of 200 used in the round"))
+    'tokens'
+    """
+    text = record.waiting or record.stopped
+    return text.removeprefix(_BUDGET).partition(" ")[0] if text.startswith(_BUDGET) else ""
 
 
 def case_lines(scores: Mapping[str, Scores]) -> Iterator[str]:

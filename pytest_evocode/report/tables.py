@@ -67,6 +67,23 @@ def join_first(texts: Sequence[object], most: int = 20) -> str:
     return ", ".join(map(str, texts[:most])) + more
 
 
+_LONGEST = 160
+_MORE = " ... (--json has all)"
+
+
+def short_line(text: str, most: int = _LONGEST) -> str:
+    """Return a note in one line of so many characters, cut behind a name where it has more of them than fit.
+
+    >>> short_line("left out: alpha, beta, gamma, delta", 32)
+    'left out: alpha ... (--json has all)'
+    """
+    line = " ".join(text.split()) if "\n" in text else text
+    if len(line) <= most:
+        return line
+    kept = line[: most - len(_MORE)]
+    return kept[: max(kept.rfind(", "), kept.rfind("; "), kept.rfind(" "))].rstrip(",; ") + _MORE
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number of things.
 

@@ -11,13 +11,13 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, get_args
 
 from pytest_evocode.report.export import csv_cell
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.tables import aligned, format_number, markdown_table, plain
+from pytest_evocode.report.tables import aligned, format_number, markdown_table, plain, short_line
 
 Format = Literal["text", "json", "csv", "markdown", "latex"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -78,8 +78,10 @@ class Table:
     """Whether a terminal shows no head."""
     most: int | None = None
     """How many rows people see; with 0, no head either."""
+    rest: str = ""
+    """The line in place of the rows that are not shown."""
     notes: Sequence[str] = ()
-    """Lines below the rows."""
+    """Lines below the rows; what several tables have is told below the first of them."""
     more: Sequence[str] = ()
     """The names of values that programs get and people do not see."""
 
@@ -107,7 +109,21 @@ class View:
 
 def printed(view: View, form: Format, *, definitions: bool = True) -> str:
     """Return a view as text of a format, without the end of the last line; with ``definitions``, of each column."""
-    return _PRINTERS[form](view, definitions)
+    return _PRINTERS[form](_with_short_notes(view), definitions)
+
+
+def _with_short_notes(view: View) -> View:
+    """Return a view that says each note once, in one line."""
+    told: set[str] = set()
+
+    def once(notes: Sequence[str]) -> list[str]:
+        new = [note for note in notes if not note or note not in told]
+        told.update(new)
+        return list(map(short_line, new))
+
+    return replace(
+        view, tables=[replace(table, notes=once(table.notes)) for table in view.tables], notes=once(view.notes)
+    )
 
 
 def shown_cells(table: Table) -> list[tuple[str, ...]]:
@@ -185,6 +201,10 @@ def _text(view: View, definitions: bool) -> str:
     return "\n".join([*lines, *view.notes])
 
 
+def _below(table: Table) -> list[str]:
+    return [*([table.rest] if table.rest else []), *table.notes]
+
+
 def _table_lines(table: Table) -> Iterator[str]:
     indent = "  " if table.titled else ""
     if table.titled:
@@ -195,7 +215,7 @@ def _table_lines(table: Table) -> Iterator[str]:
         if part.most != 0:
             cells = shown_cells(part)[1 if table.headless else 0 :]
             yield from (f"{indent}{line}" for line in aligned(cells, left=_left(part)))
-    yield from (f"{indent}{note}" for note in table.notes)
+    yield from (f"{indent}{note}" for note in _below(table))
 
 
 def _json(view: View, definitions: bool) -> str:
@@ -248,7 +268,7 @@ def _markdown_parts(table: Table) -> Iterator[str]:
             yield f"{plain(name)}:"
         if part.most != 0:
             yield markdown_table(shown_cells(part))
-    yield from map(plain, table.notes)
+    yield from map(plain, _below(table))
 
 
 def _latex(view: View, definitions: bool) -> str:
@@ -257,7 +277,7 @@ def _latex(view: View, definitions: bool) -> str:
 
 def latex_text(table: Table, *, definitions: bool = True) -> str:
     """Return a table for LaTeX's package booktabs, with its notes and what its columns are below."""
-    parts = (_latex_lines(name, part, table.notes, definitions) for name, part in _sections(table))
+    parts = (_latex_lines(name, part, _below(table), definitions) for name, part in _sections(table))
     return "\n\n".join(map("\n".join, parts))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import randbelow
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -49,6 +50,7 @@ JOURNAL_FILE = "journal.jsonl"
 SNAPSHOT_FILE = "snapshot.json"
 SUITE_LOGS = "logs"  # Beside the output of a round's suite: what it left in /logs/verifier, as it wrote it.
 STAMP = "%Y-%m-%d__%H-%M-%S"
+"""The time that a run's name begins with."""
 
 
 def now() -> str:
@@ -383,24 +385,23 @@ def last_seconds(results: Path, task: str, agent: str, mode: Mode = "chain", onl
 
 
 def claim_run(results: Path, record: RunRecord) -> RunRecord:
-    """Write a session's first record under a name that no other session has: its time, or the next free second.
+    """Write a session's first record under a name that no session has, here or on another machine.
 
-    The name is claimed by linking a complete file, so even a run killed at once leaves a whole record.
+    It is its time to the microsecond and three random digits. The name is claimed by linking a complete file, so even a
+    run killed at once leaves a whole record.
     """
     runs = results / "runs"
     runs.mkdir(parents=True, exist_ok=True)
-    seconds = datetime.now().timestamp()
     while True:
-        named = record.model_copy(update={"run": datetime.fromtimestamp(seconds).strftime(STAMP)})
+        name = f"{datetime.now().strftime(f'{STAMP}-%f')}{randbelow(1000):03}"
+        named = record.model_copy(update={"run": name})
         with tempfile.NamedTemporaryFile("w", dir=runs, prefix=".claim.", encoding="utf-8", errors="replace") as file:
             file.write(_as_json(named))
             file.flush()
             os.fchmod(file.fileno(), 0o644)
-            try:
+            with contextlib.suppress(FileExistsError):
                 os.link(file.name, runs / f"{named.run}.json")
                 return named
-            except FileExistsError:
-                seconds += 1
 
 
 def drop_run(results: Path, run: str, made: Iterable[Path]) -> None:
@@ -409,6 +410,11 @@ def drop_run(results: Path, run: str, made: Iterable[Path]) -> None:
     with contextlib.suppress(OSError):  # Another session uses them by now.
         for path in made:
             path.rmdir()
+
+
+def has_runs(results: Path) -> bool:
+    """Tell whether there is the record of any run."""
+    return any((results / "runs").glob("[!.]*.json"))
 
 
 def run_names(results: Path) -> list[str]:

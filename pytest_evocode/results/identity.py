@@ -24,10 +24,14 @@ SHORT_HASH = 7
 """Hexadecimal digits of other hashes in labels and notes."""
 NOT_SAID = "not said"
 """What stands where a record does not say something."""
-#: How a model is reached and what it costs is not who the agent is.
+#: By what means a model is reached and what it costs is not who the agent is.
 _NOT_WHO = frozenset({
-    "base_url", "ca", "host", "key_env", "max_connections", "port", "prices", "retries", "retry_seconds", "url",
+    "ca", "host", "key_env", "max_connections", "port", "prices", "retries", "retry_seconds", "url",
 })  # fmt: skip
+_SERVER = "base_url"
+"""What records call the server that is asked, which is who answers, its port included."""
+ANSWERED_BY = frozenset({_SERVER, "region", "api_version"})
+"""What records say of who answers that need not be given as an option."""
 CONTROLS = ("oracle", "nop")
 """The specs of agents that no score is an achievement of: the reference solution, and who does nothing."""
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"]+", re.IGNORECASE)
@@ -73,7 +77,7 @@ def identity_of(made_by: Mapping[str, Any], agent: str) -> AgentIdentity:
         made_by: Its description in records; empty where they have none.
         agent: Its name in the records.
 
-    >>> made_by = {"spec": "openai/gpt-5", "options": {"effort": "high", "base_url": "http://localhost:8000"}}
+    >>> made_by = {"spec": "openai/gpt-5", "options": {"effort": "high", "retries": 3}}
     >>> identity_of(made_by, "gpt-5").parts
     (('options.effort', 'high'), ('spec', 'openai/gpt-5'))
     """
@@ -102,9 +106,25 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
             yield key, digest, PurePath(str(value.get("path", ""))).name or digest[:SHORT_HASH]
         elif isinstance(value, Mapping):
             yield from _flat(value, f"{key}.")
+        elif name == _SERVER:
+            yield key, *_server(str(value))
         else:
             text = lasting(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
             yield key, text, text if len(text) <= _LONGEST_SHOWN else short_hash(text)
+
+
+def _server(address: str) -> tuple[str, str]:
+    """Return a server without what may be a secret, and what people call it: its host and port.
+
+    >>> _server("http://me:key@127.0.0.1:8000/v1/?token=x")
+    ('127.0.0.1:8000/v1', '127.0.0.1:8000')
+    """
+    try:
+        url = urlsplit(address)
+    except ValueError:
+        return "URL", "URL"
+    place = url.netloc.rpartition("@")[2].lower()
+    return f"{place}{url.path.rstrip('/')}", place
 
 
 def lasting(text: str) -> str:
@@ -122,6 +142,10 @@ def lasting(text: str) -> str:
             return "URL"
 
     return _TEMPORARY.sub("TMP", _URL.sub(plain, text))
+
+
+DEFAULT_SETTINGS = {"timeout-multiplier": "1", "verify-times": "1"}
+"""The settings that records have without that they were given."""
 
 
 class Conditions(NamedTuple):
@@ -144,6 +168,11 @@ class Conditions(NamedTuple):
             ("strict" if self.strict else "not strict") if said else f"strict {NOT_SAID}",
             f"verify={self.verify or 'task'}" if said or self.verify else f"verify {NOT_SAID}",
         )
+
+    def off_defaults(self) -> list[str]:
+        """Return what is not as in a session that gives none of it, for people, besides the environment."""
+        words = [*(["strict"] if self.strict else []), *([f"verify={self.verify}"] if self.verify else [])]
+        return words + [f"{name}={value}" for name, value in self.settings or () if DEFAULT_SETTINGS.get(name) != value]
 
     def setting(self, name: str) -> str:
         """Return a setting for people."""
@@ -217,7 +246,7 @@ def conditions_hash(record: AttemptRecord | RunRecord) -> str:
     if record.conditions is None:
         return ""
     contents = getattr(record, "task_hash", "")
-    return short_hash([record.conditions, record.environment, record.mode, record.from_round, contents])
+    return short_hash([record.conditions, record.environment, record.mode, record.start, contents])
 
 
 def condition_columns(conditions: Sequence[Conditions]) -> list[tuple[str, ...]]:
@@ -275,49 +304,59 @@ def contents_label(contents: Mapping[str, str]) -> str:
 
 
 def subject_labels(subjects: Iterable[Subject]) -> dict[Subject, str]:
-    """Return a label for each subject: the agent's, and the conditions that differ between those of one name.
+    """Return a label for each subject: its agent's name, the options given to it, and conditions off their defaults.
 
-    >>> gpt = identity_of({}, "gpt")
-    >>> list(subject_labels([Subject(gpt, Conditions("docker")), Subject(gpt, Conditions("sandbox"))]).values())
-    ['gpt docker', 'gpt sandbox']
+    The environment is there where subjects of one name have several, and of those that would be called alike what
+    differs. A name that the project declares stands for the options that are declared with it.
+
+    >>> gpt = identity_of({"spec": "openai/gpt-5", "options": {"effort": "high"}}, "gpt-5")
+    >>> thrice = Conditions("docker", False, None, (("verify-times", "3"),))
+    >>> list(subject_labels([Subject(gpt, Conditions("docker", False, None, ())), Subject(gpt, thrice)]).values())
+    ['gpt-5 effort=high', 'gpt-5 effort=high verify-times=3']
     """
-    subjects = list(dict.fromkeys(subjects))
-    agents = agent_labels(subject.agent for subject in subjects)
     by_name: dict[str, list[Subject]] = defaultdict(list)
-    for subject in subjects:
+    for subject in dict.fromkeys(subjects):
         by_name[subject.agent.name].append(subject)
-    found = {}
+    found: dict[Subject, str] = {}
     for of_name in by_name.values():
-        columns = condition_columns([subject.conditions for subject in of_name])
-        for place, subject in enumerate(of_name):
-            differing = list(dict.fromkeys(column[place] for column in columns if len(set(column)) > 1))
-            # What is not said together is said once.
-            silent = [text.removesuffix(f" {NOT_SAID}") for text in differing if text.endswith(NOT_SAID)]
-            words = [text for text in differing if not text.endswith(NOT_SAID)]
-            words += [f"({' and '.join(silent)} {NOT_SAID})"] if silent else []
-            found[subject] = " ".join([agents[subject.agent], *words])
+        in_several = len({subject.conditions.environment for subject in of_name}) > 1
+        alike: dict[str, list[Subject]] = defaultdict(list)
+        for subject in of_name:
+            environment = subject.conditions.texts()[:1] if in_several else ()
+            words = [_label(subject.agent, _given(subject.agent)), *environment, *subject.conditions.off_defaults()]
+            alike[" ".join(words)].append(subject)
+        for label, group in alike.items():
+            found |= _told_apart(group) if len(group) > 1 else {group[0]: label}
+    counts = Counter(found.values())
+    return {each: label if counts[label] == 1 else f"{label} {each.agent.hash}" for each, label in found.items()}
+
+
+def _told_apart(subjects: Sequence[Subject]) -> dict[Subject, str]:
+    """Return the labels of subjects that would be called alike, with what differs between them."""
+    keys = differing_parts([subject.agent for subject in subjects])
+    columns = [each for each in condition_columns([subject.conditions for subject in subjects]) if len({*each}) > 1]
+    found = {}
+    for place, subject in enumerate(subjects):
+        words = [_label(subject.agent, sorted({*keys, *_given(subject.agent)})), *subject.conditions.off_defaults()]
+        # Where some do not say it, the others are as they are by default.
+        words += dict.fromkeys(column[place] for column in columns if not any(map(_is_silent, column)))
+        texts = [column[place] for column in columns if _is_silent(column[place])]
+        silent = dict.fromkeys(text.removesuffix(f" {NOT_SAID}") for text in texts)
+        # What is not said together is said once.
+        words += [f"({' and '.join(silent)} {NOT_SAID})"] if silent else []
+        found[subject] = " ".join(words)
     return found
 
 
-def agent_labels(agents: Iterable[AgentIdentity]) -> dict[AgentIdentity, str]:
-    """Return a label for each agent: its name, and for those of one name what differs between them.
+def _is_silent(text: str) -> bool:
+    return text.endswith(NOT_SAID)
 
-    >>> specs = [{"spec": "openai/gpt-5"}, {"spec": "anthropic/gpt-5"}]
-    >>> list(agent_labels(identity_of(spec, "gpt-5") for spec in specs).values())
-    ['openai/gpt-5', 'anthropic/gpt-5']
-    >>> options = [{"spec": "openai/gpt-5", "options": {"effort": effort}} for effort in ("high", "low")]
-    >>> list(agent_labels(identity_of(each, "gpt-5") for each in options).values())
-    ['gpt-5 effort=high', 'gpt-5 effort=low']
-    """
-    by_name: dict[str, list[AgentIdentity]] = defaultdict(list)
-    for agent in dict.fromkeys(agents):
-        by_name[agent.name].append(agent)
-    found: dict[AgentIdentity, str] = {}
-    for of_name in by_name.values():
-        keys = differing_parts(of_name)
-        found |= {agent: _label(agent, keys) for agent in of_name}
-    counts = Counter(found.values())
-    return {agent: label if counts[label] == 1 else f"{label} {agent.hash}" for agent, label in found.items()}
+
+def _given(agent: AgentIdentity) -> list[str]:
+    """Return the keys of the options of an agent whose name does not stand for them, as it is that of its spec."""
+    parts = dict(agent.parts)
+    is_own = "spec" in parts and agent_id(parts["spec"]) == agent.name
+    return [key for key in parts if is_own and key.startswith("options.")]
 
 
 def differing_parts(agents: Sequence[AgentIdentity]) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError
-from pytest_evocode.names import TASK_FILE
+from pytest_evocode.names import TASK_FILE, ForkPoint, first_played
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
 from pytest_evocode.results.foreign import OLD_RESULTS, TaskLookup, TrialFiles, is_trial, read_trial, read_turn
 from pytest_evocode.results.parsing import Record, check_attempt, check_run, parse_object, read_own_attempt, read_record
@@ -21,6 +21,7 @@ from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import (
     AttemptRecord,
     AttemptState,
+    ForkSource,
     RoundRecord,
     RunRecord,
     TaskFacts,
@@ -114,7 +115,7 @@ def whole_chain(record: AttemptRecord) -> tuple[int, ...]:
     """Return the indices of the rounds that an attempt in its mode goes through, if nothing is left out."""
     names = record.declared_rounds
     begin = 1
-    if record.from_round is not None and record.mode != "single-round":
+    if record.start is not None and record.mode != "single-round":
         begin = names.index(record.from_round) + 1 if record.from_round in names else min(recorded(record), default=1)
     return tuple(range(begin, len(names) + 1))
 
@@ -471,12 +472,12 @@ def _selects(attempt: StoredAttempt, run: RunRecord) -> bool:
 
 def _completed(attempt: StoredAttempt, run: RunRecord) -> StoredAttempt:
     """Return an attempt that was broken off with what the record of its run says of it, and of its task."""
-    update: dict[str, Any] = {"mode": run.mode, "from_round": run.from_round}
+    update: dict[str, Any] = {"mode": run.mode}
     known = run.tasks.get(attempt.record.task)
     # The task may have changed before the run went on; an attempt goes on at what it was begun at.
     if known is not None and not attempt.record.facts and attempt.record.task_hash in ("", known.task_hash):
         update |= {"facts": known.facts, "task_hash": known.task_hash, "declared_rounds": known.facts.rounds}
-    record = attempt.record.model_copy(update=update)
+    record = _begun_as(run, attempt.record.model_copy(update=update))
     part = run.partial.get(record.task, {}).get(record.agent, {}).get(record.attempt)
     made = recorded(record)
     selected = chain = whole_chain(record)
@@ -493,6 +494,18 @@ def _completed(attempt: StoredAttempt, run: RunRecord) -> StoredAttempt:
     return replace(attempt, record=record, selected=selected, finished=finished, waiting=waiting, ended_without=ended)
 
 
+def _begun_as(run: RunRecord, record: AttemptRecord) -> AttemptRecord:
+    """Return the record of an attempt that was broken off with what its run says of where chains begin."""
+    if run.fork_from is None:
+        return record.model_copy(update={"from_round": run.from_round})
+    point = ForkPoint.parse(run.fork_from)
+    names = record.declared_rounds
+    first = first_played(point.label, names)
+    source = record.forked_from or ForkSource(point=point.label, agent=point.agent, round=point.round)
+    from_round = names[first - 1] if first is not None and first <= len(names) else None
+    return record.model_copy(update={"from_round": from_round, "forked_from": source})
+
+
 def _begun(path: Path, run: RunRecord) -> StoredAttempt | None:
     """Return an attempt that was interrupted before any of its rounds had a record; None where it is not the run's."""
     task, agent = path.parents[3].name, path.parents[1].name
@@ -506,7 +519,6 @@ def _begun(path: Path, run: RunRecord) -> StoredAttempt | None:
         agent=agent,
         attempt=int(number),
         mode=run.mode,
-        from_round=run.from_round,
         environment=run.environment,
         task_hash=known.task_hash,
         made_by=run.agents.get(agent, {}),
@@ -517,6 +529,7 @@ def _begun(path: Path, run: RunRecord) -> StoredAttempt | None:
         rewards={},
         rounds=(),
     )
+    record = _begun_as(run, record)
     chain = whole_chain(record)
     return StoredAttempt(record, path, run.run, False, "evocode", chain, unrecorded=_unrecorded(path, ()))
 
@@ -569,6 +582,7 @@ def _unfinished(rounds: list[RoundRecord], states: Sequence[AttemptState]) -> At
         environment=state.environment,
         task_hash=state.task_hash,
         made_by=state.made_by,
+        forked_from=state.forked_from,
         started="",
         finished="",
         declared_rounds=tuple(names.get(index, "") for index in range(1, first.declared_rounds + 1)),

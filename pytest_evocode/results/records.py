@@ -194,9 +194,13 @@ def keys_by_round(minimums: Iterable[Mapping[str, float] | None]) -> tuple[tuple
     return keys if any(keys) else ()
 
 
+#: The keys of ``[metadata]`` that are facts about a task, each a field of :class:`TaskFacts`.
+METADATA_TEXTS = ("activity", "interaction", "category", "difficulty")
+
+
 def texts_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of a ``[metadata]`` by their fields here; what is not text there counts as not said."""
-    found = {key: metadata.get(key) for key in ("activity", "interaction", "category", "difficulty")}
+    found = {key: metadata.get(key) for key in METADATA_TEXTS}
     return {key: text.strip() for key, text in found.items() if isinstance(text, str)}
 
 
@@ -465,6 +469,25 @@ class RoundFile(RoundRecord):
     version: int = RECORD_VERSION
 
 
+class ForkSource(ResultsRecord):
+    """The state that an attempt was forked from: that of another attempt after one of its rounds."""
+
+    point: str
+    """The agent and the round as the session names them: ``A:round-3``."""
+    agent: str
+    made_by: dict[str, Any] = {}
+    """As ``made_by`` of the other attempt."""
+    run: str = ""
+    attempt: int = 0
+    round: str = ""
+    index: int = 0
+    """The round's place in the task, from 1."""
+    snapshot: str = ""
+    """The engine's reference of the snapshot that the state is kept in."""
+    outcomes: dict[str, Outcome] = {}
+    """What became of the other attempt's rounds up to that one, by name; it counts in no score of the fork."""
+
+
 class AttemptRecord(HarborFields):
     """The file of one attempt: ``result.json``. The cases of its rounds are in files of their own, ``cases.json``."""
 
@@ -474,14 +497,20 @@ class AttemptRecord(HarborFields):
     attempt: int
     mode: Mode = "chain"
     from_round: str | None = None
-    """The round that the chain began with, from the state that the solutions before it lead to; None is the first."""
+    """The round that the chain began with, from the state that the solutions before it lead to, or of a fork from that
+    in ``forked_from``; None is the first.
+    """
+    forked_from: ForkSource | None = None
+    """The state of another attempt that the chain began in; None of one that is no what-if fork."""
     environment: str
     task_hash: str = ""
     """SHA-256 over the task's files, in hex."""
     made_by: dict[str, Any] = {}
     """The agent's ``spec``, its ``options`` where it has any, for a ``cmd:`` agent its declaration, ``command``, and
     from version 3 on the ``name`` and ``version`` of its ``harness``, what drove the model or tool, where it is known.
-    ``name`` is its own name where ``agent`` is one that the session made to tell two agents apart. See
+    From version 4 on ``base_url`` among options, or in the declaration, is the server that was asked, without secrets,
+    unless it was the provider's own, and ``headers`` are those that the environment had the client send. ``name`` is
+    its own name where ``agent`` is one that the session made to tell two agents apart. See
     :mod:`pytest_evocode.results.identity`.
     """
     strict: bool | None = None
@@ -510,6 +539,11 @@ class AttemptRecord(HarborFields):
     """The rewards of the whole attempt by key, over all declared rounds, by the task's strategy."""
     rounds: tuple[RoundRecord, ...]
 
+    @property
+    def start(self) -> str | None:
+        """What the chain began with: a round by its name, or of a fork ``A:round-3``; None is the first round."""
+        return self.from_round if self.forked_from is None else self.forked_from.point
+
 
 class SelectedTask(ResultsRecord):
     """A task as it was when a session selected it."""
@@ -528,6 +562,9 @@ class RunRecord(ResultsRecord):
     finished: str | None = None
     """None while the session runs, and for good where it was killed."""
     arguments: tuple[str, ...]
+    """Those of its last session."""
+    earlier_arguments: tuple[tuple[str, ...], ...] = ()
+    """Those of each session before, as far as the run was continued: of the first, and of the last 50 of the others."""
     environment: str
     versions: dict[str, tuple[str, ...]] = {}
     """What the session ran with, by name: ``pytest-evocode``, ``Python``, ``pytest``, ``platform``, and what the
@@ -545,6 +582,8 @@ class RunRecord(ResultsRecord):
     """The attempts' directories, relative to the results directory."""
     mode: Mode = "chain"
     from_round: str | None = None
+    fork_from: str | None = None
+    """Which states of which agent its attempts were forked from: ``A:round-3``, of a named run ``A:round-3@RUN``."""
     selected: dict[str, dict[str, tuple[int, ...]]] = {}
     """The numbers of the attempts that were to be made, by task and agent; a shard's record has those of all shards."""
     tasks: dict[str, SelectedTask] = {}
@@ -578,6 +617,11 @@ class RunRecord(ResultsRecord):
     def broke_off(self) -> bool:
         """Whether the session did not come to its own end: it was interrupted or killed, or is under way."""
         return self.interrupted or self.finished is None
+
+    @property
+    def start(self) -> str | None:
+        """As ``start`` of its attempts."""
+        return self.from_round if self.fork_from is None else self.fork_from.partition("@")[0]
 
 
 class TurnRecord(ResultsRecord):
@@ -624,6 +668,7 @@ class AttemptState(ResultsRecord):
     environment: str
     task_hash: str
     made_by: dict[str, Any] = {}
+    forked_from: ForkSource | None = None
     last: int = 0
     """The index of the last round that any session was to run."""
     turns: tuple[TurnRecord, ...] = ()
@@ -659,3 +704,5 @@ class SnapshotFile(ResultsRecord):
     """What the timeouts of agents and suites were multiplied by; in the file it is called ``timeouts``."""
     verify: Verify | None = None
     """How suites were judged by the session's choice; None for the task's own."""
+    installation: str = ""
+    """SHA-256, in hex, of the script that installed the agent's program in the image; empty without one."""

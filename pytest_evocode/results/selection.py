@@ -87,6 +87,8 @@ def run_to_continue(
     selected: Sequence[SelectedAttempt],
     fits: Callable[[RunRecord], bool],
     agents: Mapping[str, Mapping[str, Any]],
+    *,
+    only_fitting: bool = False,
 ) -> RunRecord | None:
     """Return the newest run with unfinished attempts of those that are selected, else the newest that has any.
 
@@ -99,6 +101,7 @@ def run_to_continue(
         selected: The attempts that the session is to make.
         fits: Whether a run was begun with the options of the session.
         agents: What made the agents of the session, by name.
+        only_fitting: Whether runs are left out that were begun with other options or agents.
     """
 
     def rank(found: RunProgress) -> tuple[bool, bool, bool, bool, bool, str]:
@@ -108,7 +111,10 @@ def run_to_continue(
     best = None
     for path in sorted((results / "runs").glob("[!.]*.json"), reverse=True):
         with contextlib.suppress(RecordFault):
-            found = progress_of(results, read_run(path), selected)
+            run = read_run(path)
+            if only_fitting and not (fits(run) and _has_no_other_agents(run, agents)):
+                continue
+            found = progress_of(results, run, selected)
             best = max((each for each in (found, best) if each is not None), key=rank, default=None)
             if best is not None and all(rank(best)[:3]):
                 break  # All others are older.

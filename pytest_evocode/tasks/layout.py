@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from pytest_evocode.errors import TaskError
@@ -225,7 +226,10 @@ class _Finder:
     def _check_instruction(self, path: str, keys: Keys) -> None:
         found = _stat(path)
         if found is None:
-            self.problems.append(Problem(f"the round has no instruction; create {path}", keys))
+            directory = os.path.dirname(path)
+            near = get_close_matches("instruction.md", _names(directory), n=1, cutoff=0.8)
+            instead = f", or rename {near[0]} there" if near else ""
+            self.problems.append(Problem(f"the round has no instruction; create {path}{instead}", keys))
         elif not stat.S_ISREG(found.st_mode):
             self.problems.append(Problem(f"{path} must be a file", keys))
         else:
@@ -259,6 +263,13 @@ def _is_file(path: str) -> bool:
 def _is_directory(path: str) -> bool:
     found = _stat(path)
     return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(path))
+    except OSError:
+        return []
 
 
 def _directories(path: str) -> frozenset[str]:

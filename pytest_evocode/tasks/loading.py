@@ -6,7 +6,7 @@ import os
 import stat
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
@@ -243,6 +243,9 @@ def _duplicates(names: Sequence[str], keys: Keys, field: str, what: str) -> Iter
 
 
 def _unknown(name: str, round_names: tuple[str, ...], what: str, keys: Keys) -> Problem:
+    if round_names == (SINGLE_ROUND,):  # Nobody but the format may have given the only round its name.
+        others = f'add [[steps]] with name = "{name}", or, in a task of one round, call it {SINGLE_ROUND}'
+        return Problem(f'no {what} is called "{name}"; {others}', keys)
     return Problem(f'no {what} is called "{name}"; the {what}s are {", ".join(round_names)}', keys)
 
 
@@ -298,13 +301,14 @@ def _overlap(path: str, other: str) -> bool:
 UnknownKeys = Literal["warn", "error", "ignore"]
 
 
-def load_task(directory: Path, *, unknown_keys: UnknownKeys = "warn") -> Task:
+def load_task(directory: Path, *, unknown_keys: UnknownKeys = "warn", to_show: bool = False) -> Task:
     """Read and check the task in ``directory``; nothing is started, and nothing in it is imported.
 
     Args:
         directory: The task's directory.
         unknown_keys: What becomes of keys that the format does not know, and of what else a task can be loaded with: a
             :class:`~pytest_evocode.errors.TaskWarning` for each, an error, or nothing.
+        to_show: Whether it is to be looked at and not run, so that what is missing in directories becomes the same.
 
     Raises:
         TaskError: Something is wrong with the task. The message has a line per problem: the file, its line, the key and
@@ -326,6 +330,8 @@ def load_task(directory: Path, *, unknown_keys: UnknownKeys = "warn") -> Task:
             checked = config.environment.model_copy(update={"healthcheck": compose.main_healthcheck()})
             config = config.model_copy(update={"environment": checked})
         files, problems = find_files(directory, config, compose)
+        if to_show:
+            problems = [replace(problem, unread=problem.unread or ()) for problem in problems]
         problems += [*check_suites(config, files), *check_services(config, compose)]
     if any(problem.unread is None or unknown_keys == "error" for problem in problems):
         raise task_error(problems, path, text, data)
@@ -412,10 +418,16 @@ def _read(path: Path) -> str:
     return decoded(content, path)
 
 
+_MARK = "\ufeff"
+
+
 def _parse(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
+        if text[error.pos : error.pos + 1] == _MARK:
+            message = f"not valid TOML: column {error.colno} has a byte order mark, which editors hide; remove it"
+            raise TaskError(f"{message}, and save the file as UTF-8 without one", path, error.lineno) from None
         raise TaskError(f"not valid TOML: {error.msg} (column {error.colno}); correct it", path, error.lineno) from None
     except RecursionError:
         raise TaskError("not valid TOML: nested too deeply; use fewer levels", path) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import tokenize
 from pathlib import Path
@@ -17,7 +18,10 @@ def decoded(content: bytes, path: str | Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        wrong = f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
+        why = f"byte 0x{content[error.start]:02x}"
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            why = f"{why} begins the byte order mark of UTF-16"
+        wrong = f"not UTF-8 ({why}); save the file as UTF-8"
         raise TaskError(wrong, Path(path), line) from None
 
 

@@ -32,6 +32,7 @@ from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
 
 if TYPE_CHECKING:
+    from pytest_evocode.results.forks import ForkedState
     from pytest_evocode.results.storage import ObjectStore
 
 Doing = Literal["starting", "preparing", "working", "verifying", "clearing up"]
@@ -106,6 +107,8 @@ class TrialOptions:
     """What is installed in the image for another agent, which is to begin where this attempt ends."""
     cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """With wildcards, what the only cases are called that are run of a native suite, by round: no verdict on these."""
+    fork: ForkedState | None = None
+    """The state of another attempt that it goes on from; the rounds before the selected ones are that attempt's."""
     mode: Mode = "chain"
     """How the attempt goes through its rounds."""
     speculate: bool = False

@@ -8,6 +8,7 @@ counts, or keeps a snapshot asks :class:`AttemptLog`. On disk it is the file of 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import logging
 import math
@@ -18,7 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_evocode.environments import Snapshot
+from pytest_evocode.environments import Installation, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import (
     Cancelled,
@@ -31,11 +32,13 @@ from pytest_evocode.errors import (
     describe_error,
 )
 from pytest_evocode.results.directory import AttemptDirectory, now
+from pytest_evocode.results.identity import ANSWERED_BY
 from pytest_evocode.results.records import (
     RECORD_VERSION,
     AttemptRecord,
     AttemptState,
     Fault,
+    ForkSource,
     Outcome,
     RoundRecord,
     SnapshotFile,
@@ -57,6 +60,8 @@ _OF_TURN = (TurnRecord.model_fields.keys() & RoundRecord.model_fields.keys()) - 
 """The fields of a record that tell of the agent's turn."""
 _WITH_HARNESS = 3
 """The version of records that first says which harness drove an agent."""
+_WITH_SERVER = 4
+"""That which first says what server was asked, and what else the environment decides."""
 
 
 SNAPSHOT_ELSEWHERE = "is gone, or on another machine"
@@ -129,6 +134,7 @@ class AttemptLog:
         *,
         speculates: bool,
         keep_all: bool,
+        installation: Installation | None = None,
     ) -> None:
         """Begin without turns and records; ``agent`` is what the records call the agent."""
         self._context = context
@@ -140,16 +146,21 @@ class AttemptLog:
         self._clear = clear
         self._speculates = speculates
         self._keep_all = keep_all and context.directory is not None
+        self._installed = installation_hash(installation)
         self._directory = context.directory
         self._saver = _saver(context, self._holding_written)
         self.rounds = {each.index: each for each in task.rounds[rounds.rounds_before : rounds.last]}
         """The rounds that are asked for, by index."""
         self._deciding = [each for each in self.rounds.values() if needs_verdict(each, self._mode)]
         self._own_last = len(task.rounds[: rounds.last])
+        fork = context.options.fork
+        self._inherited: tuple[RoundRecord, ...] = ()
+        """Of a fork the rounds before its own, as the other attempt has them."""
         self._state = AttemptState(
             environment=context.engine.name,
             task_hash=context.task_hash,
             made_by=dict(context.options.agent),
+            forked_from=fork.source if fork is not None else None,
             last=self._own_last,
         )
         self._lock = threading.Lock()
@@ -254,11 +265,17 @@ class AttemptLog:
                 f"{self._directory.path}: the task's files have changed since this attempt was begun, so its rounds "
                 "cannot be continued; restore the files, or start a new run without --evocode-resume"
             )
-        if earlier.made_by and _who(earlier) != _who(self._state, version=earlier.version):
+        if earlier.made_by and _who(earlier) != _who(self._state, like=earlier):
             raise ResumeRefused(
                 f"{self._directory.path}: this attempt was begun with another agent under the same name, or with other "
                 f"options ({json.dumps(earlier.made_by)}); continue it with these"
             )
+        begun = earlier.forked_from
+        if _forked_from(begun) != _forked_from(self._state.forked_from):
+            option = "no --evocode-fork-from"
+            if begun is not None:
+                option = f"--evocode-fork-from={begun.point}@{begun.run}"
+            raise ResumeRefused(f"{self._directory.path}: this attempt was begun with {option}; continue it with that")
         if earlier.environment != self._state.environment:
             raise ResumeRefused(
                 f"{self._directory.path}: this attempt was begun in {earlier.environment}; continue it with "
@@ -266,7 +283,12 @@ class AttemptLog:
             )
 
     def begin(self, before: Resumption) -> None:
-        """Begin where an attempt goes on: with its records, and with the turns that nobody took in it."""
+        """Begin where an attempt goes on: with its records, and with the turns that nobody took in it.
+
+        Raises RecordFault where a fork's inherited rounds cannot be read any more.
+        """
+        if (fork := self._context.options.fork) is not None:
+            self._inherited = tuple(as_recorded(each, self._context.scrubber) for each in fork.inherited())
         if before.kept:
             self._played = {each.index: _Played(each, before.kept[each.index], stays=True) for each in before.turns}
             self._state = self._state.model_copy(update={"turns": before.turns})
@@ -468,6 +490,7 @@ class AttemptLog:
             verify_times=context.options.verify_times,
             timeout_multiplier=context.options.timeout_multiplier,
             verify=self._task.verify,
+            installation=self._installed,
         )
         with writing_results():
             directory.write_snapshot(self.rounds[played.turn.index].name, kept)
@@ -526,9 +549,11 @@ class AttemptLog:
         """
         record = as_recorded(record, self._context.scrubber)
         if record.verdict is not None:
+            own = [earlier.result() for index, earlier in self._records.items() if index < record.index]
+            before = [*self._inherited, *own]
             # What the rounds required that are left to the solutions held when the first of these began.
-            held = [round_.name for round_ in self._task.rounds if round_.index < min(self._records)]
-            before = [earlier.result() for index, earlier in self._records.items() if index < record.index]
+            first = min([*self._records, *(each.index for each in self._inherited)])
+            held = [round_.name for round_ in self._task.rounds if round_.index < first]
             record = compare_cases(record, before, held)
         try:
             if self._directory is not None:
@@ -628,6 +653,7 @@ class AttemptLog:
                     attempt=self._attempt,
                     mode=self._mode,
                     from_round=self._task.rounds[begin_with - 1].name if begin_with else None,
+                    forked_from=self._state.forked_from,
                     environment=self._context.engine.name,
                     task_hash=self._context.task_hash,
                     made_by=dict(self._context.options.agent),
@@ -684,13 +710,31 @@ def _saver(
     return AttemptSaver(copy, context.engine, context.task, context.options.installation, context.scrubber, holding)
 
 
-def _who(record: AttemptState | AttemptRecord, *, version: int = RECORD_VERSION) -> dict[str, Any]:
-    """Return what made an agent, as records of a version say it: before version 3 without its harness.
+def _forked_from(source: ForkSource | None) -> tuple[object, ...]:
+    """Return which state a fork began in; verdicts on it may have changed since."""
+    return () if source is None else (source.agent, source.run, source.attempt, source.index)
+
+
+def installation_hash(installation: Installation | None) -> str:
+    """Return the SHA-256, in hex, of what installs an agent's program in an image; empty without one."""
+    return hashlib.sha256(installation.script.encode()).hexdigest() if installation is not None else ""
+
+
+def _who(record: AttemptState | AttemptRecord, *, like: AttemptState | AttemptRecord | None = None) -> dict[str, Any]:
+    """Return what made an agent, as far as an earlier record of an older version could say it.
 
     The name that it has beside others in a session is not part of it.
     """
+    version = RECORD_VERSION if like is None else like.version
     left_out = {"name", *(["harness"] if version < _WITH_HARNESS else [])}
-    return {name: part for name, part in record.made_by.items() if name not in left_out}
+    parts = {name: part for name, part in record.made_by.items() if name not in left_out}
+    if like is None or version >= _WITH_SERVER:
+        return parts
+    for key in ("options", "command"):
+        said = like.made_by.get(key, {})
+        kept = {name: value for name, value in parts.get(key, {}).items() if name in said or name not in ANSWERED_BY}
+        parts = {**parts, key: kept} if kept else {name: part for name, part in parts.items() if name != key}
+    return {name: part for name, part in parts.items() if name != "headers"}
 
 
 def _discard(snapshots: Iterable[Snapshot]) -> None:

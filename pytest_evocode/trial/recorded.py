@@ -23,6 +23,7 @@ from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT
 from pytest_evocode.errors import EvocodeError, FilesNotListed, RegradingRefused, UsageError, describe_error
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.results.directory import AttemptDirectory, now, write_changes
+from pytest_evocode.results.forks import inherited_rounds
 from pytest_evocode.results.harbor_files import write_job_of
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile, task_facts
@@ -105,7 +106,7 @@ class Regrader:
         found.same_task = content_hash(task.directory) == record.task_hash
         suites = self._verify(task, kept, found, is_oracle=_is_oracle(record))
         found.before, found.verified = record.rounds, len(suites)
-        found.after = self._judged(task, record, kept, suites)
+        found.after = self._judged(task, directory, record, kept, suites)
         if suites:
             self._write(directory, task, record, found.after, suites)
 
@@ -193,18 +194,25 @@ class Regrader:
         return done
 
     def _judged(
-        self, task: Task, record: AttemptRecord, kept: Mapping[int, SnapshotFile], suites: Mapping[int, SuiteRun]
+        self,
+        task: Task,
+        directory: AttemptDirectory,
+        record: AttemptRecord,
+        kept: Mapping[int, SnapshotFile],
+        suites: Mapping[int, SuiteRun],
     ) -> tuple[RoundRecord, ...]:
         """Return all rounds in order, with what the suites say of them now."""
         rounds: list[RoundRecord] = []
         last, alone = "", record.mode == "single-round"
+        fork = record.forked_from
+        inherited = inherited_rounds(directory.path, fork, record.task) if fork is not None else ()
         for old in record.rounds:
             new = old
             if last:
                 new = _not_reached(old, last)
             elif (suite := suites.get(old.index)) is not None:
                 # Each single round begins where the solutions of those before lead, as the first of a chain may.
-                before = [] if alone else list(rounds)
+                before = [] if alone else [*inherited, *rounds]
                 new = self._judge(task, old, kept[old.index], suite, before, _is_oracle(record))
             rounds.append(new)
             if not alone and new.verdict is not None and ended_by(task.rounds[old.index - 1], new, record.mode):
@@ -385,6 +393,8 @@ def _rebuild(attempt: StoredAttempt, task: Task, engine_of: MakeEngine, wanted: 
 
 def _refuse(attempt: StoredAttempt, task: Task) -> None:
     record = attempt.record
+    if record.forked_from is not None:
+        raise UsageError("it went on from another attempt's files, so it takes --evocode-snapshots")
     if record.mode == "single-round" or record.from_round is not None:
         raise UsageError("its rounds began with what the reference solutions lead to, so it takes --evocode-snapshots")
     if record.task_hash and record.task_hash != content_hash(task.directory):

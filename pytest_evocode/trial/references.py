@@ -30,7 +30,8 @@ from pytest_evocode.environments import (
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.reference_index import ReferenceIndex, ReferenceState
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, STOPPED
-from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError
+from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError, UsageError
+from pytest_evocode.results.forks import ForkedState
 from pytest_evocode.results.records import RoundRecord, TurnRecord, Verdict
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env, resolve_solution_env
@@ -39,7 +40,7 @@ from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext, TrialOptions
-from pytest_evocode.trial.log import Resumption
+from pytest_evocode.trial.log import Resumption, installation_hash
 from pytest_evocode.trial.suites.carrying import changes_of
 from pytest_evocode.trial.suites.runner import SuiteRunner
 
@@ -298,7 +299,7 @@ class OracleAttempt(AbstractContextManager["OracleAttempt"], Protocol):
 
 
 class StartingState:
-    """Finds the state that an attempt begins in.
+    """Finds the state that an attempt begins in: of a fork, that of another attempt.
 
     Where the agent's first round is not the task's, the reference solutions of those before come first: ``play`` makes
     an attempt of the oracle at some rounds with some options. The oracle itself may begin at any known state before the
@@ -313,11 +314,12 @@ class StartingState:
         play: Callable[[RoundSelection, TrialOptions], OracleAttempt],
     ) -> None:
         self._task = context.task
+        self._engine = context.engine
         self._rounds = rounds
         self._cancelled = context.cancelled
         self._play = play
-        self.is_oracle = type(agent) is OracleAgent
-        """Whether the agent plays the reference solutions."""
+        self.is_oracle = type(agent) is OracleAgent and context.options.fork is None
+        """Whether the agent plays the reference solutions, and that not among what another agent left."""
         self.installation = context.options.installation or installation_of(agent)
         """What is in the image besides the task's own."""
         options = context.options
@@ -350,6 +352,8 @@ class StartingState:
         :class:`~pytest_evocode.errors.TaskError` where the solutions do not lead there, Cancelled and EnvironmentFault.
         """
         before = self._rounds.rounds_before
+        if (fork := self._options.fork) is not None:
+            return Resumption(last_turn=before, first_played=before + 1, start=self._forked(fork, in_place=in_place))
         if in_place:
             return Resumption(first_played=before + 1)
         if kept := self._reused():
@@ -363,6 +367,32 @@ class StartingState:
         with self._states.making(self._cancelled) if self._states is not None else contextlib.nullcontext():
             state = self._known([before], until_started)[1] or self._played(until_started)
         return Resumption(last_turn=before, first_played=before + 1, start=state)
+
+    def _forked(self, fork: ForkedState, *, in_place: bool) -> Snapshot:
+        """Return the state of another attempt that this one goes on from; raises UsageError where it cannot be had."""
+        kept, where = fork.kept, f"{fork.source.round} of {fork.directory}"
+        if in_place:
+            raise UsageError(f"suites that run in place need processes, and only files are kept of {where}")
+        if kept.environment != self._engine.name:
+            raise UsageError(f"{where} was left in {kept.environment}; add --evocode-env={kept.environment}")
+        if fork.source.made_by.get("spec") == "oracle" and self._task.config.solution.env:
+            raise UsageError(
+                f"{where} is the reference solution's, which gets variables ([solution.env]) that may lie there; "
+                f"use --evocode-from={self._task.rounds[fork.source.index].name}"
+            )
+        snapshot = self._engine.find_snapshot(kept.reference)
+        if snapshot is None:
+            raise UsageError(f"the files of {where} are not on this machine, or were removed by evocode clean --kept")
+        if self._engine.image_key(self._task) != kept.image:
+            raise UsageError(f"the image of {self._task.directory} is another one now, which {where} was not left in")
+        # A container is made of the snapshot alone, in which programs are as they were for the other agent.
+        if self._engine.name == "docker" and kept.installation != installation_hash(self.installation):
+            raise UsageError(
+                f"{where} was left in an image with other programs of agents than this agent needs; fork in the "
+                "sandbox, which has them apart from what agents leave (--evocode-env=sandbox, in both runs)"
+            )
+        logger.info("%s: goes on from %s", self._task.name, where)
+        return snapshot
 
     def play_in_place(self, environment: Environment, suites: SuiteRunner) -> None:
         """Play the solutions where the agent is to work, with suites that run there as well; raises as :meth:`find`."""

@@ -77,9 +77,10 @@ class Trial:
         rounds = rounds or RoundSelection()
         self._rounds = task.rounds[: rounds.last]
         options = options or TrialOptions()
-        secrets, is_authors = declared_secrets(agent), type(agent) in (OracleAgent, NopAgent)
+        # What another agent left in a fork may read what is there.
+        is_authors = type(agent) in (OracleAgent, NopAgent) and options.fork is None
         self._context = context = TrialContext.of(
-            task, engine, options, directory=directory, declared_secrets=secrets, is_authors=is_authors
+            task, engine, options, directory=directory, declared_secrets=declared_secrets(agent), is_authors=is_authors
         )
         stop = context.cancelled.part()
         spending = AttemptSpending(options.budget, run=options.run_spending)
@@ -95,6 +96,7 @@ class Trial:
             speculates=(options.speculate or state.is_oracle) and not task.in_place,
             # Suites that run in place need the processes there, which no snapshot has.
             keep_all=options.keep_snapshots and not task.in_place,
+            installation=state.installation,
         )
         self._verdicts = VerdictPipeline(
             context, self._suites, self._log, self._turns, state.keep, stop=stop, is_oracle=state.is_oracle

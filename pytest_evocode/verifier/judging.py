@@ -75,12 +75,25 @@ def differences(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str]]:
     ids = [
         id for id in sorted({id for each in outcomes for id in each}) if len({each.get(id) for each in outcomes}) > 1
     ]
-    found = [f"{id}: {', '.join(each.get(id, 'not there') for each in outcomes)}" for id in ids]
+    found = [f"{id}: {by_run([each.get(id, 'not there') for each in outcomes])}" for id in ids]
     if len({verdict.timed_out for verdict in verdicts}) > 1:
-        found.append(f"in time: {', '.join('no' if verdict.timed_out else 'yes' for verdict in verdicts)}")
+        found.append(f"in time: {by_run(['no' if verdict.timed_out else 'yes' for verdict in verdicts])}")
     if not found and len({verdict.reward for verdict in verdicts}) > 1:
-        found.append(f"the reward: {', '.join(verdict.shown_reward for verdict in verdicts)}")
+        found.append(f"the reward: {by_run([verdict.shown_reward for verdict in verdicts])}")
     return ids, found
+
+
+def by_run(outcomes: Sequence[str]) -> str:
+    """Return in which of several runs each outcome was had.
+
+    >>> by_run(["passed", "failed", "passed", "passed"]), by_run(["passed", "not there"])
+    ('passed in runs 1, 3 and 4, failed in run 2', 'passed in run 1, not there in run 2')
+    """
+    runs = {each: [str(number) for number, other in enumerate(outcomes, 1) if other == each] for each in outcomes}
+    return ", ".join(
+        f"{outcome} in runs {', '.join(others)} and {last}" if others else f"{outcome} in run {last}"
+        for outcome, (*others, last) in runs.items()
+    )
 
 
 def judge(

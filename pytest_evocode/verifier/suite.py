@@ -65,7 +65,7 @@ def debug_cases(session: NativeSession, cases: Sequence[str]) -> tuple[Environme
     return environment, replace(command, argv=(*command.argv, "--pdb", "--color=yes", "--code-highlight=no"))
 
 
-def _plan(session: NativeSession, *, retired: str | None = None, cases: Sequence[str] = ()) -> Plan:
+def _plan(session: NativeSession, *, retired: str = "", cases: Sequence[str] = ()) -> Plan:
     """Return what a session of a round's suite is to do."""
     task, round_, settings = session.task, session.round, session.settings
     tests = [test for test in task.tests if test.requirement]
@@ -85,7 +85,7 @@ def _plan(session: NativeSession, *, retired: str | None = None, cases: Sequence
         "only": settings.only,
         "backwards": settings.backwards,
         "until_failure": settings.until_failure,
-        "retired": retired,
+        "retired": retired or settings.retired or None,
         "cases": list(cases or settings.cases),
         "patterns": [] if cases else list(settings.patterns),
     }

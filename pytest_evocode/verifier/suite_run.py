@@ -30,6 +30,8 @@ class SuiteSettings:
     """The cases that the reference solution passes, by id, with their requirements; None where they are not known."""
     only: str = ""
     """Run the tests of this round alone (native suites)."""
+    retired: str = ""
+    """Run the tests that this round retires in place of the suite, which is no verdict on a round (native suites)."""
     cases: Sequence[str] = ()
     """Run these cases alone, by their ids; none for all (native suites)."""
     backwards: bool = False

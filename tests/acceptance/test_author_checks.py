@@ -189,6 +189,65 @@ def test_oracle_says_how_to_retire_what_a_later_round_contradicts(
     assert f'retire it with retired="round-2". In {marker} write:\n    @pytest.mark.requirement("line-1"' in message
 
 
+def test_oracle_names_the_test_and_the_solution_of_a_case_that_fails_in_its_own_round(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    task = write_native("a", 3, solve={3: "echo lime-3 >> log.txt"})
+    (message,) = check_tasks(f"{CHECK}::oracle").messages.values()
+    head, case, told = message.splitlines()
+    assert head == "round-3 does not pass: 1 of 3 cases failed"
+    assert case.startswith("  round-3/test_line_3.py::test_line_3: ")
+    assert told == (
+        f"  Correct the solution in {task}/steps/round-3/solution, or the test at "
+        f"{task}/steps/round-3/tests/test_line_3.py:3. What was expected shows: "
+        f"pytest --evocode-agent=oracle {task} -k round-3"
+    )
+
+
+def test_oracle_warns_of_a_case_that_is_retired_and_that_the_reference_solution_still_passes(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    ends = native_test(1).replace('("line-1")', '("line-1", retired="round-2")')
+    mistaken = write_native("mistaken", 2, test={1: ends})
+    write_native("contradicted", 2, test={1: ends}, solve={2: "echo line-2 > log.txt"})
+    checked = check_tasks(*ids(mistaken="oracle", contradicted="oracle"), "-Wdefault")
+    assert OfTask(checked.session, "mistaken").outcomes == {"oracle": "passed"}
+    assert OfTask(checked.session, "contradicted").outcomes == {"oracle": "passed"}
+    (warning,) = checked.warnings
+    assert warning.endswith(
+        "round-2 retires what its reference solution still passes:\n"
+        "  round-1/test_line_1.py::test_line_1\n"
+        "  If round-2's request does not contradict it, it is still required: take "
+        f'retired="round-2" out in {mistaken}/steps/round-1/tests/test_line_1.py:3.\n'
+        "  If it does, the solution of round-2 does not do what is asked for: correct it."
+    )
+
+
+def test_of_cases_that_one_marker_retires_those_that_fail_are_not_to_be_required_again(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    ends = native_test(1).replace('("line-1")', '("line-1", retired="round-2")')
+    marker = '@pytest.mark.parametrize("line", ["line-1", "lime-1"])\n'
+    test = ends.replace("def test_line_1()", f"{marker}def test_line_1(line)").replace('assert "line-1"', "assert line")
+    task = write_native(
+        "a", 2, test={1: test}, solve={1: "echo line-1 lime-1 > log.txt", 2: "echo lime-1 line-2 > log.txt"}
+    )
+    (warning,) = check_tasks(f"{CHECK}::oracle", "-Wdefault").warnings
+    assert "\n  round-1/test_line_1.py::test_line_1[lime-1]\n" in warning
+    assert "test_line_1[line-1]" not in warning
+    place = f"{task}/steps/round-1/tests/test_line_1.py:3"
+    assert f"out in {place}, which has it for 1 that fail, too, and give it to those alone.\n" in warning
+
+
+def test_a_run_is_not_verified_by_what_was_retired(write_native: WriteNative, run_tasks: RunTasks) -> None:
+    write_native("a", 2, test={1: native_test(1).replace('("line-1")', '("line-1", retired="round-2")')})
+    session = run_tasks()
+    assert session.outcomes == {"passed": 2}
+    found = session.record().rounds[1].verdict
+    assert found is not None
+    assert [case.id for case in found.cases] == ["round-2/test_line_2.py::test_line_2"]
+
+
 def test_a_cause_that_oracle_does_not_see_is_no_reason_to_skip(
     monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:
@@ -335,7 +394,8 @@ def test_tasks_that_cannot_be_played_are_told_apart_and_lint_shows_what_their_fi
         (
             "sleep 60",
             "agent.timeout_sec = 0.5",
-            "solve.sh: the reference solution of round-2 did not end within 1.5 s, and the agent's limit is 0.5 s; "
+            "solve.sh: the reference solution of round-2 did not end within 1.5 s "
+            "(a check waits 3 times as long as an agent may take), and the agent's limit is 0.5 s; "
             "make it quicker, or raise timeout_sec of [agent]",
         ),
         (None, "", "solve.sh: the oracle runs this file, which does not exist; write it"),

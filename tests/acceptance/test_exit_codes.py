@@ -64,6 +64,35 @@ def test_every_agent_has_to_reach_the_wanted_score(write_task: WriteTask, run_ta
     session.has("--evocode-fail-under=50: not reached with a Dataset Score of 0.0")
 
 
+@pytest.mark.parametrize(("least", "status"), [(75, 0), (76, 1)])
+@pytest.mark.matrix
+def test_controls_need_not_reach_the_wanted_score_beside_other_agents(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, least: int, status: int
+) -> None:
+    pytester.makeconftest(
+        """
+        from pytest_evocode.agents import RoundTranscript
+
+        class Other:
+            name = "other"
+
+            def run_round(self, context):
+                context.environment.exec(f"echo line-{context.round.index} >> log.txt")
+                return RoundTranscript()
+
+        def pytest_evocode_make_agent(name):
+            return Other() if name == "other" else None
+        """
+    )
+    write_task("a", 4, test={2: FAILS})
+    session = run_tasks("--evocode-agent=other", f"--evocode-fail-under={least}", "tasks", agent="nop")
+    assert session.exit_status == status
+    reached = "not reached" if status else "reached"
+    session.has(
+        f"--evocode-fail-under={least}: {reached} with a Dataset Score of 75.0; controls do not count (nop)",
+    )
+
+
 def test_attempts_that_were_never_begun_count_in_the_session_as_in_its_results(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

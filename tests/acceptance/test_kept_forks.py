@@ -80,7 +80,7 @@ def test_the_forks_of_failed_rounds_stay_and_what_is_printed_of_them_has_no_secr
     try:
         assert "zebra" not in session.text
         # A suite that ran in place leaves no fork.
-        session.has("*place/task.toml::oracle::round-1", '  not kept: with "in-place" the suite ran where*')
+        session.has("*place/task.toml::oracle::round-1", '  not kept: with verify_in = "in-place" the suite ran where*')
         assert "a-oracle-round-2" in lines[0]
         looks = "cat log.txt untouched /logs/verifier/reward.txt; echo $TOKEN"
         assert enter(lines[0], looks) == "wrong\nnever read\n0\n[GRADER_TOKEN]\n"

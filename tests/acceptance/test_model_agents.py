@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import total_usage
 from pytest_evocode.tasks import load_task
 from tests.acceptance.models import at, in_rounds, solver, steps_of
@@ -243,6 +245,26 @@ def test_what_one_model_said_is_not_taken_for_anothers(
         assert len(server.asked) == 1
     session.has("*journal.jsonl: this turn was begun by an agent with other options*openai/gpt-5*")
     assert session.outcomes == {"errors": 1}
+
+
+@pytest.mark.slow
+def test_another_server_is_another_agent_however_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    with ModelServer(solver(1)) as one, ModelServer(solver(1)) as other:
+        first = run_tasks(*at(one, GPT), "tasks", agent=None)
+        asked = one.url.removeprefix("http://")
+        assert first.record(agent="gpt-5").made_by["options"] == {"base_url": f"http://{asked}/v1"}
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
+        resumed = run_tasks(f"--evocode-agent={GPT}", "--evocode-resume", "tasks", agent=None)
+        second = run_tasks(f"--evocode-agent={GPT}", "tasks", agent=None)
+    assert resumed.outcomes == {"errors": 1}
+    assert second.outcomes == {"passed": 1}
+    rows = score_table(load_results([second.results])).rows
+    assert sorted(row.label for row in rows) == sorted(
+        f"gpt-5 base_url={each.url.removeprefix('http://')}" for each in (one, other)
+    )
 
 
 def _messages(asked: Asked) -> list[Any]:

@@ -162,6 +162,7 @@ def test_agents_are_counted_by_the_pinned_cases_until_the_task_changes(
     (task / "steps/round-2/instruction.md").write_text("Something else.")
     session = run_tasks("-W", "default", "tasks/a/task.toml::nop::round-1", agent="nop")
     session.has(f"*{task}/evocode.lock: stale, the task has changed since; pin it again with --evocode-pin")
+    session.has(f"*{task}/evocode.lock:1: PytestWarning*")
     assert session.outcomes["failed"] == 1
     assert session.run.scores["nop"]["pinned_case_score"] is None
     session.lacks("*Pinned Case Score*")

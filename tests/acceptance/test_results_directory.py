@@ -115,7 +115,7 @@ def test_a_run_has_harbors_tree_and_says_how_it_was_called_and_continued_and_wha
     write_task("a", 2, toml='artifacts = ["/app/log.txt"]')
     session = run_tasks("tasks")
     run = session.run
-    datetime.strptime(run.run, STAMP)
+    datetime.strptime(run.run[:-3], f"{STAMP}-%f")
     verifier = ["cases.json", "reward.txt", "test-stdout.txt"]
     attempt = [
         "result.json",
@@ -147,6 +147,11 @@ def test_a_run_has_harbors_tree_and_says_how_it_was_called_and_continued_and_wha
     write_run(session.results, run.model_copy(update={"versions": earlier}))
     continued = run_tasks("--evocode-resume", "tasks").run
     assert continued.versions == {**earlier, "Python": ("3.11.0", platform.python_version())}
+    assert "--evocode-resume" in continued.arguments
+    assert continued.earlier_arguments == (run.arguments,)
+    write_run(session.results, continued.model_copy(update={"earlier_arguments": (("first",), *[("other",)] * 80)}))
+    bounded = run_tasks("--evocode-resume", "tasks").run.earlier_arguments
+    assert bounded == (("first",), *[("other",)] * 49, continued.arguments)
 
 
 @pytest.mark.nightly
@@ -155,7 +160,7 @@ def test_two_sessions_in_one_second_are_two_runs(write_task: WriteTask, run_task
     session = run_tasks("--evocode-fail-under=0", "tasks")
     # Runs of the seconds to come, as if other sessions had taken them.
     taken = session.results / "runs"
-    started = datetime.strptime(session.run.run, STAMP)
+    started = datetime.strptime(session.run.run[:-10], STAMP)
     for seconds in range(1, 60):
         (taken / f"{(started + timedelta(seconds=seconds)).strftime(STAMP)}.json").write_text("another session's")
     before = {path.name for path in taken.iterdir()}

@@ -225,6 +225,41 @@ def test_a_run_that_is_not_there_is_one_clear_error(
     session.result.stderr.fnmatch_lines([f"*--evocode-resume: {message}*"])
 
 
+def test_where_there_is_nothing_to_resume_auto_begins_a_run_and_else_goes_on(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 2, solve={2: "exit 3"})
+    begun = run_tasks("--evocode-resume=auto", "tasks")
+    assert begun.outcomes == {"passed": 1, "errors": 1}
+    first = begun.run.run
+    begun.has(
+        f"evocode: results evocode-results, run {first}",
+        f"evocode: nothing to resume: no run there fits what is selected, so {first} begins",
+    )
+    again = run_tasks("--evocode-resume=auto", "tasks")
+    again.has(
+        "evocode: results evocode-results, the newest unfinished run of what is selected, or a new one",
+        f"evocode: resuming {first}: 1 round kept, 1 to go",
+    )
+    assert len(list((again.results / "runs").glob("*.json"))) == 1
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "workers"])
+@pytest.mark.nightly
+def test_auto_begins_a_run_where_the_others_are_of_other_conditions_or_tasks(
+    write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
+) -> None:
+    write_task("a", 1, solve={1: "exit 3"})
+    write_task("b", 1)
+    first = run_tasks("tasks/a").run.run
+    others = [("--evocode-verify-times=2", "tasks/a"), ("tasks/b",)]
+    for number, other in enumerate(others, 2):
+        session = run_tasks("--evocode-resume=auto", *workers, *other)
+        session.has(f"evocode: nothing to resume: no run there fits what is selected, so {session.run.run} begins")
+        assert len(list((session.results / "runs").glob("*.json"))) == number
+    run_tasks("--evocode-resume=auto", *workers, "tasks/a").has(f"evocode: resuming {first}: 0 rounds kept, 1 to go")
+
+
 @pytest.mark.nightly
 def test_a_run_that_is_under_way_is_not_taken_over(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks

@@ -97,3 +97,15 @@ def test_the_number_of_verifiers_is_that_of_the_ini_file(
     steps = [session.attempt() / f"steps/round-{index}/artifacts" for index in (1, 2, 3)]
     times = sorted((int((step / "begun").read_text()), int((step / "ended").read_text())) for step in steps)
     assert all(ended <= begun for (_, ended), (begun, _) in itertools.pairwise(times))
+
+
+def test_the_header_has_the_conditions_that_are_not_as_by_default_in_the_words_of_results(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    run_tasks("tasks").lacks("evocode: conditions *")
+    changed = ("--evocode-timeout-multiplier=2", "--evocode-verify-times=3", "--evocode-strict")
+    session = run_tasks(*changed, "-o", "evocode_reward_key=score", "--evocode-budget=turns=9, total-cost=5", "tasks")
+    session.has(
+        "evocode: conditions strict, budget=turns=9, reward-key=score, timeout-multiplier=2, verify-times=3",
+    )

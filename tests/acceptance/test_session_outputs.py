@@ -163,7 +163,7 @@ def check_ctrf(session: Session) -> None:
 
 
 def check_summary(session: Session, lines: list[str]) -> None:
-    assert lines[:2] == ["# Before", "## Benchmark"]
+    assert lines[:4] == ["# Before", "## Exit status 1: 1 failed round, 1 error of a round", "", "## Benchmark"]
     assert f"Run {session.run.run}, environment sandbox".replace("_", "\\_") in lines
     (head,) = (line for line in lines if line.startswith("| agent |"))
     assert head.startswith("| agent | Dataset Score | Case Score |")
@@ -245,6 +245,17 @@ def look_at_junit_properties(
     }
 
 
+def test_the_run_is_recorded_where_another_plugins_file_cannot_be_written(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    (pytester.path / "file").touch()
+    session = run_tasks("--junitxml=file/junit.xml", "tasks", subprocess=True)
+    assert "NotADirectoryError" in session.text or "FileExistsError" in session.text
+    assert session.run.finished is not None
+    assert session.run.scores["oracle"]["dataset_score"] == 100
+
+
 # GitHub.
 
 
@@ -268,7 +279,150 @@ def test_failed_checks_are_marked(on_github: Path, write_task: WriteTask, check_
     marks = annotated(check_tasks("-k", "oracle").session)
     assert len(marks) == 1
     assert marks[0].startswith("::error file=tasks/a/")
-    assert not on_github.exists()
+    heading, reason = reasons(on_github)
+    assert heading == "## Exit status 1: 1 failed test"
+    assert reason.startswith("- tasks/a/task.toml::check::oracle")
+
+
+def reasons(summary: Path) -> list[str]:
+    """The lines that a job's summary begins with, up to the benchmark, with Markdown's escapes taken out."""
+    lines = summary.read_text(encoding="utf-8").replace("\\", "").partition("## Benchmark")[0].splitlines()
+    return [line for line in lines if line]
+
+
+def test_the_summary_begins_with_all_that_failed_beside_rounds(
+    on_github: Path, pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    write_task("broken", 1, toml="[agent]\ntimeout_sec = 'soon'")
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def late():
+            yield
+            assert 0, "teardown broke"
+
+        def test_bad(): assert 1 == 2, "one is two"
+
+        def test_late(late): pass
+        """
+    )
+    session = run_tasks()
+    assert session.exit_status == 1
+    heading, broken, bad, late = reasons(on_github)
+    assert heading == "## Exit status 1: 1 error during collection, 1 failed test, 1 error of a test"
+    assert broken.startswith("- tasks/broken/task.toml:2: agent.timeout_sec: ")
+    assert "::test_bad: AssertionError: one is two" in bad
+    assert "::test_late: AssertionError: teardown broke" in late
+    file = next(session.directory.glob("test_*.py"))
+    lines = file.read_text().splitlines()
+    at = lines.index('def test_bad(): assert 1 == 2, "one is two"') + 1
+    marks = annotated(session)
+    assert [mark.partition(",")[0] for mark in marks] == [
+        "::error file=tasks/broken/task.toml",
+        f"::error file={file.name}",
+        f"::error file={file.name}",
+    ]
+    assert marks[1].startswith(f"::error file={file.name},line={at},title=test_bad::")
+
+
+def test_the_summary_names_a_module_that_cannot_be_collected(
+    on_github: Path, pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    pytester.makepyfile(test_broken="import nowhere_to_be_found")
+    session = run_tasks()
+    assert session.exit_status == pytest.ExitCode.INTERRUPTED
+    heading, reason = reasons(on_github)
+    assert heading == "## Exit status 2: 1 error during collection"
+    assert reason == "- test_broken.py: ModuleNotFoundError: No module named 'nowhere_to_be_found'"
+    (mark,) = annotated(session)
+    assert mark.startswith("::error file=test_broken.py,line=1,")
+
+
+def test_the_summary_says_which_score_was_not_reached(
+    on_github: Path, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, solve={1: "true"})
+    assert run_tasks("--evocode-fail-under=50", "tasks").exit_status == 1
+    heading, reason = reasons(on_github)
+    assert heading == "## Exit status 1: tests failed"
+    assert reason == "- --evocode-fail-under=50: not reached with a Dataset Score of 0.0"
+
+
+def test_the_summary_says_nothing_of_failed_rounds_that_are_data(
+    on_github: Path, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, solve={1: "true"})
+    assert run_tasks("--evocode-fail-under=0", "tasks").exit_status == 0
+    assert on_github.read_text(encoding="utf-8").startswith("## Benchmark")
+
+
+def test_the_summary_says_why_a_session_was_refused(
+    on_github: Path, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    session = run_tasks("--evocode-resume=2020-01-01__00-00-00", "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    heading, reason = reasons(on_github)
+    assert heading == "## Exit status 4: usage error"
+    assert reason.startswith("- --evocode-resume: ")
+
+
+STATUS_CHANGES = """
+    import pytest
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(session):
+        result = yield
+        session.exitstatus = 1
+        return result
+
+    def pytest_sessionfinish(session):
+        session.exitstatus = 1
+"""
+ENDS = {
+    "an interrupt": (
+        "def pytest_runtest_setup(): raise KeyboardInterrupt",
+        ["## Exit status 2: interrupted", "- interrupted"],
+    ),
+    "an exit": (
+        "import pytest\ndef pytest_runtest_setup(): pytest.exit('enough', returncode=7)",
+        ["## Exit status 7: ended early", "- enough"],
+    ),
+    "an internal error": (
+        "def pytest_runtest_logfinish(): raise ValueError('broke')",
+        ["## Exit status 3: internal error", "- internal error: ValueError: broke"],
+    ),
+    "what nobody reports": (
+        STATUS_CHANGES,
+        ["## Exit status 1: tests failed", "- nothing that was reported tells why; the output of the session may"],
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.matrix
+def test_the_summary_says_what_else_ended_a_session(
+    end: str, on_github: Path, pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    conftest, expected = ENDS[end]
+    pytester.makeconftest(conftest)
+    write_task("a", 1)
+    run_tasks("tasks", subprocess=end == "an interrupt")  # Else it would be this test that is interrupted.
+    assert reasons(on_github) == expected
+
+
+def test_github_is_told_without_a_terminal_reporter_too(
+    on_github: Path, write_task: WriteTask, run_tasks: RunTasks, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_task("a", 1, solve={1: "true"})
+    session = run_tasks("-p", "no:terminal", "tasks", subprocess=True)
+    assert session.exit_status == 1
+    assert reasons(on_github) == ["## Exit status 1: 1 failed round"]
+    assert len(annotated(session)) == 1
 
 
 def test_nothing_is_said_to_github_of_what_is_only_collected(
@@ -322,3 +476,34 @@ def test_no_output_has_a_secret(
     for name, text in written.items():
         assert "sk-of-the-host-123" not in text, name
         assert "[TEST_API_KEY]" in text, name
+
+
+def test_an_ordinary_tests_secrets_are_scrubbed_in_our_files_and_in_others_left_to_pytest(
+    on_github: Path,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    write_task: WriteTask,
+    run_tasks: RunTasks,
+) -> None:
+    secret = "sk_of*the_host_%123"  # What Markdown and workflow commands escape.
+    monkeypatch.setenv("TEST_API_KEY", secret)
+    write_task("a", 1)
+    pytester.makepyfile(
+        test_own="""
+        import os
+
+        def test_bad():
+            print(os.environ["TEST_API_KEY"])
+            raise ValueError("x" * 250 + os.environ["TEST_API_KEY"])
+        """
+    )
+    session = run_tasks("--json-report", "--junitxml=junit.xml")
+    (mark,) = annotated(session)
+    for text in (on_github.read_text(encoding="utf-8"), mark):
+        assert "of\\*the" not in text
+        assert "of*the" not in text
+        assert "TEST" in text
+    assert secret not in json.dumps(session.json_report()["evocode"])
+    # As in a session without tasks: the test's output is not ours to change.
+    for name in (".report.json", "junit.xml"):
+        assert secret in (session.directory / name).read_text(), name

@@ -443,3 +443,47 @@ def test_a_signal_leaves_no_container_and_what_the_attempt_goes_on_from(
         state.unlink()
         with contextlib.closing(DockerEngine()):  # A new session clears what nobody needs any more.
             assert count() == (0, 0)
+
+
+@pytest.mark.parametrize(("option", "is_whole"), [((), False), (("--full-trace",), True)])
+def test_of_an_interrupts_traceback_only_what_is_shown_is_formatted(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, option: tuple[str, ...], is_whole: bool
+) -> None:
+    """pytest parses the modules of all entries, in each process, which takes longer than the rest of an end."""
+    pytester.makeconftest(
+        """
+        def pytest_runtest_setup():
+            raise KeyboardInterrupt
+
+        def pytest_keyboard_interrupt(excinfo):
+            print(f"\\n{len(excinfo.traceback)} entries")
+        """
+    )
+    write_task("a", 1)
+    session = run_tasks(*option, "tasks", subprocess=True)
+    assert session.exit_status == pytest.ExitCode.INTERRUPTED
+    session.has("*conftest.py:*: KeyboardInterrupt*")
+    assert ("1 entries" in session.text.splitlines()) != is_whole
+
+
+def test_workers_stop_at_the_sign_of_their_controller_and_wait_for_no_interrupt(
+    pytester: pytest.Pytester, write_task: WriteTask, start: Callable[..., Running]
+) -> None:
+    """What xdist does by itself is to wait for five seconds, and then to interrupt a worker that still runs a test."""
+    pytester.makeconftest(
+        """
+        from pathlib import Path
+
+        def pytest_keyboard_interrupt():
+            Path(f"interrupted-{hasattr(config, 'workerinput')}").touch()
+
+        def pytest_configure(config):
+            globals()["config"] = config
+        """
+    )
+    write_task("a", 1, solve={1: "sleep 4321"})
+    session = start("-n1", "--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    assert session.stop(signal.SIGTERM) == 128 + signal.SIGTERM
+    assert [path.name for path in pytester.path.glob("interrupted-*")] == ["interrupted-False"]
+    assert session.left() == {}

@@ -25,7 +25,7 @@ def test_a_suite_that_changes_its_mind_is_named_and_the_record_counts(
     session = run_tasks("--evocode-verify-times=3", "tasks")
     assert session.outcomes == {"passed": 2}
     session.has("*a, oracle, round-1: flaky: the suite passed in 3 of 3 runs on the same workspace*")
-    session.has("*case-*: passed, not there, not there*")
+    session.has("*case-*: passed in run 1, not there in runs 2 and 3*")
     session.has("  a oracle round-1: 3 of 3 runs of its suite passed (differing: case-*")
     assert session.record("a", "oracle").deterministic
     changed, steady = (round_.verdict for round_ in session.record("a", "oracle").rounds)

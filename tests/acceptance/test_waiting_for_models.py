@@ -46,7 +46,7 @@ def test_a_wait_for_a_rate_limit_does_not_end_a_turn_that_has_less_time(
     with ModelServer(first_failing(*faults, then=in_rounds([], []))) as server:
         session = run_tasks(*at(server, GPT), "--evocode-budget=minutes=0.1", "tasks", agent=None)
     assert session.outcomes == {"passed": 2}
-    session.has("waiting for model providers: * s (rate limit *, provider *, network *), 4 retries; not counted*")
+    session.has("held up by model providers: * s (rate limit *, provider *, network *), 4 retries; not counted*")
     first, second = session.record("a", "gpt-5").rounds
     assert first.provider_waits is not None
     assert first.provider_waits.retries == 4

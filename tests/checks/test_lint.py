@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.checks.catalogue import CheckWarning
 from pytest_evocode.checks.lint import lint
 from pytest_evocode.tasks import load_task
 from tests.checks.conftest import SCRIPT, LintTask
@@ -40,6 +41,37 @@ def test_what_nothing_reads_of_the_configuration_is_a_mistake(lint_task: LintTas
         'task.toml:1: version: must be "1.0", "1.1", "1.2", "1.3" or "1.4", not "2.0"',
         "task.toml:3: agent.timeout_secs: unknown key",
     ]
+
+
+def test_keys_below_metadata_that_are_known_ones_misspelt_are_a_warning(lint_task: LintTask) -> None:
+    found = lint_task(
+        toml="""[metadata]
+activty = "Repair"
+Difficulty = "hard"
+interaction = "Explorative"
+[metadata.evocde]
+state = ["/var/lib"]
+[[metadata.requirement_chain.steps]]
+step = "round-2"
+change_type = ["conflict"]
+"""
+    )
+    advice = [(2, "activty", "activity"), (3, "Difficulty", "difficulty"), (5, "evocde", "evocode")]
+    assert found == [
+        f'task.toml:{line}: nothing reads the key "{key}"; if "{known}" is meant, write it so'
+        for line, key, known in [*advice, (9, "change_type", "change_types")]
+    ]
+    assert all(isinstance(line, CheckWarning) for line in found)
+
+
+@pytest.mark.parametrize(
+    "line", ['subcategory = "x"', 'categories = ["x"]', 'difficulty_level = "x"', 'owner = "x"', 'activity = "x"', ""]
+)
+def test_other_keys_below_metadata_are_free(lint_task: LintTask, line: str) -> None:
+    assert lint_task(toml=f"[metadata]\n{line}\n") == []
+    assert (
+        lint_task(toml=f'[metadata]\nactivity = "x"\nactivty = "x"\n{line if "activity" not in line else ""}\n') == []
+    )
 
 
 def test_what_is_no_file_is_passed_over(tmp_path: Path, lint_task: LintTask) -> None:

@@ -17,7 +17,7 @@ from pytest_evocode.verifier import SuiteRun
 class Round:
     """As much of a round as the check looks at."""
 
-    name, verify_in = "round-2", "fork"
+    name, verify_in, has_script = "round-2", "fork", True
 
 
 def checked(reward: float, *statuses: CaseStatus, **verdict: Any) -> list[str]:

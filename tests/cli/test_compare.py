@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,28 @@ def test_the_only_agents_of_two_directories_are_compared_whatever_their_names(ev
     write(tmp_path / "one", "gpt-5", a="pf")
     write(tmp_path / "two", "gpt-6", a="pp")
     assert evocode("compare", "one", "two").lines[:2] == ["A: gpt-5 in one", "B: gpt-6 in two"]
+
+
+def test_one_agent_of_each_side_is_named_behind_it(evocode: Evocode, tmp_path: Path) -> None:
+    for place in ("one", "two"):
+        for agent in ("gpt-5", "gpt-5-mini"):
+            write(tmp_path / place, agent, a="pf")
+    (pair,) = evocode("compare", "one::gpt-5", "two::gpt-5-mini", "--json").json
+    assert (pair["first"]["name"], pair["second"]["name"]) == ("gpt-5", "gpt-5-mini")
+    assert (pair["first"]["in"], pair["second"]["in"]) == ("one", "two")
+    ran = evocode("compare", "one::gpt-6", "two")
+    assert "one has no agent gpt-6; the agents in one are gpt-5" in ran.err
+    assert ran.status == 2
+
+
+def test_runs_are_compared_by_their_tags(evocode: Evocode, tmp_path: Path) -> None:
+    results = tmp_path / "evocode-results"
+    for run, outcomes, tag in ((OLD, "pf", "before"), (NEW, "pp", "after")):
+        for agent in ("gpt", "o1"):
+            write(results, agent, run=run, a=outcomes)
+        write_session(results, {"a": {"gpt": [1], "o1": [1]}}, run=run, tags=(tag,))
+    ran = evocode("compare", "tag:before::gpt", "after::o1")
+    assert ran.lines[:2] == ["A: gpt in tag:before", "B: o1 in after"]
 
 
 @pytest.mark.parametrize("side", ["{}", "evocode-results/runs/{}.json"])
@@ -400,3 +424,18 @@ def test_tasks_that_no_reward_decides_are_counted_and_named(evocode: Evocode, tm
     assert any(line.startswith(why) for line in ran.lines)
     [found] = evocode("compare", "old", "new", "--json").json
     assert (found["undecided"], found["only_first"], found["only_second"]) == (["c"], [], [])
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
+def test_a_comparison_is_to_be_had_in_every_format(evocode: Evocode, tmp_path: Path, form: str) -> None:
+    for agent, outcomes in (("one", "pf"), ("two", "pp")):
+        write_attempt(tmp_path / "evocode-results", "a", agent, outcomes)
+    ran = evocode("compare", "one", "two", "--format", form)
+    assert (ran.status, "note" in ran.err) == (0, False)
+    if form == "csv":
+        metrics, flips = (list(csv.DictReader(io.StringIO(part))) for part in ran.out.split("\n\n"))
+        assert {row["metric"]: float(row["difference"]) for row in metrics}["Dataset Score"] == 50
+        assert [(row["task"], row["round"], row["passed_in"]) for row in flips] == [("a", "round-2", "B")]
+    else:
+        assert "Dataset Score" in ran.out
+        assert "paired by task, 1 of them" in ran.out

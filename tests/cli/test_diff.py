@@ -170,3 +170,25 @@ def test_there_are_colours_on_a_terminal_unless_nobody_wants_them(
         body = [(line, shown) for line, shown in lines if not line.startswith(("---", "+++"))]
         assert {colour for _, shown in body for colour in shown} == colours
         assert all(unwanted or shown == {signs[line[0]]} for line, shown in body)
+
+
+@pytest.mark.filterwarnings("default::pytest_evocode.TaskWarning")
+def test_a_round_without_a_request_keeps_no_other_from_being_shown(evocode: Evocode, tmp_path: Path) -> None:
+    task = make(tmp_path)
+    (task / "steps/round-3/instruction.md").unlink()
+    shown = evocode("diff", task, "round-2", "--instruction")
+    assert (shown.status, shown.err.count("the round has no instruction")) == (1, 1)
+    assert "+++ b/instruction.md" in shown.out
+    gone = evocode("diff", task, "round-3", "--instruction")
+    assert (gone.status, "deleted file mode" in gone.out) == (1, True)
+
+
+def test_show_of_a_round_is_the_same_diff(evocode: Evocode, tmp_path: Path) -> None:
+    task = make(tmp_path)
+    for options in (["round-2", "--suite"], ["round-1", "round-3", "--solution"], ["starter", "starter", "--suite"]):
+        earlier, shown = evocode("diff", task, *options), evocode("show", task, *options)
+        assert (shown.status, shown.out, shown.err) == (earlier.status, earlier.out, earlier.err)
+    assert shown.status == 0
+    assert evocode("show", task, "round-9").status == 2
+    lost = evocode("show", task, "--suite")
+    assert (lost.status, "--suite is about what a round changes; name the round" in lost.err) == (2, True)

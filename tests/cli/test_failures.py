@@ -20,7 +20,8 @@ def _results(tmp_path: Path) -> None:
 
 def test_kinds_first_failures_and_requirements_are_told(evocode: Evocode) -> None:
     ran = evocode("failures", "-q")
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, ran.err.count("note: ")) == (0, 1)
+    assert "rows are over different tasks" in ran.err
     assert ran.lines == [
         "how many rounds failed, by what kept them from passing",
         "agent cases build infrastructure not reached",

@@ -74,7 +74,7 @@ def test_mistakes_are_one_message(evocode: Evocode, problem: Path, tmp_path: Pat
             ("slopcode", "problems/adder", "--to", "a"),
             "'slopcode' is not one of 'slopcodebench', 'harbor', 'rigorbench'",
         ),
-        (("harbor", "problems/adder", "--to", "a"), "this looks like: evocode import slopcodebench"),
+        (("harbor", "problems/adder", "--to", "a"), "this looks like slopcodebench"),
         (("harbor", "one", "--to", "a"), "harbor takes two or more directories with a task.toml"),
         (("rigorbench", "one", "--to", "a"), "rigorbench takes one task.yaml, or the directory that it is in"),
     ],
@@ -100,3 +100,26 @@ def test_a_disk_that_is_full_leaves_nothing(
     ran = evocode("import", "slopcodebench", problem, "--to", "tasks/adder")
     assert (ran.status, ran.err) == (1, "Error: tasks/adder cannot be read or written: No space left on device\n")
     assert [*(tmp_path / "tasks").iterdir()] == []
+
+
+def test_new_from_another_benchmark_is_the_same(evocode: Evocode, problem: Path, tmp_path: Path) -> None:
+    earlier = evocode("import", "slopcodebench", problem, "--to", "one/adder")
+    ran = evocode("new", "two/adder", "--from", "slopcodebench", problem)
+    assert (ran.status, ran.out) == (0, earlier.out.replace("one/adder", "two/adder"))
+    assert content_hash(tmp_path / "two/adder") == content_hash(tmp_path / "one/adder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--from=harbor"], "--from=harbor needs the PATH of what to import"),
+        (["problems"], "problems: a PATH goes with --from=FORMAT"),
+        (["--from=harbor", "problems", "--rounds=2"], "--from makes what harbor has; leave out --rounds"),
+        (["--from=harbor", "problems", "--script"], "leave out --native or --script"),
+        (["--from=harbor", "problems", "--round"], "leave out --round"),
+    ],
+)
+@pytest.mark.usefixtures("problem")
+def test_what_does_not_go_with_from_is_refused(evocode: Evocode, arguments: list[str], message: str) -> None:
+    ran = evocode("new", "made", *arguments)
+    assert (ran.status, message in " ".join(ran.err.split())) == (2, True)

@@ -141,8 +141,7 @@ def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, tmp_p
     row = f"| 1 | {score} | n/a | {score} | n/a | 1/1\\* | {score} | 0.0 | {score} | {score} | n/a | n/a | 1 | 2 | 2 |"
     assert [line for line in lines if "*" in line] == [
         f"| cheat {row}",
-        "\\* with rounds, passed or not, whose verdict trusts the agent's system: paths that the task does not "
-        "declare, or all of it (in place)",
+        "\\* with rounds, passed or not, whose verdict trusts the agent's system beyond what the task declares",
     ]
     marked = {entry["agent"]: entry["trusting"] for entry in evocode("leaderboard", "--json").json}
     assert marked == {"x|new": 0, "old": 0, "cheat": 1}
@@ -183,8 +182,8 @@ def test_scores_that_depend_on_k_have_it_behind_them_where_it_differs(evocode: E
     assert (old["Hard Tasks"], old["Gap"]) == ("0.0 (k=1-2)", "n/a")
     assert cells(lines, "x\\|new")["MT@k"] == "83.3 (k=1)"
     assert lines[-1] == (
-        "Perfect Tasks, Comp, Hard Tasks, MT@k and Gap depend on k, the number of attempts at each task, which is not "
-        "the same for all: do not rank by them (evocode results --view analyses has pass@k at a k that all have)"
+        "Perfect Tasks, Comp, Hard Tasks, MT@k and Gap depend on k, the attempts at a task, which differs: do not rank "
+        "by them (--view analyses has pass@k at one k)"
     )
     entry = next(each for each in evocode("leaderboard", "--json", "--no-intervals").json if each["agent"] == "old")
     assert (entry["k_min"], entry["k_max"], entry["not_comparable"]) == (1, 2, DEPEND_ON_K)
@@ -222,7 +221,7 @@ def test_scores_without_infrastructure_errors_stand_beside_the_others(evocode: E
     assert (lucky["Dataset Score"], lucky["Dataset Score w/o faults"], lucky["Faults"]) == ("41.7", "75.0", "2")
     assert (lucky["Case Score"], lucky["Case Score w/o faults"]) == ("54.2", "87.5")
     assert (old["Dataset Score"], old["Dataset Score w/o faults"], old["Faults"]) == ("66.7", "66.7", "0")
-    assert lines[-1].endswith("; lucky: 1 error and 1 round not reached")
+    assert lines[-1] == "lucky: 1 error and 1 round not reached"
     assert list(lucky)[2:5] == ["Dataset Score", "95 %", "Dataset Score w/o faults"]
     entries = {each["agent"]: each for each in evocode("leaderboard", "--json").json}
     assert entries["lucky"]["dataset_score_without_faults"] == 75.0
@@ -255,10 +254,10 @@ def test_rows_of_other_conditions_or_contents_of_tasks_are_not_one_ranking(evoco
     for agent, score, strict, contents in (("m", "pp", True, "1"), ("n", "pf", False, "1"), ("o", "ff", None, "2")):
         write_attempt(results, "c", agent, score, strict=strict, task_hash=contents * 64, environment="docker")
     ran = evocode("leaderboard", results, "--json", "--no-intervals")
-    assert {each["agent"]: each["ranking_group"] for each in ran.json} == {"m": 1, "n": 2, "o": 3}
+    assert {each["agent"]: each["ranking_group"] for each in ran.json} == {"m strict": 1, "n": 2, "o": 3}
     assert [line for line in ran.err.splitlines() if "not one ranking" in line] == [
-        "note: not one ranking, conditions differ: strict (m); not strict (n)",
-        "note: not one ranking, contents of c differ: 1111111 (m, n); 2222222 (o)",
+        "note: not one ranking, conditions differ: strict (m strict); not strict (n)",
+        "note: not one ranking, contents of c differ: 1111111 (m strict, n); 2222222 (o)",
     ]
 
 

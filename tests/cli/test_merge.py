@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,8 @@ def test_results_of_a_shard_alone_name_the_others(evocode: Evocode) -> None:
 
 def test_a_shard_that_is_not_there_is_named_with_its_attempts(evocode: Evocode) -> None:
     ran = evocode("merge", "one", "three", "-o", "merged")
+    assert ran.status == 1
+    assert ran.err == "error: 1 shard missing, 2/3; merge again when the results are there\n"
     assert ran.lines == [
         "merged 2 directories into merged: 4 attempts of 2 runs",
         "missing: shard 2 of 3",
@@ -55,7 +58,9 @@ def test_a_shard_that_is_not_there_is_named_with_its_attempts(evocode: Evocode) 
         "a gpt attempt 2",
         "b gpt attempt 1",
     ]
-    found = evocode("merge", "one", "three", "-o", "again", "--json").json
+    told = evocode("merge", "one", "three", "-o", "again", "--json")
+    found = json.loads(told.out)
+    assert told.status == 1
     assert [each["name"] for each in found.pop("agents")] == ["gpt"]
     assert found == {
         "output": "again",

@@ -38,7 +38,7 @@ def test_each_agent_has_a_row(evocode: Evocode) -> None:
             "oracle 0.0 0.0 0.0 0.0",
             "",
             "the score for the money, of one attempt at each task",
-            "agent score cost score per USD USD per passed round",
+            "agent score cost, each task once score per USD USD per passed round",
             "gpt 33.3 n/a n/a n/a",
             "nop 0.0 n/a n/a n/a",
             "oracle 100.0 n/a n/a n/a",

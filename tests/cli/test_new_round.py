@@ -35,6 +35,7 @@ def fill_in(round_: Path, request: str = "One thing more.\n") -> None:
     write(round_ / "instruction.md", request)
 
 
+@pytest.mark.filterwarnings("default::pytest_evocode.TaskWarning")
 def test_it_makes_what_a_round_has_and_says_what_is_next(evocode: Evocode, kv: Path) -> None:
     made = evocode("new", "kv", "--round")
     assert made.status == 0, made.err

@@ -77,7 +77,7 @@ def test_every_table_is_there_in_three_formats_with_what_its_columns_are(paper: 
         assert latex.count("{") - latex.count("\\{") == latex.count("}") - latex.count("\\}")
         assert latex.count("\\begin{tabular}") == latex.count("\\bottomrule") > 0
     scores = (paper / "tables" / "scores.tex").read_text(encoding="utf-8")
-    assert "gpt\\_5 &" in scores
+    assert "gpt\\_5 strict &" in scores
     assert "MT@k 95 \\% &" in scores
     defined = "Avg Rounds: Tool calls per round, the mean over tasks."
     assert defined in scores
@@ -95,12 +95,14 @@ def test_figures_have_the_numbers_that_are_drawn(paper: Path) -> None:
     assert {path.name for path in (paper / "figures").iterdir()} == {
         "score-by-round.csv",
         "survival.csv",
+        "hazard.csv",
+        "kept-and-repaired.csv",
         "pareto.csv",
     }
     rows = read_csv(paper / "figures" / "survival.csv")
     assert [(each["agent"], each["round"], float(each["percent"])) for each in rows[:2]] == [
-        ("gpt_5", "1", 100.0),
-        ("gpt_5", "2", 50.0),
+        ("gpt_5 strict", "1", 100.0),
+        ("gpt_5 strict", "2", 50.0),
     ]
 
 
@@ -109,7 +111,7 @@ def test_how_numbers_were_made_is_told_from_the_records_and_what_they_do_not_say
 ) -> None:
     text = (paper / "reproducibility.md").read_text(encoding="utf-8")
     assert "| openai/gpt-5 | not recorded | 6 | 1 |" in text
-    assert "Settings of gpt\\_5: temperature = 0.5" in text
+    assert "Settings of gpt\\_5 strict: temperature = 0.5" in text
     assert "| docker | yes | as the tasks say |" in text
     assert "| Python | 3.11.7 |" in text
     assert "fixed seed 0" in text

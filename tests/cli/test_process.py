@@ -254,3 +254,11 @@ def test_a_directory_without_trajectories_is_an_error(tmp_path: Path) -> None:
     shown = process(str(tmp_path))
     assert shown.exit_code == 1
     assert "no steps/<round>/agent/trajectory.json below it" in shown.output
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
+def test_the_pillars_are_to_be_had_in_every_format(task: Path, store: Store, form: str) -> None:
+    results = store("hasty", Recording().bash("e", changes={"ledger.py": BUDGET}), passed=False)
+    out = process(str(results), "--tasks", str(task), "--format", form).output
+    assert ("agent,task,attempt,round,pf" if form == "csv" else "RigorScore") in out
+    assert "hasty" in out

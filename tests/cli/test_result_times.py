@@ -31,10 +31,10 @@ def results(tmp_path: Path) -> Path:
 def test_each_agent_has_medians_over_its_rounds(evocode: Evocode) -> None:
     ran = evocode("results", "-q", "--time")
     assert ran.lines == [
-        "agent agent (median s) verifier (median s) waiting (median s) overhead (median s) rounds",
+        "agent agent (median s) verifier (median s) queued (median s) overhead (median s) rounds",
         "gpt 1.50 n/a 4.00 0.50 4",
         "old 1.50 n/a n/a n/a 2",
-        "not recorded of 2 of 6 rounds, and left out: waiting and overhead",
+        "not recorded of 2 of 6 rounds, and left out: queued and overhead",
     ]
 
 
@@ -43,7 +43,7 @@ def test_rounds_and_tasks_have_rows_of_their_own(evocode: Evocode) -> None:
     ran = evocode("results", "--by", "round", "--time")
     assert ran.lines[:4] == [
         "gpt:",
-        "round agent (median s) verifier (median s) waiting (median s) overhead (median s) rounds",
+        "round agent (median s) verifier (median s) queued (median s) overhead (median s) rounds",
         "1 1.50 n/a 3.00 0.40 2",
         "2 1.50 n/a 6.00 0.70 2",
     ]

@@ -62,8 +62,8 @@ def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, resul
         "cheat 100.0* 100.0* n/a 2/2* 100.0* 100.0* 1 6.0 s",
         "gpt 75.0 87.5 4.0 1/2 75.0 50.0 1 6.0 s",
         "o1 0.0 0.0 n/a 0/2 0.0 0.0 1 4.5 s",
-        "* the verdict of 1 round trusts the agent's system: paths that the task does not declare, or all of it (in "
-        "place); round.json lists them, and --evocode-strict carries none",
+        "* the verdict of 1 round trusts the agent's system beyond what the task declares; round.json lists them, and "
+        "--evocode-strict brings none over",
     ]
 
 
@@ -206,6 +206,9 @@ def test_where_nothing_is_scored_the_reason_is_all_there_is(evocode: Evocode, tm
     ran = evocode("leaderboard")
     assert (ran.status, ran.out) == (1, "")
     assert f"note: {line}\nError: there are no results in evocode-results with a score" in ran.err
+    ran = evocode("results", "--format=csv")
+    assert ran.out.startswith("agent,dataset_score,case_score,")
+    assert (len(ran.lines), ran.err) == (1, f"note: {line}\n")
 
 
 def test_older_attempts_are_told_and_can_be_counted(evocode: Evocode, results: Path) -> None:
@@ -220,7 +223,38 @@ def test_older_attempts_are_told_and_can_be_counted(evocode: Evocode, results: P
 def test_a_run_that_is_not_there_is_an_error(evocode: Evocode, results: Path) -> None:
     ran = evocode("results", "--run", "yesterday")
     assert (ran.status, ran.out) == (1, "")
-    assert "there is no run yesterday; there are 2026-01-02__03-04-05" in ran.err
+    assert "there is no run yesterday; there are 2026-01-02__03-04-05, and no tags" in ran.err
+
+
+@pytest.mark.parametrize("name", ["paper", "tag:paper"])
+def test_a_tag_stands_for_its_runs(evocode: Evocode, results: Path, name: str) -> None:
+    for run, outcomes in ((OLD, "fp"), (NEW, "pp")):
+        write_attempt(results, "ledger", "gpt", outcomes, run=run)
+        write_session(results, {"ledger": {"gpt": [1]}}, run=run, tags=("paper",) if run == OLD else ())
+    assert evocode("results", "-q", "--run", name).lines[1:] == ["gpt 50.0 n/a n/a 0/1 0.0 100.0 1 3.0 s"]
+    for view in ("leaderboard", "analyses", "pareto", "export", "report"):
+        assert evocode(view, "--run", name).status == 0, view
+    ran = evocode("results", "--run", "tag:papers")
+    assert (ran.status, ran.out) == (1, "")
+    assert f"there is no tag papers; there are {OLD}, 2026-01-02__03-04-05, {NEW}, and the tags paper" in ran.err
+
+
+def test_only_the_agents_that_are_named_are_shown(evocode: Evocode, results: Path) -> None:
+    write_attempt(results, "third", "o1", "p", of=2, finished=False, run=NEW)
+    write_attempt(results, "third", "o3", "pp")
+    assert [line.split()[0] for line in evocode("results", "-q", "--agent", "gpt").lines] == ["agent", "gpt"]
+    both = evocode("results", "-q", "--agent=o1", "--agent=gpt").lines
+    assert [line.split()[0] for line in both[1:]] == ["gpt", "o1", "not"]
+    identity = evocode("results", "--json", "--agent=gpt").json["rows"][0]["identity"]
+    for view in ("leaderboard", "analyses", "pareto", "failures", "metrics", "export"):
+        for name in ("gpt", identity):
+            ran = evocode("results" if view != "export" else view, *(["--view", view] if view != "export" else []),
+                          "--agent", name)  # fmt: skip
+            assert ran.status == 0, (view, ran.err)
+            assert "o3" not in ran.out, view
+    ran = evocode("results", "--agent", "gpt-6")
+    assert (ran.status, ran.out) == (2, "")
+    assert "there is no agent gpt-6; there are gpt, o1, o3" in ran.err
 
 
 def test_tasks_that_are_named_count_and_no_others(evocode: Evocode, results: Path, tmp_path: Path) -> None:
@@ -385,3 +419,59 @@ def test_a_task_that_was_never_begun_counts_with_all_its_rounds_in_every_command
     write_attempt(tmp_path / "whole", "t2", "gpt", "p" * 10, mode="single-round")
     (compared,) = evocode("compare", "whole", "merged", "--json").json
     assert len(compared["flips"]) == 10
+
+
+def test_rows_over_different_tasks_say_so_once(evocode: Evocode, tmp_path: Path) -> None:
+    root = tmp_path / "evocode-results"
+    write_attempt(root, "a", "gpt", "pf")
+    assert "different tasks" not in evocode("results").out
+    for task in "abc":
+        write_attempt(root, task, "o1", "pf")
+    told = "rows are over different tasks, compare them by evocode compare: 1 of 3, without b, c (gpt); 3 of 3 (o1)"
+    for command in (
+        ["results"],
+        ["results", "-q"],
+        ["results", "--by", "task"],
+        ["analyses"],
+        ["failures"],
+        ["metrics"],
+    ):
+        ran = evocode(*command)
+        assert (ran.out + ran.err).count(told) == 1, command
+    board = evocode("leaderboard")
+    assert (board.out + board.err).count("tasks differ: 3 of 3 (o1); 1 of 3, without b, c (gpt)") == 1
+    assert told not in board.out + board.err
+
+
+def test_attempts_that_a_budget_cut_are_told_below_the_table(evocode: Evocode, tmp_path: Path) -> None:
+    root = tmp_path / "evocode-results"
+    for number in (1, 2, 3):
+        path = write_attempt(root, "a", "gpt", "pf", number=number)
+        if number < 3:
+            _cut(path, "budget: tokens 210 of 200 used in the round" if number == 1 else "budget: turns 3 of 3 used")
+    told = "cut by their budget: 2 of 3 attempts of gpt (tokens 1, turns 1)"
+    for command in (["results"], ["results", "-q"], ["leaderboard"], ["leaderboard", "--format", "markdown"]):
+        assert evocode(*command).out.count(told.replace("_", "")) == 1, command
+    assert told in evocode("pareto").err
+    assert told in evocode("compare", "gpt", "gpt").err
+
+
+def _cut(attempt: Path, why: str) -> None:
+    for path in (attempt / "result.json", *attempt.rglob("round.json")):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace('"stopped": ""', f'"stopped": "{why}"'), encoding="utf-8")
+
+
+def test_each_note_is_one_short_line_and_told_once(evocode: Evocode, tmp_path: Path) -> None:
+    root = tmp_path / "evocode-results"
+    for place in range(40):
+        write_attempt(root, f"task-with-a-long-name-{place}", "gpt", "p", of=2, finished=False)
+        write_attempt(root, f"task-with-a-long-name-{place}", "o1", "pp", number=1 + place % 2)
+        write_attempt(root, f"task-with-a-long-name-{place}", "gpt", "pp", number=2)
+    for command in (["results", "-q"], ["analyses", "-q"], ["compare", "gpt", "o1", "gpt", "o1"]):
+        ran = evocode(*command)
+        notes = [line for line in ran.err.splitlines() if line.startswith("note: ")]
+        notes += [line for line in ran.out.splitlines() if ": " in line and line[:3] not in ("A: ", "B: ")]
+        assert notes
+        assert len(set(notes)) == len(notes)
+        assert max(map(len, notes)) <= 160 + len("note: "), command

@@ -81,3 +81,14 @@ def test_what_cannot_be_done_says_why(evocode: Evocode, results: Path) -> None:
     assert lock is not None
     assert f"the run {OLD} is still under way" in evocode("runs", "--remove", OLD).err
     lock.release()
+
+
+def test_a_score_over_a_part_of_the_tasks_or_so_far_says_so(evocode: Evocode, results: Path) -> None:
+    half = "2026-03-01__00-00-00"
+    write_attempt(results, "ledger", "gpt", "pf", run=half)
+    scores = {"gpt": {"dataset_score": 50.0}}
+    write_session(results, {"ledger": {"gpt": [1]}, "mesh": {"gpt": [1]}}, run=half, scores=scores)
+    assert evocode("runs").lines[-1] == f"{half} gpt 2 1 ended gpt 50.0 (over 1 of 2 tasks) n/a"
+    write_session(results, {"ledger": {"gpt": [1]}}, run=half, scores=scores, waiting="budget: total-cost $1 of $1")
+    assert "gpt 50.0 (so far)" in evocode("runs").lines[-1]
+    assert evocode("runs", "--format", "json").json[-1]["scored_tasks"] == {"gpt": {"scored": 1, "of": 1}}

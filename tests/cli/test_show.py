@@ -41,6 +41,21 @@ def lines() -> list[str]:
     return shown.output.splitlines()
 
 
+@pytest.mark.filterwarnings("default::pytest_evocode.TaskWarning")
+def test_what_is_missing_in_one_round_is_told_and_all_else_is_shown() -> None:
+    task = make(3)
+    whole = lines()
+    (task / "steps/round-2/instruction.md").write_text("\n")
+    (task / "steps/round-3/instruction.md").unlink()
+    shown = show()
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines() == whole
+    assert [line.partition("steps[")[2] for line in shown.stderr.splitlines()] == [
+        "round-2].name: parcels/steps/round-2/instruction.md is empty; write the request to the agent",
+        "round-3].name: the round has no instruction; create parcels/steps/round-3/instruction.md",
+    ]
+
+
 def test_tests_are_counted_as_they_are_written_where_there_is_no_lock() -> None:
     make(3)
     assert lines() == [
@@ -180,11 +195,12 @@ def test_a_task_that_is_wrong_is_one_message() -> None:
     wrong = show()
     assert wrong.exit_code == 1
     assert wrong.output.startswith("Error: parcels/evocode.lock: cannot be read")
-    (task / "steps/round-1/instruction.md").write_text("")
+    with (task / "task.toml").open("a") as file:
+        file.write('[[steps]]\nname = "round-1"\n')
     wrong = show()
     assert wrong.exit_code == 1
     assert wrong.output.startswith("Error: parcels/task.toml:")
-    assert "instruction.md is empty" in wrong.output
+    assert "entry 1 has the same name" in wrong.output
 
 
 def test_tests_that_cannot_be_read_are_said_to_be_missing() -> None:

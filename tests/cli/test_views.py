@@ -12,9 +12,9 @@ import pytest
 
 from pytest_evocode.cli import VIEWS
 from pytest_evocode.report.views import FORMATS
-from pytest_evocode.results.records import TaskFacts, Usage
+from pytest_evocode.results.records import ForkSource, TaskFacts, Usage
 from tests.cli.conftest import Evocode
-from tests.result_trees import write_attempt
+from tests.result_trees import RUN, write_attempt
 
 #: That of the model is sampled, which takes seconds, once for all of test_model.
 QUICK = [view for view in VIEWS if view != "model"]
@@ -24,9 +24,11 @@ KNOWN = {
     "scores": ("Dataset Score", "dataset_score"),
     "leaderboard": ("Dataset Score", "ranking_group"),
     "failures": ("regression", "first_failures"),
+    "forks": ("reading", "forked_passed"),
     "analyses": ("pass@k", "pass_at_k"),
+    "hazard": ("kept unbroken", "at_risk"),
     "metrics": ("EvoScore", "evo_score"),
-    "pareto": ("score", "seconds"),
+    "pareto": ("score", "agent_seconds_per_attempt"),
     "plan": ("tasks", "difference"),
 }
 
@@ -43,6 +45,9 @@ def _results(tmp_path: Path) -> None:
             write_attempt(root, task, "a_b&c", good, cases=["p", "pf"], number=number, facts=facts, usage=usage)
             write_attempt(root, task, "nop", "pf" if place else "ff", cases=["p", "fp"], number=number, facts=facts)
         write_attempt(root, task, "a_b&c", "pp", mode="single-round", facts=facts, run="2026-02-02__03-04-05")
+        source = ForkSource(point="nop:round-1", agent="nop", run=RUN, attempt=1, round="round-1", index=1)
+        run = "2026-02-03__03-04-05"
+        write_attempt(root, task, "a_b&c", "p", facts=facts, run=run, first=2, from_round="round-2", forked_from=source)
 
 
 @pytest.mark.parametrize("view", QUICK)
@@ -84,6 +89,13 @@ def test_below_each_table_a_line_says_what_each_column_is(evocode: Evocode, view
     assert more
     assert all(re.match(r"[^:]+: [^ ].*", line) for line in more)
     assert len(set(more)) == len(more)
+
+
+def test_forks_are_held_against_the_attempts_that_they_went_on_from_and_whole_ones(evocode: Evocode) -> None:
+    rows = evocode("results", "--view", "forks", "--json").json["forks"]
+    assert [(row["task"], row["round"]) for row in rows] == [(task, "round-2") for task in "abcdef"]
+    counts = [(row["went_on_passed"], row["went_on_of"], row["forked_passed"], row["own_of"]) for row in rows]
+    assert counts == [(0, 1, 1, 2)] * 6
 
 
 def test_the_published_name_has_what_it_counts_below(evocode: Evocode) -> None:

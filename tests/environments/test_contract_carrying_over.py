@@ -82,6 +82,15 @@ def test_a_directory_that_was_made_anew_shows_nothing_of_the_image(environment: 
         assert fork.exec("find tree").output == "tree\ntree/sub\ntree/sub/other\n"
 
 
+def test_directories_that_came_along_can_be_renamed(environment: Environment) -> None:
+    environment.exec("mkdir -p made/deep /var/lib/shop; touch made/deep/file /var/lib/shop/row")
+    with with_only(environment, ["/app", "/var/lib/shop"]) as fork:
+        rename = "import os; os.rename('made', 'moved'); os.rename('/var/lib/shop', '/var/lib/store')"
+        renamed = fork.exec(["python3", "-c", rename])
+        assert renamed.ok, renamed.output
+        assert fork.exec("find moved /var/lib/store -type f").output == "moved/deep/file\n/var/lib/store/row\n"
+
+
 def test_what_nobody_touched_is_there(environment: Environment) -> None:
     with with_only(environment, ["/app", "/srv/nothing"]) as fork:
         assert fork.exec("cat from-image tree/sub/leaf; ls /srv").output == "original\ndeep\n"

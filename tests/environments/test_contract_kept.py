@@ -152,6 +152,24 @@ def test_other_sessions_leave_it_alone_and_it_goes_when_it_is_told_to(keep: Keep
     assert kept.leftover() == []
 
 
+def test_it_goes_with_its_own_cache_or_when_those_of_all_are_to_go(
+    keep: Keep, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = keep()
+
+    def listed(*options: str) -> str:
+        return CliRunner().invoke(main, ["clean", "--dry-run", *options]).output
+
+    assert kept.name in listed("--kept")
+    with monkeypatch.context() as patch:
+        patch.setenv("EVOCODE_CACHE", str(tmp_path))
+        assert kept.name not in listed("--kept")
+        if kind == "docker":
+            assert "stays, kept with another EVOCODE_CACHE or with none noted: " in listed("--kept")
+            assert kept.name in listed("--kept", "--all-caches")
+    assert "--all-caches goes with --kept" in listed("--all-caches")
+
+
 def test_it_is_not_a_living_sessions_leftover(engine: Engine, make_environment: MakeEnvironment) -> None:
     name = f"living-{os.getpid()}"
     line = make_environment().keep(name, Command(("bash",)), str)

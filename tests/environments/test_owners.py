@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.environments import owners
+from pytest_evocode.environments import cleanup, owners
 from pytest_evocode.environments.cache import is_locked
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.environments.sandbox import leftovers
@@ -100,6 +100,26 @@ def test_a_session_removes_no_snapshot_whose_attempt_it_cannot_read(tmp_path: Pa
         assert leftover_snapshots(layer.parent) == []
     with as_somebody_else(layer.parent):
         assert leftover_snapshots(layer.parent) == []
+
+
+@pytest.mark.parametrize(("noted", "others"), [("own", False), ("another", True), (None, True)])
+def test_of_snapshots_in_memory_those_of_other_caches_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dead: Owner, noted: str | None, others: bool
+) -> None:
+    own = tmp_path / "own"
+    monkeypatch.setenv("EVOCODE_CACHE", str(own))
+    parent = tmp_path / "shm" / "sandboxes"
+    monkeypatch.setattr(leftovers, "state_parents", lambda: (parent,))
+    layer = leftovers.kept_snapshots(parent) / "snapshot-1"
+    layer.mkdir(parents=True)
+    steps = tmp_path / "attempt" / "steps" / "round-1"
+    steps.mkdir(parents=True)
+    (steps / SNAPSHOT_FILE).write_text('"snapshot-1"')
+    cache = {} if noted is None else {"cache": str(tmp_path / noted)}
+    (layer / "owner.json").write_text(json.dumps({**asdict(dead), "keep_for": str(tmp_path / "attempt"), **cache}))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    with cleanup.leftovers(kept=True) as found:
+        assert [each.of_other_cache for each in found if "snapshot-1" in each.what] == [others]
 
 
 def test_sandboxes_of_another_user_are_no_leftovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

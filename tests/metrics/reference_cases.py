@@ -7,6 +7,7 @@ what :class:`CaseTrees` wrote.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import exp, log, sqrt
@@ -37,6 +38,10 @@ class CaseTrees:
             }
             cases |= {f"first{index}": (index, 99) for index in range(1, rounds + 1) if random.random() < 0.7}
             with_origin = random.random() < 0.5
+            self._names = {id: random.choice(("", "", "R1", "R2")) for id in cases}
+            changes = [random.sample(("conflict", "extension"), random.randint(0, 2)) for _ in range(rounds)]
+            names = [f"round-{index}" for index in range(1, rounds + 1)]
+            self._facts = {"rounds": names, "change_types": changes} if random.random() < 0.8 else None
             for agent in agents:
                 for number in range(1, random.randint(1, 2) + 1):
                     self._write(task, agent, number, rounds, cases, with_origin)
@@ -52,6 +57,7 @@ class CaseTrees:
             required = [id for id, (begin, end) in cases.items() if begin <= index < end]
             found = [
                 {"id": id, "status": self._status(agent), "origin": f"round-{cases[id][0]}" if with_origin else ""}
+                | {"requirement": self._names[id]}
                 for id in required
             ]
             how = (
@@ -92,7 +98,7 @@ class CaseTrees:
             "rounds": records,
         }
         record |= {"started": f"{RUN[:10]}T00:00:01+00:00", "finished": f"{RUN[:10]}T00:00:02+00:00", "strict": False}
-        record |= {"declared_rounds": [f"round-{index}" for index in range(1, rounds + 1)]}
+        record |= {"facts": self._facts, "declared_rounds": [f"round-{index}" for index in range(1, rounds + 1)]}
         (place / "result.json").parent.mkdir(parents=True, exist_ok=True)
         (place / "result.json").write_text(json.dumps(record))
 
@@ -110,7 +116,9 @@ def read(root: Path) -> dict[str, dict[str, Attempts]]:
         rounds = {}
         for each in record["rounds"]:
             cases = path.parent / "steps" / each["round"] / "verifier" / "cases.json"
+            known = record["facts"]["change_types"][each["index"] - 1] if record["facts"] else []
             rounds[each["index"]] = each | {"cases": json.loads(cases.read_text()) if cases.exists() else []}
+            rounds[each["index"]]["changes"] = known
         found[record["agent"]][record["task"]][record["attempt"]] = rounds
     return found
 
@@ -186,6 +194,60 @@ def survival(tasks: dict[str, Attempts]) -> Values:
             width = 1.959963984540054 * sqrt(greenwood) / log(share)
             interval = [100 * share ** exp(-width), 100 * share ** exp(width)]
         found[str(index)] = {"percent": 100 * share, "at_risk": at_risk, "failed": failed, "interval": interval}
+    return found
+
+
+# How requirements fare.
+
+
+def letters(rounds: dict[int, Values], cases: set[str], required: dict[int, tuple[set[str], set[str], bool]]) -> str:
+    """By round, whether a requirement passes, fails, or is not known to do either."""
+    found = ""
+    for index, record in rounds.items():
+        new, old, told = required[index]
+        here = cases & (new | old)
+        statuses = {case["id"]: case["status"] for case in record["cases"] if case["id"] in here}
+        if not here or record["outcome"] not in ("passed", "failed"):
+            found += "?"
+        elif not record["cases"] and record["outcome"] == "passed":
+            found += "p"
+        elif any(status in FAILING for status in statuses.values()) or (told and here - {*statuses}):
+            found += "f"
+        else:
+            found += "p" if "passed" in statuses.values() else "?"
+    return found
+
+
+BEFORE = {"break": (r"(?:^|f)(p+)", "f"), "repair": (r"p(f+)", "p"), "catch-up": (r"^(f+)", "p")}
+"""What stands before a round in which each may happen, and the letter of a round in which it did."""
+
+
+def hazard(agent: str, agents: dict[str, dict[str, Attempts]]) -> Values:
+    """What ``evocode results --view hazard`` has of an agent, but for the intervals: numbers by event and key."""
+    found: Values = {event: defaultdict(lambda: [0, 0, 0]) for event in BEFORE}
+    for task, attempts in agents[agent].items():
+        every = [
+            record for tasks in agents.values() for each in tasks.get(task, {}).values() for record in each.values()
+        ]
+        if not any(record["cases"] for record in every):
+            continue
+        required = required_rounds(task, agents)
+        names = {case["id"]: case["requirement"] or case["id"] for record in every for case in record["cases"]}
+        # What the first round that is known requires is of before it, as 0.
+        came = {id: 0 for index in required for id in required[index][1]}
+        came |= {id: index for index in reversed(required) for id in required[index][0]}
+        for unit in {(names[id], came[id]) for id in came}:
+            cases = {id for id in came if (names[id], came[id]) == unit}
+            for rounds in attempts.values():
+                line = ("?" + letters(rounds, cases, required) + "?")[unit[1] :]
+                for event, (before, happens) in BEFORE.items():
+                    for place in range(1, len(line)):
+                        if match := re.search(before + "$", line[:place]):
+                            what = 0 if line[place] == "?" else 2 if line[place] == happens else 1
+                            index = unit[1] + place
+                            changes = rounds[index]["changes"] if index in rounds else []
+                            for key in ("all", len(match[1]), *changes):
+                                found[event][key][what] += 1
     return found
 
 

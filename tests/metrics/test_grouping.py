@@ -9,8 +9,9 @@ import pytest
 
 from pytest_evocode.metrics.score_table import ScoreTable, score_table
 from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.identity import identity_of
 from pytest_evocode.results.loading import load_results
-from pytest_evocode.results.records import AttemptState, SelectedTask, TaskFacts
+from pytest_evocode.results.records import AttemptState, ForkSource, SelectedTask, TaskFacts
 from tests.result_trees import write_attempt, write_files, write_session
 from tests.results.foreign.harbor_trials import result_of
 
@@ -48,6 +49,37 @@ def test_one_agent_is_one_row_whatever_a_session_called_it(tmp_path: Path) -> No
     assert (row.name, row.agent) == ("gpt-5", "openai-gpt-5")
     assert {record.agent for record in row.records} == {row.agent}
     assert scores(tmp_path) == {"gpt-5": 75.0}
+
+
+def fork_of(made_by: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an attempt that went on from what such an agent, called A, left after the first of three rounds."""
+    source = ForkSource(point="A:round-1", agent="A", made_by=made_by, run=OLD, attempt=1, round="round-1", index=1)
+    return {"from_round": "round-2", "first": 2, "forked_from": source}
+
+
+def test_forks_have_a_row_for_each_agent_that_they_went_on_from_whatever_its_name(tmp_path: Path) -> None:
+    write_attempt(tmp_path, outcomes="ppf", run=OLD)
+    write_attempt(tmp_path, outcomes="pf", run=MIDDLE, **fork_of(LOW))
+    assert scores(tmp_path) == {"gpt": pytest.approx(200 / 3), "gpt (from A:round-1)": 50.0}
+    write_attempt(tmp_path, outcomes="pp", run=NEW, **fork_of(HIGH))
+    low, high = (identity_of(each, "A").hash for each in (LOW, HIGH))
+    assert scores(tmp_path) == {
+        "gpt": pytest.approx(200 / 3),
+        f"gpt (from A {low}:round-1)": 50.0,
+        f"gpt (from A {high}:round-1)": 100.0,
+    }
+    assert table(tmp_path).superseded == 0
+
+
+def test_a_fork_that_left_nothing_is_missing_over_the_rounds_that_were_its_own(tmp_path: Path) -> None:
+    write_attempt(tmp_path, outcomes="pp", run=NEW, **fork_of(LOW))
+    facts = TaskFacts(rounds=("round-1", "round-2", "round-3"))
+    tasks = {"ledger": SelectedTask(facts=facts)}
+    write_session(tmp_path, {"ledger": {"gpt": [1, 2]}}, run=NEW, fork_from=f"A:round-1@{OLD}", tasks=tasks)
+    (row,) = table(tmp_path).rows
+    assert (row.name, row.missing) == ("gpt (from A:round-1)", (("ledger", 2),))
+    assert scores(tmp_path) == {"gpt (from A:round-1)": 50.0}
+    assert table(tmp_path).scores(row).rounds == 2
 
 
 def test_what_left_nothing_belongs_to_the_agent_that_its_run_names(tmp_path: Path) -> None:
@@ -99,13 +131,13 @@ def test_single_rounds_pair_with_the_chains_of_the_same_agent_only(tmp_path: Pat
     ("one", "other", "names"),
     [
         ({"environment": "docker"}, {"environment": "sandbox"}, ["gpt docker", "gpt sandbox"]),
-        ({"strict": False}, {"strict": True}, ["gpt not strict", "gpt strict"]),
+        ({"strict": False}, {"strict": True}, ["gpt", "gpt strict"]),
         (
             {"strict": False, "verify": "clean"},
             {"strict": False},
-            ["gpt verify=clean", "gpt verify=task"],
+            ["gpt", "gpt verify=clean"],
         ),
-        ({}, {"strict": False}, ["gpt (strict and verify not said)", "gpt not strict verify=task"]),
+        ({}, {"strict": False}, ["gpt", "gpt (strict and verify not said)"]),
         ({}, {}, ["gpt"]),
     ],
 )

@@ -100,3 +100,35 @@ def test_what_is_told_case_by_case_is_that_of_the_reference(seed: int) -> None:
             assert rows[agent]["kaplan_meier"].keys() == survival.keys()
             same(rows[agent]["kaplan_meier"], survival)
             same(metrics[agent], reference_cases.neighbours(agent, agents))
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32))
+def test_hazards_are_those_of_the_reference(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory).resolve()
+        reference_cases.CaseTrees(root, Random(seed))
+        agents = reference_cases.read(root)
+        found = evocode("hazard", root)
+        expected: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+        kept: dict[tuple[Any, ...], float] = {}
+        for agent in agents:
+            for event, keys in reference_cases.hazard(agent, agents).items():
+                share = 1.0
+                for key, (censored, others, events) in sorted(keys.items(), key=lambda each: str(each[0])):
+                    if others + events:
+                        expected[agent, event, key] = events, others + events, censored
+                    if isinstance(key, int) and others + events and share:
+                        share *= others / (others + events)
+                        kept[agent, event, key] = 100 * (share if event == "break" else 1 - share)
+        rows = [(row, row["rounds"] or "all") for row in found["hazard"]]
+        rows += [(row, row["change"]) for row in found["hazard-by-change"]]
+        numbers = {
+            (row["agent"], row["event"], key): (row["events"], row["at_risk"], row["censored"]) for row, key in rows
+        }
+        assert numbers == expected
+        assert all(row["percent"] == pytest.approx(100 * row["events"] / row["at_risk"]) for row, _ in rows)
+        curves = {(row["agent"], row["event"], row["rounds"]): row["percent"] for row in found["hazard-curves"]}
+        assert curves == pytest.approx(kept)
+        for row in (*found["hazard-curves"], *(row for row, _ in rows)):
+            assert row["percent_low"] is None or row["percent_low"] <= row["percent"] <= row["percent_high"]

@@ -176,8 +176,8 @@ def test_all_runs_count_where_that_is_wanted(tmp_path: Path) -> None:
 def test_one_run_counts_where_it_is_named(tmp_path: Path) -> None:
     write_attempt(tmp_path, outcomes="ff", run=OLD)
     write_attempt(tmp_path, outcomes="pp", run=NEW)
-    assert scores(tmp_path, run=OLD) == {"gpt": 0.0}
-    assert rows(tmp_path, run="never").rows == ()
+    assert scores(tmp_path, only={OLD}) == {"gpt": 0.0}
+    assert rows(tmp_path, only={"never"}).rows == ()
 
 
 # What is missing.
@@ -212,7 +212,7 @@ def test_what_one_run_did_not_make_another_may_have(tmp_path: Path) -> None:
     write_session(tmp_path, {"ledger": {"gpt": [1]}}, run=NEW)
     assert only(tmp_path).missing == ()
     assert only(tmp_path, all_runs=True).missing == (("ledger", 2),)
-    assert only(tmp_path, run=NEW).missing == (("ledger", 1),)
+    assert only(tmp_path, only={NEW}).missing == (("ledger", 1),)
 
 
 def test_a_missing_attempt_has_as_many_rounds_as_its_task(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_a_partial_attempt_does_not_hide_that_a_whole_one_left_nothing(tmp_path:
     write_attempt(tmp_path, outcomes="p", of=4, run=NEW)
     write_session(tmp_path, {"ledger": {"gpt": [1]}}, run=NEW, partial={"ledger": {"gpt": {1: (1,)}}})
     assert (scores(tmp_path), only(tmp_path).attempts[0].finished) == ({"gpt": 25.0}, False)
-    assert scores(tmp_path, run=NEW) == {"gpt": 100.0}
+    assert scores(tmp_path, only={NEW}) == {"gpt": 100.0}
 
 
 def test_a_partial_attempt_that_left_nothing_is_not_missed_beside_a_whole_one(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_partial_attempt_counts_over_its_own_rounds_where_there_is_no_other(tm
     score = found.scores(found.rows[0])
     assert (score.dataset_score, score.mt_at_k, score.rounds, score.perfect_tasks) == (50.0, 50.0, 2, 0)
     assert found.superseded == 1
-    assert scores(tmp_path, run=OLD) == {"gpt": 0.0}
+    assert scores(tmp_path, only={OLD}) == {"gpt": 0.0}
 
 
 def test_an_oracle_that_began_at_a_known_state_counts_over_what_it_played(tmp_path: Path) -> None:

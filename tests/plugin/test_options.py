@@ -8,6 +8,7 @@ import pytest
 
 from pytest_evocode.plugin import options
 from pytest_evocode.plugin.options import conditions
+from pytest_evocode.results.identity import DEFAULT_SETTINGS
 
 pytestmark = pytest.mark.every_python
 
@@ -41,10 +42,7 @@ def test_an_option_is_explained_in_one_or_two_lines(shown: list[str]) -> None:
 
 
 def test_what_can_change_a_verdict_or_a_score_is_among_the_conditions(pytester: pytest.Pytester) -> None:
-    assert conditions(pytester.parseconfigure()) == {
-        "timeout-multiplier": "1",
-        "verify-times": "1",
-    }
+    assert conditions(pytester.parseconfigure()) == DEFAULT_SETTINGS == {"timeout-multiplier": "1", "verify-times": "1"}
     pytester.makeini("[pytest]\nevocode_reward_key = tests\nevocode_waiting_minutes = 5.0\n")
     given = ["--evocode-verify-times=3", "--evocode-strict", "--evocode-budget=turns=9,total-cost=5"]
     beside = ["--evocode-jobs=4", "--evocode-keep", "--evocode-report", "--evocode-agent-option=token=secret"]

@@ -14,7 +14,7 @@ from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import ModelClient
 from pytest_evocode.process.attempts import RoundDeclaration, score_round
 from pytest_evocode.process.judge import ModelJudge, make_judge
-from pytest_evocode.process.pillars.abstention import UNSURE
+from pytest_evocode.process.pillars.abstention import FOREIGN, UNSURE
 from pytest_evocode.process.scores.rigor_score import AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.summary import as_json, by_task, summarise_agent
 from pytest_evocode.report.process import process_lines
@@ -75,6 +75,20 @@ def test_the_median_of_the_votes_stands_in_the_place_of_the_rule(tmp_path: Path)
     assert process.pillars["vc"].parts["RT"].value == 0.5
     assert process.extended["SC"].value == 0.5
     assert process.judge == "anthropic/claude-sonnet-4-5"
+
+
+def test_answers_of_another_server_are_not_taken_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "the-key-of-the-tests")
+    for _ in range(2):
+        with ModelServer(answers([2, 1, 2], [["limits"], ["limits", "rates"], ["limits"]])) as server:
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+            judged(make_judge("anthropic/claude-sonnet-4-5", cache=tmp_path))
+            assert server.asked
+            asked = len(server.asked)
+            judged(make_judge("anthropic/claude-sonnet-4-5", cache=tmp_path))
+            assert len(server.asked) == asked
 
 
 def test_agreement_with_the_rule_is_told(tmp_path: Path) -> None:
@@ -179,17 +193,22 @@ def test_the_command_asks_a_judge_that_it_is_told(
 VAGUE = "On closer inspection, this was not quite what it looked like."
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"), [(VAGUE, UNSURE), ("Das geht so nicht: die Monate haben keine Grenzen.", FOREIGN)]
+)
 @pytest.mark.parametrize("kind", ["impossible", "ambiguous"])
-def test_abstention_is_judged_where_the_rules_are_unsure(tmp_path: Path, kind: Abstention) -> None:
+def test_abstention_is_judged_where_the_rules_are_unsure(
+    tmp_path: Path, kind: Abstention, text: str, reason: str
+) -> None:
     declared = RoundDeclaration(abstain=kind)
-    activity = activity_of(Recording().bash("cat ledger.py", "text").say(VAGUE))
+    activity = activity_of(Recording().bash("cat ledger.py", "text").say(text))
     alone = score_round(activity, None, declared).pillars["aq"].parts["AQ"]
-    assert (alone.value, alone.certainty, alone.reason) == (None, None, UNSURE)
+    assert (alone.value, alone.certainty, alone.reason) == (None, None, reason)
     with ModelServer(lambda _: verdict(level=1)) as server:
         process = score_round(activity, None, declared, None, judge_at(server, tmp_path))
         asked = [each.said[0] for each in server.asked if "What did the programmer make of that?" in each.said[0]]
     assert len(asked) == 3
-    assert all(VAGUE in each for each in asked)
+    assert all(text in each for each in asked)
     found = process.pillars["aq"].parts["AQ"]
     assert (found.value, found.certainty, process.pillars["aq"].value) == (0.5, "judged", 0.5)
     judgement = process.judgements["AQ"]

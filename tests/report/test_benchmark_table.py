@@ -71,8 +71,8 @@ def test_every_outcome_has_its_mark() -> None:
         "agent Dataset Score Dataset Score w/o faults Case Score Case Score w/o faults Avg Rounds Perfect Tasks time "
         "faults",
         "oracle 25.0 50.0 37.5 75.0 n/a 0/1 0.0 s 2",
-        "w/o faults: without the rounds that ended in an infrastructure error, and without those that were not reached "
-        "because of one; elsewhere they count as not passed",
+        "w/o faults: without rounds that an infrastructure error ended, or kept from being reached; elsewhere these "
+        "count as not passed",
         "oracle: 1 error and 1 round not reached",
     ]
     assert lines[6] == "t      .  F  E  -"
@@ -167,6 +167,11 @@ def test_the_wanted_score_is_held_against_the_lowest(least: float, line: str) ->
     assert list(benchmark_lines(records, grid=False, fail_under=least))[-2:] == ["", line]
 
 
+def test_a_shard_with_controls_alone_has_nothing_to_reach() -> None:
+    lines = list(benchmark_lines(rounds("t", "F", agent="nop"), grid=False, fail_under=50, controls={"nop"}))
+    assert lines[-1] == "--evocode-fail-under=50: nothing to reach; controls do not count (nop)"
+
+
 def test_records_are_sorted_out_by_agent() -> None:
     records = rounds("t", ".", agent="b") + rounds("t", ".", agent="a") + rounds("u", ".", agent="b")
     assert {agent: [record.task for record in found] for agent, found in by_agent(records).items()} == {
@@ -195,8 +200,8 @@ def test_verdicts_that_trust_the_agents_system_mark_their_scores_and_are_named()
         "agent   Dataset Score  Case Score  Avg Rounds  Perfect Tasks   time",
         "cheat          100.0*      100.0*         n/a           1/1*  2.0 s",
         "oracle          100.0       100.0         n/a            1/1  2.0 s",
-        "* the verdicts of 2 rounds trust the agent's system: paths that the task does not declare, or all of it (in "
-        "place); round.json lists them, and --evocode-strict carries none",
+        "* the verdicts of 2 rounds trust the agent's system beyond what the task declares; round.json lists them, and "
+        "--evocode-strict brings none over",
         "  ledger cheat round-1 (in place), ledger cheat round-2",
     ]
 

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -191,10 +191,10 @@ def test_files_can_be_read_by_everybody(tmp_path: Path, directory: AttemptDirect
 
 
 def test_a_run_is_named_after_its_time(tmp_path: Path) -> None:
-    before = datetime.now().replace(microsecond=0)
+    before = datetime.now()
     named = claim_run(tmp_path, NEW_RUN)
-    assert before <= datetime.strptime(named.run, STAMP) <= datetime.now()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d__\d\d-\d\d-\d\d", named.run)
+    assert before <= datetime.strptime(named.run[:-3], f"{STAMP}-%f") <= datetime.now()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d__\d\d-\d\d-\d\d-\d{9}", named.run)
     assert files(tmp_path) == [f"runs/{named.run}.json"]
     assert RunRecord.model_validate_json((tmp_path / f"runs/{named.run}.json").read_text()) == named
 
@@ -214,6 +214,20 @@ def test_runs_that_start_in_one_second_get_names_of_their_own(tmp_path: Path) ->
     assert files(tmp_path) == sorted(f"runs/{run}.json" for run in runs)
     for run in runs:
         assert RunRecord.model_validate_json((tmp_path / f"runs/{run}.json").read_text()).run == run
+
+
+def test_runs_of_several_machines_that_start_at_one_moment_get_names_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Stopped:
+            return cls(2026, 11, 29, 15)
+
+    monkeypatch.setattr("pytest_evocode.results.directory.datetime", Stopped)
+    runs = {claim_run(tmp_path / str(machine), NEW_RUN).run for machine in range(3)}
+    assert len(runs) > 1
+    assert all(run.startswith("2026-11-29__15-00-00-000000") for run in runs)
 
 
 def test_processes_that_start_at_once_get_names_of_their_own(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from pytest_evocode.results.identity import (
     AgentIdentity,
     Conditions,
     Subject,
-    agent_labels,
     distinct_names,
     identity_of,
     settings_of,
@@ -23,7 +22,7 @@ def gpt(spec: str = "openai/gpt-5", name: str = "gpt-5", **values: Any) -> Agent
 
 
 def labels(*agents: AgentIdentity) -> list[str]:
-    return list(agent_labels(agents).values())
+    return list(subject_labels(Subject(each, Conditions()) for each in agents).values())
 
 
 def test_an_agent_is_its_spec_options_and_harness() -> None:
@@ -48,12 +47,12 @@ def test_a_name_that_a_session_gave_does_not_make_another_agent() -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"options": {"base_url": "http://me:secret@127.0.0.1:1234/v1", "key_env": "MY_KEY", "retries": 3}},
+        {"options": {"key_env": "MY_KEY", "retries": 3}},
         {"options": {"prices": {"path": "prices.json", "sha256": "1"}}},
         {"options": {"env": {"SERVICE_TOKEN": "abc"}, "api_key": "abc"}},
     ],
 )
-def test_secrets_and_how_a_model_is_reached_are_no_part_of_it(values: dict[str, Any]) -> None:
+def test_secrets_and_by_what_means_a_model_is_reached_are_no_part_of_it(values: dict[str, Any]) -> None:
     assert gpt(**values) == gpt()
 
 
@@ -73,13 +72,13 @@ def test_numbers_of_tokens_are_part_of_it_and_a_file_is_its_contents() -> None:
     assert gpt(options={"path": here}) != gpt()
 
 
-def test_a_label_shows_only_what_differs() -> None:
+def test_a_label_shows_what_was_given_and_else_only_what_differs() -> None:
     harness = {"harness": {"name": "claude-code", "version": "2.1"}}
     newer = {"harness": {"name": "claude-code", "version": "2.2"}}
-    assert labels(gpt(options={"effort": "high"})) == ["gpt-5"]
+    assert labels(gpt(options={"effort": "high"})) == ["gpt-5 effort=high"]
     assert labels(gpt(options={"effort": "high", "api": "chat"}), gpt(options={"effort": "low", "api": "chat"})) == [
-        "gpt-5 effort=high",
-        "gpt-5 effort=low",
+        "gpt-5 api=chat effort=high",
+        "gpt-5 api=chat effort=low",
     ]
     assert labels(gpt(), gpt("anthropic/gpt-5")) == ["openai/gpt-5", "anthropic/gpt-5"]
     assert labels(gpt("claude-code", "claude-code", **harness), gpt("claude-code", "claude-code", **newer)) == [
@@ -107,17 +106,35 @@ def test_labels_are_never_the_same() -> None:
     assert labels(one, other) == [f"gpt-5 rules=rules.md {each.hash}" for each in (one, other)]
 
 
-def test_conditions_are_shown_where_they_differ() -> None:
+def test_a_declared_name_stands_for_its_options() -> None:
+    low, high = (gpt(name="careful", options={"effort": effort, "api": "chat"}) for effort in ("low", "high"))
+    assert labels(low) == ["careful"]
+    assert labels(low, high) == ["careful effort=low", "careful effort=high"]
+
+
+def test_a_label_does_not_depend_on_what_else_there_is() -> None:
+    agents = [gpt(), gpt(options={"effort": "high"}), gpt(name="careful", options={"effort": "high"})]
+    given = [None, {"verify-times": "3"}, {"verify-times": "1", "budget": "turns=9"}]
+    said = [Conditions("docker", strict, None, settings_of(each or {})) for each in given for strict in (False, True)]
+    subjects = [Subject(agent, each) for agent in agents for each in said]
+    together = subject_labels(subjects)
+    assert len({*together.values()}) == len(subjects)
+    for subject in subjects:
+        assert subject_labels([subject]) == {subject: together[subject]}
+    assert together[Subject(agents[1], said[-1])] == "gpt-5 effort=high strict budget=turns=9"
+
+
+def test_conditions_are_shown_where_they_are_off_their_defaults() -> None:
     said = [Conditions("docker", False), Conditions("docker", True), Conditions("docker", False, "clean")]
     assert list(subject_labels(Subject(gpt(), each) for each in said).values()) == [
-        "gpt-5 not strict verify=task",
-        "gpt-5 strict verify=task",
-        "gpt-5 not strict verify=clean",
+        "gpt-5",
+        "gpt-5 strict",
+        "gpt-5 verify=clean",
     ]
     old = [Conditions("docker"), Conditions("docker", False)]
     assert list(subject_labels(Subject(gpt(), each) for each in old).values()) == [
         "gpt-5 (strict and verify not said)",
-        "gpt-5 not strict verify=task",
+        "gpt-5",
     ]
     assert list(subject_labels([Subject(gpt(), said[0])]).values()) == ["gpt-5"]
 
@@ -140,9 +157,16 @@ def test_one_spec_with_other_options_is_told_apart_by_them() -> None:
     assert distinct_names(replays) == ["replay-a", "replay-b-c"]
 
 
-def test_how_a_model_is_reached_is_not_who_an_agent_is() -> None:
+def test_the_server_that_is_asked_is_part_of_it_without_secrets() -> None:
+    first, second = (gpt(options={"base_url": f"http://me:secret@127.0.0.1:{port}/v1?key=secret"}) for port in (1, 2))
+    assert len({gpt(), first, second}) == 3
+    assert "secret" not in str(first)
+    assert labels(first, second) == ["gpt-5 base_url=127.0.0.1:1", "gpt-5 base_url=127.0.0.1:2"]
+
+
+def test_by_what_means_a_model_is_reached_is_not_who_an_agent_is() -> None:
     plain = identity_of({"spec": "openai/gpt-5"}, "gpt-5")
-    options = {"max_connections": 4, "base_url": "http://a", "ca": {"path": "ca.pem", "sha256": "0"}}
+    options = {"max_connections": 4, "ca": {"path": "ca.pem", "sha256": "0"}}
     assert identity_of({"spec": "openai/gpt-5", "options": options}, "gpt-5") == plain
 
 
@@ -150,6 +174,6 @@ def test_settings_that_differ_are_in_labels_and_those_of_the_product_are_not() -
     gpt = identity_of({}, "gpt")
     given = [{"verify-times": "1", "version": "1.0"}, {"verify-times": "3", "version": "1.1"}]
     subjects = [Subject(gpt, Conditions("docker", False, None, settings_of(each))) for each in given]
-    assert list(subject_labels(subjects).values()) == ["gpt verify-times=1", "gpt verify-times=3"]
+    assert list(subject_labels(subjects).values()) == ["gpt", "gpt verify-times=3"]
     silent = Subject(gpt, Conditions("docker", False, None, None))
     assert subject_labels([subjects[0], silent])[silent] == "gpt (conditions not said)"

@@ -162,3 +162,21 @@ def test_a_directory_that_cannot_be_read_is_a_task_error(write_task: WriteTask) 
     directory = write_task(without=["steps/round-1/instruction.md"])
     (directory / "steps/round-1/instruction.md").symlink_to("instruction.md")
     assert "instruction.md: cannot be read" in str(refusal(directory))
+
+
+@pytest.mark.parametrize("name", ["instructions.md", "Instruction.md", "instruction.txt"])
+def test_an_instruction_under_a_name_that_is_nearly_right_is_named(write_task: WriteTask, name: str) -> None:
+    directory = write_task()
+    round_ = directory / "steps/round-2"
+    (round_ / "instruction.md").rename(round_ / name)
+    assert f"the round has no instruction; create {round_}/instruction.md, or rename {name} there" in str(
+        refusal(directory)
+    )
+
+
+def test_a_task_whose_steps_were_forgotten_is_told_so_at_what_names_one(write_task: WriteTask) -> None:
+    directory = write_task(toml='[[metadata.requirement_chain.steps]]\nstep = "round-2"\nchange_types = ["conflict"]\n')
+    assert str(refusal(directory)) == (
+        f'{directory}/task.toml:2: metadata.requirement_chain.steps[#1].step: no step is called "round-2"; '
+        'add [[steps]] with name = "round-2", or, in a task of one round, call it round-1'
+    )

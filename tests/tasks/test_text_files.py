@@ -49,21 +49,37 @@ def test_configuration_and_instruction_may_have_a_byte_order_mark_and_crlf(write
     assert read_instruction(task.rounds[0].instruction) == "Write the program.\n"
 
 
+@pytest.mark.parametrize("line", [1, 3])
+def test_a_byte_order_mark_that_is_not_the_first_is_named(write_task: WriteTask, line: int) -> None:
+    directory = write_task()
+    lines = [*"##", *(directory / "task.toml").read_text().splitlines()]
+    lines[line - 1] = f"\ufeff{lines[line - 1]}"
+    (directory / "task.toml").write_text("\n".join(lines), encoding="utf-8-sig")
+    assert str(refusal(directory)) == (
+        f"{directory}/task.toml:{line}: not valid TOML: column 1 has a byte order mark, which editors hide; "
+        "remove it, and save the file as UTF-8 without one"
+    )
+
+
 def test_an_instruction_of_nothing_but_a_byte_order_mark_is_empty(write_task: WriteTask) -> None:
     assert "instruction.md is empty" in str(refusal(write_task(files={"steps/round-1/instruction.md": "\ufeff\n"})))
 
 
 @pytest.mark.parametrize("place", ["task.toml", "steps/round-2/instruction.md"])
 @pytest.mark.parametrize(
-    ("content", "line", "byte"),
-    [("# one\n# zwei \xfc\n".encode("latin-1"), 2, "fc"), ("# one".encode("utf-16"), 1, "ff")],
+    ("content", "line", "why"),
+    [
+        ("# one\n# zwei \xfc\n".encode("latin-1"), 2, "byte 0xfc"),
+        ("\ufeff# one".encode("utf-16-le"), 1, "byte 0xff begins the byte order mark of UTF-16"),
+        ("\ufeff# one".encode("utf-16-be"), 1, "byte 0xfe begins the byte order mark of UTF-16"),
+    ],
 )
 def test_text_in_another_encoding_is_an_error_of_its_line(
-    write_task: WriteTask, place: str, content: bytes, line: int, byte: str
+    write_task: WriteTask, place: str, content: bytes, line: int, why: str
 ) -> None:
     directory = write_task()
     (directory / place).write_bytes(content)
-    error = f"{directory}/{place}:{line}: not UTF-8 (byte 0x{byte}); save the file as UTF-8"
+    error = f"{directory}/{place}:{line}: not UTF-8 ({why}); save the file as UTF-8"
     assert str(refusal(directory)) == error
     with pytest.raises(TaskError, match="not UTF-8"):
         read_instruction(directory / place)

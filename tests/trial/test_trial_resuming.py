@@ -142,3 +142,32 @@ def test_an_attempt_goes_on_with_the_same_version_of_the_harness(
     (record,) = finish(Trial(task, NopAgent(), engine, directory=directory, rounds=FIRST, options=options))
     assert record.outcome == outcome
     assert ("another agent" in record.cause) == (outcome == "error")
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "outcome"),
+    [
+        (4, {"base_url": "http://models:8000"}, "passed"),
+        (4, {"base_url": "http://others:8000"}, "error"),
+        (4, {}, "error"),
+        (3, {}, "passed"),  # Before version 4 no record had a server.
+    ],
+)
+@pytest.mark.matrix("outcome")
+def test_an_attempt_goes_on_with_the_server_that_it_began_with(
+    engine: Engine,
+    task: Task,
+    directory: AttemptDirectory,
+    finish: Finish,
+    version: int,
+    options: dict[str, str],
+    outcome: str,
+) -> None:
+    begun_by = {"spec": "openai/gpt-5", **({"options": options} if options else {})}
+    directory.write_state(
+        AttemptState(version=version, environment=engine.name, task_hash=content_hash(task.directory), made_by=begun_by)
+    )
+    agent = {"spec": "openai/gpt-5", "options": {"base_url": "http://models:8000"}}
+    resume = TrialOptions(resume=True, agent=agent)
+    (record,) = finish(Trial(task, NopAgent(), engine, directory=directory, rounds=FIRST, options=resume))
+    assert record.outcome == outcome

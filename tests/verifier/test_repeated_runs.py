@@ -47,7 +47,8 @@ def test_a_round_passes_only_if_its_suite_passes_each_time() -> None:
     (flag,) = found.verdict.flags
     assert flag.startswith(
         "flaky: the suite passed in 2 of 3 runs on the same workspace, and the worst counts: "
-        "a: passed, failed, passed; b: not there, passed, not there (pytest --evocode-check"
+        "a: passed in runs 1 and 3, failed in run 2; b: not there in runs 1 and 3, passed in run 2 "
+        "(pytest --evocode-check"
     )
 
 
@@ -70,7 +71,7 @@ def test_a_suite_that_ends_in_time_only_now_and_then_is_flaky() -> None:
     assert found.hang == "in test_a"
     assert found.verdict is not None
     assert found.verdict.repeats == Repeats(times=2, passed=0, flaky=True)
-    assert "in time: no, yes" in found.verdict.flags[0]
+    assert "in time: no in run 1, yes in run 2" in found.verdict.flags[0]
 
 
 def test_a_run_without_a_verdict_leaves_the_round_without_one() -> None:

@@ -169,6 +169,11 @@ class AcpAgent:
         return program.path + self._command.removeprefix(program.program)
 
     @property
+    def answered_by(self) -> dict[str, Any]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return self._options.answered_by
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         return self._options.secrets

@@ -44,6 +44,7 @@ from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address, Models, Variables
 from pytest_evocode.llm.prices import ModelFacts, find_model_facts
+from pytest_evocode.llm.providers import PROVIDERS
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 
@@ -168,6 +169,11 @@ class InstalledAgent(ABC):
     def upstream(self) -> str | None:
         """The address of the server that the gateway asks, as :attr:`~pytest_evocode.gateway.Route.base_url`."""
         return self.options.base_url
+
+    @property
+    def answered_by(self) -> dict[str, Any]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return PROVIDERS[self.family].named_server(self.upstream)
 
     @property
     def has_known_prices(self) -> bool:

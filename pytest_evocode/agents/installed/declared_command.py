@@ -135,6 +135,11 @@ class CommandAgent:
         return ALL_TRANSPORTS if self._declaration.mcp else frozenset()
 
     @property
+    def answered_by(self) -> dict[str, Any]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return self._declaration.answered_by
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         return self._declaration.secrets

@@ -90,7 +90,8 @@ class ExchangeReader:
             call_id = open_.call.tool_call_id
             del conversation.open[call_id]
             action = self._action(open_, result)
-            self._recorder.observe(call_id, result.text, action)
+            # What a program asks next can say anything of its commands.
+            self._recorder.observe(call_id, result.text, action, {"told": True})
 
     def take(self, exchange: Exchange) -> None:
         """Record a reply."""

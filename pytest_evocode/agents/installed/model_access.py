@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -22,6 +23,7 @@ from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.model_options import Address, Models
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.provider_errors import from_status
+from pytest_evocode.llm.providers import PROVIDERS
 from pytest_evocode.results.records import Usage, total_usage
 
 logger = logging.getLogger(__name__)
@@ -209,6 +211,11 @@ class ModelApi(BaseModel):
     def variables(self) -> frozenset[str]:
         """The names of the variables that the program gets of it."""
         return frozenset() if self.api is None else frozenset({*_ADDRESSES[self.api], *_KEYS[self.api]})
+
+    @property
+    def answered_by(self) -> dict[str, Any]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return {} if self.api is None else PROVIDERS[self.api].named_server(self.base_url)
 
     def route(self, environ: Mapping[str, str]) -> Route | None:
         """Return where what the program asks goes; None where it does not ask by the gateway.

@@ -70,6 +70,11 @@ class OpenCodeAgent(InstalledAgent):
         return self.options.base_url.rstrip("/").removesuffix(_FAMILIES.get(self._provider, ("openai", ""))[1])
 
     @property
+    def answered_by(self) -> dict[str, Any]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return {} if self.upstream == _SERVERS.get(self._provider) else super().answered_by
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         usual = f"{self._provider.upper().replace('-', '_')}_API_KEY"

@@ -186,6 +186,11 @@ class ShellAgent:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         return "pytest-evocode", version("pytest-evocode")
 
+    @property
+    def answered_by(self) -> dict[str, Any] | None:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`; None of a client of another package that does not say."""
+        return getattr(self._client, "answered_by", None)
+
     def __init__(self, client: ModelClient, options: ShellOptions) -> None:
         self._client: ModelClient = TextCalls(client) if options.calls == "text" else client
         self._options = options

@@ -43,6 +43,7 @@ class TextCalls:
         self.model = client.model
         self.context_tokens = client.context_tokens
         self.knows_price = client.knows_price
+        self.answered_by = getattr(client, "answered_by", None)
 
     def check(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""

@@ -7,6 +7,7 @@ from pytest_evocode.checks.lint.bypasses import find_bypasses
 from pytest_evocode.checks.lint.files import (
     find_leftovers,
     find_lost_cheats,
+    find_metadata_typos,
     find_round_mistakes,
     find_script_mistakes,
     find_unknown_keys,
@@ -51,7 +52,7 @@ def lint(task: Task) -> list[str]:
     weigh = CheckWarning if task.config.metadata.evocode.verify_in == "clean" else str
     found += [(bypass, weigh(bypass)) for bypass in find_bypasses(sources)]
     # Of a round that asks for no new behaviour the check `needs-work` knows whether its suite tells it from the last.
-    notes = [*find_lost_state(sources), *find_rounds_without_tests(sources)]
+    notes = [*find_lost_state(sources), *find_rounds_without_tests(sources), *find_metadata_typos(sources)]
     found += [(note, CheckWarning(note)) for note in notes]
     found.sort(key=lambda each: (each[0].path, each[0].line or 0))
     return list(dict.fromkeys(line for _, line in found))

@@ -3,19 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from pytest_evocode.checks.catalogue import CHEATS
 from pytest_evocode.checks.lint.sources import SourceFile, TaskSources, parse_python
 from pytest_evocode.errors import TaskError
+from pytest_evocode.results.records import METADATA_TEXTS
 from pytest_evocode.tasks.config_text import Keys, find_line
+from pytest_evocode.tasks.model import FreeSection
 from pytest_evocode.tasks.text_files import CRLF, decoded
 
 
 def find_unknown_keys(sources: TaskSources) -> Iterator[TaskError]:
     """Yield keys of task.toml that the format does not know, and wrong values of those that nothing reads."""
     yield from sources.task.unread
+
+
+_ALIKE = 0.85
+"""How alike a key is to the one that is meant: "activty" and "activity", not "subcategory" and "category"."""
+
+
+def find_metadata_typos(sources: TaskSources) -> Iterator[TaskError]:
+    """Yield keys below ``[metadata]``, where any is allowed, that can hardly be anything but known ones misspelt."""
+    metadata = sources.task.config.metadata
+    chain: Keys = ("metadata", "requirement_chain")
+    tables: list[tuple[Keys, FreeSection | None, Sequence[str]]] = [
+        (("metadata",), metadata, METADATA_TEXTS),
+        (chain, metadata.requirement_chain, ()),
+    ]
+    steps = metadata.requirement_chain.steps if metadata.requirement_chain else ()
+    tables += [((*chain, "steps", index), step, ()) for index, step in enumerate(steps)]
+    for keys, table, texts in tables:
+        for key, known in _typos(table, texts) if table is not None else ():
+            message = f'nothing reads the key "{key}"; if "{known}" is meant, write it so'
+            yield _in_configuration(sources, (*keys, key), message)
+
+
+def _typos(table: FreeSection, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the misspelt keys of a table, and what each must mean; ``texts`` are read besides its fields."""
+    free = table.model_extra or {}
+    absent = {*type(table).model_fields, *texts} - {*table.model_fields_set, *free}
+    for key, value in free.items():
+        near = get_close_matches(key.lower(), sorted(absent), n=1, cutoff=_ALIKE) if key not in texts else []
+        if near and (near[0] not in texts or isinstance(value, str)):
+            yield key, near[0]
 
 
 _LONGEST = 1 << 24

@@ -1,4 +1,4 @@
-"""Commands that make tasks and rounds: ``evocode new`` and ``import``.
+"""The command that makes tasks and rounds, ``evocode new``.
 
 What is new is complete and passing, for its author to change: the files below ``templates/``, filled in.
 """
@@ -31,6 +31,11 @@ _NEXT = "\0"
 
 @click.command("new")
 @click.argument("directory", metavar="NAME", type=click.Path(path_type=Path))
+@click.argument("sources", metavar="[PATH...]", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--from", "origin", metavar="FORMAT", type=click.Choice([*FORMATS]),
+    help=f"Make the task of another benchmark's, at PATH. FORMAT: {', '.join(FORMATS)}.",
+)  # fmt: skip
 @click.option("--rounds", type=click.IntRange(1, 99), help="Number of rounds.  [default: 2, or 1 with --empty]")
 @click.option("--empty", is_flag=True, help="Leave requests, solutions and tests to be filled in.")
 @click.option(
@@ -40,12 +45,34 @@ _NEXT = "\0"
     "--round", "added", metavar="[ROUND]", is_flag=False, flag_value=_NEXT,
     help="Add a round to the task NAME instead, behind its last one; without a ROUND it has the next number.",
 )  # fmt: skip
-def new_command(directory: Path, rounds: int | None, empty: bool, native: bool | None, added: str | None) -> None:
+def new_command(
+    directory: Path,
+    sources: tuple[Path, ...],
+    origin: str | None,
+    rounds: int | None,
+    empty: bool,
+    native: bool | None,
+    added: str | None,
+) -> None:
     """Create a small task, complete and passing, in a new directory NAME, or a round of one that there is.
 
     Comments in its files say what to change to make the task your own. A new round gets an entry in task.toml and a
     directory with an empty instruction, a suite to fill in, and a solution that starts from that of the round before.
+
+    --from makes a round of each checkpoint of the problem at PATH (slopcodebench), of each single-step task, in this
+    order (harbor), and else one: of a task.yaml (rigorbench), a task of version 1 (terminal-bench), an exercise, also
+    of Aider's polyglot benchmark (exercism), a JSON line (swe-bench). Nothing of what is imported is run. What could
+    not be carried over is printed, and written beside task.toml as IMPORT.md.
     """
+    if origin is not None:
+        others = {"--rounds": rounds, "--empty": empty or None, "--native or --script": native, "--round": added}
+        if given := [option for option, value in others.items() if value is not None]:
+            raise click.UsageError(f"--from makes what {origin} has; leave out {given[0]}")
+        if not sources:
+            raise click.UsageError(f"--from={origin} needs the PATH of what to import, behind {directory}")
+        return _import(origin, sources, directory)
+    if sources:
+        raise click.UsageError(f"{sources[0]}: a PATH goes with --from=FORMAT, which says what is there")
     if added is not None:
         if rounds is not None:
             raise click.UsageError("--round adds one round to a task that there is; leave out --rounds")
@@ -53,7 +80,11 @@ def new_command(directory: Path, rounds: int | None, empty: bool, native: bool |
             form = "native" if native else "script"
             raise click.UsageError(f"a round that is added is verified as the one before it; leave out --{form}")
         return _add_round(directory, None if added == _NEXT else added)
-    native = native is not False
+    _make(directory, rounds, native=native is not False, empty=empty)
+
+
+def _make(directory: Path, rounds: int | None, *, native: bool, empty: bool) -> None:
+    """Make a task, and tell what it is made of and what to run next."""
     rounds = rounds or (1 if empty else 2)
     try:
         write_task(directory, rounds=rounds, form="native" if native else "script", empty=empty)
@@ -133,15 +164,12 @@ def _about_solution(solution: Path) -> str:
     "--to", "target", metavar="NAME", required=True, type=click.Path(path_type=Path), help="Directory of the new task."
 )
 def import_command(format_: str, sources: tuple[Path, ...], target: Path) -> None:
-    """Make a task from tasks of other benchmarks, and report what could not be carried over.
+    """Make a task from tasks of other benchmarks, as evocode new NAME --from FORMAT PATH... does."""
+    _import(format_, sources, target)
 
-    "slopcodebench PROBLEM" takes the directory of a problem and makes a round of each checkpoint. "harbor TASK TASK..."
-    takes single-step tasks and makes a round of each, in this order. The others make one round: "rigorbench FILE" of a
-    task.yaml, "terminal-bench TASK" of a task of version 1, "exercism EXERCISE" of an exercise, also of Aider's
-    polyglot benchmark, and "swe-bench FILE" of a JSON line.
 
-    Nothing of what is imported is run. The report is printed, and written beside task.toml as IMPORT.md.
-    """
+def _import(format_: str, sources: tuple[Path, ...], target: Path) -> None:
+    """Make a task from tasks of other benchmarks, and report what could not be carried over."""
     try:
         check_place(target)
         notes = import_foreign(format_, sources, target)

@@ -85,6 +85,7 @@ logger = logging.getLogger(__name__)
 
 OWNER = "evocode.owner"
 ENGINE = "evocode.engine"
+CACHE = "evocode.cache"
 IMAGE_LAYERS = "evocode.image-layers"
 _UNNAMED = "<none>:<none>"
 _KNOCKING = 5  # seconds
@@ -119,7 +120,11 @@ class DockerEngine:
         self.memory: int = info["MemTotal"]
         self._has_gpus = has_gpus(info)
         logger.info("Docker %s, %d MiB of memory", self.description, self.memory // 2**20)
-        self._own = {OWNER: str(Owner.this()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
+        self._own = {
+            OWNER: str(Owner.this()),
+            ENGINE: uuid.uuid4().hex,  # A process may have two engines.
+            CACHE: str(cache_directory()),
+        }
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
         self._network: str | None = None
@@ -379,6 +384,11 @@ def find_docker_leftovers(
         ],
     }
     return {kind: [each for each in entries if _is_orphan(each, engine)] for kind, entries in found.items()}
+
+
+def is_of_other_cache(entry: Mapping[str, Any]) -> bool:
+    """Tell whether what was kept belongs to another cache than this process has, or to an unknown one."""
+    return (entry.get("Labels") or {}).get(CACHE) != str(cache_directory())
 
 
 def remove_docker_leftovers(client: EngineClient, engine: str = "") -> None:

@@ -52,7 +52,6 @@ class SandboxEnvironment(SandboxPrograms):
         env: Mapping[str, str],
         network: Network | None,
         fill: Callable[[Path], object] | None = None,
-        carry: Callable[[Path], object] | None = None,
         cpus: float | None = None,
         memory_mb: int | None = None,
         top: Path | None = None,
@@ -68,7 +67,6 @@ class SandboxEnvironment(SandboxPrograms):
             env: The variables of image and task.
             network: As in ``task.toml``; None for none.
             fill: Puts files into the top layer, which is empty, before it starts.
-            carry: Makes one more layer below the top.
             cpus: How many CPUs it may use, None for all.
             memory_mb: MiB of memory that it may use, None for the session's default.
             top: The top layer of an earlier sandbox, to continue with and to leave behind again.
@@ -81,9 +79,6 @@ class SandboxEnvironment(SandboxPrograms):
         # An image that has a system of its own says what it is to have, as in Docker.
         self._env = {"PATH": PATH, **({"LANG": "C.UTF-8"} if host_below(below) else {}), **env}
         self._fill = fill
-        self._carry = carry
-        self._carried: tuple[Path, ...] = ()
-        """A layer of its own that has what was carried over."""
         self._stays = top is not None
         self._pretends_owners = is_build and settings.rootless
         if is_build:  # In which bash may be installed.
@@ -96,10 +91,6 @@ class SandboxEnvironment(SandboxPrograms):
             if not self._stays:
                 (self.layers.top / name).chmod(0o755)  # Whatever the session's umask is.
         try:
-            if self._carry is not None:
-                self._carried = (self._settings.state / f"carried-{uuid.uuid4().hex[:12]}",)
-                self.layers = Layers((*self.layers.below, *self._carried), self.layers.top)
-                self._carry(*self._carried)
             if self._fill is not None:
                 self._fill(self.layers.top)
             self._launcher = self._settings.launchers.acquire(
@@ -253,7 +244,7 @@ class SandboxEnvironment(SandboxPrograms):
             user=self._user,
             env=self._env,
             network=network,
-            carry=None if only is None else partial(snapshot.carry_into, image, list(only), list(exact)),
+            fill=None if only is None else partial(snapshot.carry_into, image, list(only), list(exact)),
             cpus=self._cpus,
             memory_mb=self._memory_mb,
         )
@@ -294,4 +285,4 @@ class SandboxEnvironment(SandboxPrograms):
 
     def _remove_files(self) -> None:
         with contextlib.suppress(EnvironmentFault):  # They go with the session's directory.
-            remove_tree(self._settings.launcher, self.layers.top, *self._carried)
+            remove_tree(self._settings.launcher, self.layers.top)

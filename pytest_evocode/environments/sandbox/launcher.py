@@ -72,7 +72,7 @@ def _carry_over(request: dict[str, Any]) -> dict[str, Any]:
     """Carry paths of a snapshot over into an empty layer below the top, as the root of the layers' files."""
     own_user_namespace()
     image, snapshot = _files_of(request)
-    NewLayer(snapshot, image, request["layer"], is_lower=True).carry(request["only"], request["exact"])
+    NewLayer(snapshot, image, request["layer"]).carry(request["only"], request["exact"])
     return {}
 
 

@@ -27,7 +27,13 @@ from pytest_evocode.environments.programs import User
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
 from pytest_evocode.environments.sandbox.cgroups import remove_recorded
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
-from pytest_evocode.environments.sandbox.snapshots import bytes_of, leftover_snapshots, link_layer, remove_tree
+from pytest_evocode.environments.sandbox.snapshots import (
+    OWNER,
+    bytes_of,
+    leftover_snapshots,
+    link_layer,
+    remove_tree,
+)
 from pytest_evocode.errors import EnvironmentFault, UsageError
 
 logger = logging.getLogger(__name__)
@@ -73,7 +79,8 @@ def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: Ke
             else:
                 below.append(str(layer))
         hidden = [str(path) for path in settings.hidden]
-        record = {**asdict(sandbox), "owner": asdict(Owner.this()), "below": below, "hidden": hidden}
+        owner = {"owner": asdict(Owner.this()), "cache": str(cache_directory())}
+        record = {**asdict(sandbox), **owner, "below": below, "hidden": hidden}
         (building / _RECORD).write_text(json.dumps(record))
         kept.parent.mkdir(exist_ok=True, mode=0o700)
         logger.info("keeping the files of a sandbox in %s", kept)
@@ -99,6 +106,7 @@ def read_kept(directory: Path) -> tuple[KeptSandbox, Layers, tuple[Path, ...]]:
     try:
         record = json.loads((directory / _RECORD).read_text())
         del record["owner"]
+        record.pop("cache", "")  # Earlier versions wrote none.
         below = tuple(map(Path, record.pop("below")))
         hidden = tuple(map(Path, record.pop("hidden")))
         sandbox = KeptSandbox(**record)
@@ -186,6 +194,20 @@ def find_sandbox_leftovers(*, needed_too: bool = False) -> list[Path]:
         found += leftover_snapshots(kept_snapshots(parent), needed_too=needed_too)
         found += ended_kept(kept_sandboxes(parent)) if needed_too else []
     return found
+
+
+def is_of_other_cache(path: Path) -> bool:
+    """Tell whether a session with another cache has kept a sandbox or snapshot, or one whose cache is not known.
+
+    In memory are those of all caches.
+    """
+    cache = cache_directory()
+    if path.is_relative_to(cache):
+        return False
+    for record in (path / _RECORD, path / OWNER):
+        with contextlib.suppress(OSError, ValueError):
+            return bool(json.loads(record.read_text()).get("cache") != str(cache))
+    return True
 
 
 def claim(parent: Path) -> FileLock:

@@ -12,12 +12,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, host_below
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.errors import EnvironmentFault
 
-_OWNER = "owner.json"
+#: The file of a kept snapshot that tells who made it.
+OWNER = "owner.json"
 _BELOW = "below.json"
 _AS_IT_IS = ("--numeric-owner", "--same-owner", "--same-permissions", "--sparse", "--xattrs", "--xattrs-include=*")
 
@@ -66,21 +68,22 @@ class SandboxSnapshot:
         """Copy the files into the empty top layer of another sandbox."""
         self.launcher.host_command(_copy_command(self.layer, top))
 
-    def carry_into(self, image: Sequence[Path], only: Sequence[str], exact: Sequence[str], layer: Path) -> None:
-        """Put what there is at some paths into a new layer that nobody will write to, without what gives rights.
+    def carry_into(self, image: Sequence[Path], only: Sequence[str], exact: Sequence[str], top: Path) -> None:
+        """Copy what there is at some paths into the empty top layer of another sandbox, without what gives rights.
+
+        Programs can rename a directory in the top layer only: of one below it the kernel says that it is on another
+        file system.
 
         Args:
             image: The layers of the image that the snapshot lies over, the lowest first.
             only: As for :meth:`~pytest_evocode.environments.protocol.Environment.fork`.
             exact: The same.
-            layer: The directory of the layer.
+            top: The directory of the top layer.
         """
-        for name in ("root", "usr"):
-            (layer / name).mkdir(parents=True, mode=0o755)
         request = {
             "operation": "carry_over",
             **self.describe(image),
-            "layer": {"": f"{layer}/root", "/usr": f"{layer}/usr"},
+            "layer": {"": f"{top}/root", "/usr": f"{top}/usr"},
             "only": only,
             "exact": exact,
         }
@@ -149,7 +152,8 @@ def unpack_layer(launcher: Launcher, archive: Path, layer: Path, keep_for: Path)
 
 
 def _write_owner(layer: Path, keep_for: Path) -> None:
-    (layer / _OWNER).write_text(json.dumps({**asdict(Owner.this()), "keep_for": str(keep_for)}))
+    owner = {**asdict(Owner.this()), "keep_for": str(keep_for), "cache": str(cache_directory())}
+    (layer / OWNER).write_text(json.dumps(owner))
 
 
 def keep_copy(snapshot: SandboxSnapshot, target: Path) -> int:
@@ -175,9 +179,8 @@ def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Pat
     with contextlib.suppress(FileNotFoundError, PermissionError):
         for layer in sorted(directory.iterdir()):
             try:
-                owner = json.loads((layer / _OWNER).read_text())
-                keep_for = Path(owner.pop("keep_for"))
-                alive = Owner(**owner).is_alive()
+                record = json.loads((layer / OWNER).read_text())
+                keep_for, alive = Path(record["keep_for"]), Owner.from_record(record).is_alive()
             except (OSError, ValueError, TypeError, KeyError):
                 continue  # Another session is just making or removing it.
             if not alive and (needed_too or not is_needed(layer.name, keep_for)):

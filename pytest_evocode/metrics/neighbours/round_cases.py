@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
@@ -65,12 +65,17 @@ class TaskCases:
     attempts: tuple[tuple[RoundCases, ...], ...]
 
 
-class _Required(NamedTuple):
-    """What a round is the first to require, what else it does, and whether that is all."""
+class Required(NamedTuple):
+    """What a round requires."""
 
     new: Ids
+    """What it is the first to require."""
     old: Ids
+    """What an earlier round required, and this one still does."""
     told: bool
+    """Whether any attempt tells all that it requires."""
+    requirements: Mapping[str, str]
+    """The requirements of its cases, by their ids; a case that names none is one by itself."""
 
 
 def task_cases(
@@ -87,23 +92,34 @@ def task_cases(
         single: Whether the rounds are single ones, each of which begins with what the reference solutions lead to, so
             that all that an earlier round required is held.
     """
-    of_reference = {each.task: each for each in reference.tasks} if reference is not None else {}
-    of_others: dict[str, list[Attempt]] = defaultdict(list)
-    for other in (*of_reference.values(), *others):
-        of_others[other.task] += other.attempts.values()
     found, nameless = [], []
-    for task in grid.tasks:
-        every = [*task.attempts.values(), *of_others[task.task]]
-        if _is_nameless(task, [record for attempt in every for record in attempt.values()]):
+    for task, required in required_by_task(grid, reference, others):
+        if required is None:
             nameless.append(task.task)
             continue
-        required = _required(task, of_reference.get(task.task), every)
         kinds: dict[tuple[int, int], dict[str, FailureKind]] = defaultdict(dict)
         for record, case, kind in failing_cases(task.records()):
             kinds[record.attempt, record.index][case.id] = kind
         attempts = (_rounds(task, number, required, kinds, single) for number in task.attempts)
         found.append(TaskCases(task.task, tuple(attempts)))
     return found, nameless
+
+
+def required_by_task(
+    grid: Grid, reference: Grid | None, others: Iterable[TaskRounds]
+) -> Iterator[tuple[TaskRounds, dict[int, Required] | None]]:
+    """Yield each task of a grid with what its rounds require, by index; None where records do not name their cases.
+
+    The arguments are those of :func:`task_cases`.
+    """
+    of_reference = {each.task: each for each in reference.tasks} if reference is not None else {}
+    of_others: dict[str, list[Attempt]] = defaultdict(list)
+    for other in (*of_reference.values(), *others):
+        of_others[other.task] += other.attempts.values()
+    for task in grid.tasks:
+        every = [*task.attempts.values(), *of_others[task.task]]
+        nameless = _is_nameless(task, [record for attempt in every for record in attempt.values()])
+        yield task, None if nameless else _required(task, of_reference.get(task.task), every)
 
 
 def cases_of(record: RoundRecord | None) -> tuple[Case, ...]:
@@ -124,9 +140,9 @@ def _is_nameless(task: TaskRounds, every: Iterable[RoundRecord]) -> bool:
     )
 
 
-def _required(task: TaskRounds, reference: TaskRounds | None, every: Sequence[Attempt]) -> dict[int, _Required]:
+def _required(task: TaskRounds, reference: TaskRounds | None, every: Sequence[Attempt]) -> dict[int, Required]:
     """Return by round index what each round requires; ``every`` is all attempts at the task, by anybody."""
-    found: dict[int, _Required] = {}
+    found: dict[int, Required] = {}
     seen: set[str] = set()
     last: Ids = _NONE
     for index in task.chain:
@@ -143,7 +159,8 @@ def _required(task: TaskRounds, reference: TaskRounds | None, every: Sequence[At
         )
         # Of what is not told, all that was required before may be.
         old = (frozenset(cases) if told else last | frozenset(cases)) - new
-        found[index], last = _Required(new, old, told), new | old
+        requirements = {id_: case.requirement or id_ for id_, case in cases.items()}
+        found[index], last = Required(new, old, told, requirements), new | old
         seen |= last
     return found
 
@@ -165,7 +182,7 @@ def _reference_cases(reference: TaskRounds | None, index: int) -> dict[str, Case
 
 
 def _rounds(
-    task: TaskRounds, number: int, required: Mapping[int, _Required], kinds: _Kinds, single: bool
+    task: TaskRounds, number: int, required: Mapping[int, Required], kinds: _Kinds, single: bool
 ) -> tuple[RoundCases, ...]:
     """Return the rounds of one attempt that count, in order; a round that was not selected is left out."""
     own, attempt = set(task.own(number)), task.attempts[number]
@@ -191,9 +208,9 @@ def _regressed(kinds: Mapping[str, FailureKind], held: Ids) -> Ids:
     return frozenset(id_ for id_, kind in kinds.items() if kind == "regression" or (kind != "stale" and id_ in held))
 
 
-def _round(attempt: Attempt, index: int, required: _Required, held: Ids, regressed: Ids) -> RoundCases:
+def _round(attempt: Attempt, index: int, required: Required, held: Ids, regressed: Ids) -> RoundCases:
     record = attempt.get(index)
-    new, old, told = required
+    new, old, told, _ = required
     if record is None or record.verdict is None or record.outcome not in ("passed", "failed"):
         return RoundCases(index, new, old, held=held & old, told=told)
     cases = record.verdict.cases

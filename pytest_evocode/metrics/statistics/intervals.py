@@ -228,10 +228,11 @@ def hierarchical_interval(
         lower.append((part + extra * low) / (total + extra))
         upper.append((part + extra * high) / (total + extra))
     side = (1 - confidence) / 2
-    return _at(sorted(lower), side), _at(sorted(upper), 1 - side)
+    return quantile(sorted(lower), side), quantile(sorted(upper), 1 - side)
 
 
-def _at(ordered: Sequence[float], share: float) -> float:
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the value that so large a share of some ordered values is not above."""
     return ordered[round(share * (len(ordered) - 1))]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.pillars.abstention import abstention
+from pytest_evocode.process.pillars.recovery import as_claimed
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRole, FileRoles
@@ -63,7 +64,8 @@ def _regression_resilience(activity: RoundActivity) -> Measure:
         known.update(run.tests)
         last[run.key] = bool(run.passed)
     value = 1 - len(evidence) / len(runs)
-    return measured(value, f"{len(evidence)} of {len(runs)} test runs with a regression", tuple(evidence))
+    reason = f"{len(evidence)} of {len(runs)} test runs with a regression"
+    return as_claimed(measured(value, reason, tuple(evidence)), runs)
 
 
 def changed_python_files(activity: RoundActivity, roles: FileRoles, *wanted: FileRole) -> dict[str, str]:

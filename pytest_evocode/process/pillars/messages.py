@@ -168,7 +168,8 @@ def _is_claim(sentence: str, rules: Sequence[str]) -> bool:
             verb = match.groupdict().get("verb", "").lower()
             if rule == "elliptic" and MESSAGES.find(sentence, "unreal", "participle"):
                 continue  # As in "Aligned columns would break it" and "Scaled to fit, it leaves a border".
-            clause = MESSAGES["clause"].split(sentence[: match.start()])[-1] + match[0]
+            # A condition that stands farther off is about something else.
+            clause = " ".join([*MESSAGES["clause"].split(sentence[: match.start()])[-1].split()[-6:], match[0]])
             if verb not in MESSAGES.words["makes_nothing"] and not MESSAGES.find(clause, "negation", "unreal"):
                 return True
     return MESSAGES.find(sentence, "now") and not MESSAGES.find(sentence, "negation", "unreal")
@@ -179,14 +180,18 @@ def asks(text: str, asked: AbstractSet[str]) -> bool:
 
     >>> asks("Which format should the export have?", {"export"}), asks("Is there anything else?", {"export"})
     (True, False)
+    >>> asks("Ist das brutto oder netto?", {"export"}), asks("Fertig. Soll ich noch aufräumen?", {"export"})
+    (True, False)
     """
     every = sentences(text)
+    elsewhere = not is_english(text)
+    offers = ("courtesy", "offers") if claims(text) else ("courtesy",)  # After the work there is nothing to ask first.
     for number, sentence in enumerate(every):
         own = own_words(sentence)
         is_question = MESSAGES.find(sentence, "direct") or MESSAGES.find(own, "indirect")
-        if not is_question or MESSAGES.find(own, "courtesy"):
+        if not is_question or MESSAGES.find(own, *offers):
             continue
-        if MESSAGES.find(own, "content", "indirect") or shared_words(sentence, asked):
+        if elsewhere or MESSAGES.find(own, "content", "indirect") or shared_words(sentence, asked):
             return True
         if _lists(every[number + 1 :]):  # Of what is asked for.
             return True
@@ -245,6 +250,30 @@ def declines_what_was_asked(text: str) -> bool:
         if MESSAGES.find(sentence, "of_the_request") and _says(sentence, "declines"):
             return True
     return False
+
+
+def gives_up(text: str) -> bool:
+    """Return whether a final message says that the request, or a part of it, is not done.
+
+    Who asks the user instead of that, with a question mark, has not given up.
+
+    >>> gives_up("I left the code as it was."), gives_up("I left the code as it was. Which of the two is it?")
+    (True, False)
+    """
+    if any(
+        MESSAGES.find(each, "direct") and not MESSAGES.find(own_words(each), "courtesy") for each in sentences(text)
+    ):
+        return False
+    return declines_what_was_asked(text) if claims(text) else bool(declining(text))
+
+
+def doubts(text: str) -> bool:
+    """Return whether a message says that something of its own was not verified, or may be otherwise.
+
+    >>> doubts("Done. I could not run the tests."), doubts("Done. All tests pass.")
+    (True, False)
+    """
+    return assumes(text) or any(MESSAGES.find(own_words(each), "doubts") for each in sentences(text))
 
 
 def _says(sentence: str, *rules: str) -> bool:

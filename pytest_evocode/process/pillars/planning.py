@@ -18,7 +18,7 @@ from math import inf, sqrt
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.pillars.messages import claims, specific_words
+from pytest_evocode.process.pillars.messages import COMMON_STEM, claims, specific_words
 from pytest_evocode.process.rules import FILES, PLANS
 from pytest_evocode.process.trajectory.events import Event, FileEdit, FileRead, RoundActivity
 from pytest_evocode.process.trajectory.file_texts import hunks_between
@@ -161,7 +161,7 @@ def plan_steps(text: str, *, is_to_do: bool = False) -> list[PlanStep]:
     >>> [step.text for step in plan_steps("| File | What |\n|---|---|\n| a.py | `parse()` |\n| b.py | tests |")]
     ['a.py: `parse()`', 'b.py: tests']
     """
-    text = in_short_lines(text)
+    text = in_short_lines(PLANS["fence"].sub("\n", text.replace("\u2019", "'")))
     lines = list(_lines(text))
     items = [match for line in lines if (match := PLANS["item"].match(line))]
     depths = [-1 if "#" in item[0] else len(item["indent"]) for item in items]
@@ -212,13 +212,9 @@ def _describes(text: str, is_headed: bool) -> bool:
 
 
 def _clauses(text: str) -> Iterator[PlanStep]:
-    """Yield the parts of sentences that name something, from the first that says that something will be done."""
-    begun = False
+    """Yield the parts of sentences that say what will be done or in which order, as far as they are about something."""
     for sentence in PLANS["sentence"].split(text):
-        says = PLANS.find(sentence, "intent", "order")
-        begun = begun or says
-        describes = PLANS.find(sentence, "open") or (PLANS.find(sentence, "finding") and not says) or claims(sentence)
-        if not begun or describes:
+        if not PLANS.find(sentence, "intent", "order") or PLANS.find(sentence, "open") or claims(sentence):
             continue
         looks = False
         for clause in PLANS["clause"].split(sentence):
@@ -226,7 +222,8 @@ def _clauses(text: str) -> Iterator[PlanStep]:
             step = PlanStep(plain, names_in(plain), listed=False)
             # What follows in the sentence is what it looks for.
             looks = step.looks or (looks and not PLANS.find(clause.strip(), "order"))
-            if step.names and (step.looks or not looks):
+            is_about = step.names or len(specific_words(plain)) >= WORDS_OF_STEP
+            if is_about and (step.looks or not looks):
                 yield step
 
 
@@ -241,6 +238,7 @@ def names_in(text: str) -> tuple[str, ...]:
     names.update(
         path for path in PLANS["file_path"].findall(rest) if not re.fullmatch(r"(e\.g|i\.e|etc|and/or)\.?\w?", path)
     )
+    rest = PLANS["file_path"].sub(" ", rest)
     names.update(_CALL.findall(rest))
     names.update(_NAME.findall(rest))
     names = {name for name in names if _is_file(name) or specific_words(name) - PLANS.words["any_program"]}
@@ -328,13 +326,13 @@ def _first_match(step: PlanStep, activity: RoundActivity, after: int, done: int)
             found += [each for each in touched if _is_path(name, each.path) and each.at > after][:1]
         elif symbol := re.match(r"[\w.$-]+", name):
             word = re.compile(rf"\b{re.escape(symbol[0].rpartition('.')[2])}\b")
-            found += [edit for edit in activity.edits if edit.at > after and _writes(edit, word)][:1]
+            found += [edit for edit in activity.edits if edit.at > after and _is_of(edit, name, word)][:1]
             found += [run for run in activity.runs if run.at > after and word.search(run.key)][:1]
         every += found
     # A step that names several things has begun once the agent has turned to the last of them.
     if every:
         return max(every, key=lambda event: event.at)
-    return _by_words(step, activity, after) if not step.names else None
+    return None if any(map(_is_file, step.names)) else _by_words(step, activity, after)
 
 
 def _by_words(step: PlanStep, activity: RoundActivity, after: int) -> Event | None:
@@ -342,7 +340,9 @@ def _by_words(step: PlanStep, activity: RoundActivity, after: int) -> Event | No
     for edit in activity.edits:
         if edit.at > after and edit.of_product:
             written = specific_words(f"{edit.path} " + "".join(line for hunk in edit.hunks for line in hunk.added))
-            if len(words & written) >= WORDS_OF_STEP:
+            is_called_so = words & specific_words(posixpath.basename(edit.path))
+            is_test = edit.role == "tests" and PLANS.find(step.text, "of_tests")
+            if is_called_so or is_test or len(words & written) >= WORDS_OF_STEP:
                 return edit
     return None
 
@@ -358,8 +358,11 @@ def _is_path(name: str, path: str) -> bool:
     return path == name or path.endswith(f"/{name}") or name.endswith(f"/{path}")
 
 
-def _writes(edit: FileEdit, word: re.Pattern[str]) -> bool:
-    return edit.of_product and any(word.search(line) for hunk in edit.hunks for line in (*hunk.added, *hunk.removed))
+def _is_of(edit: FileEdit, name: str, word: re.Pattern[str]) -> bool:
+    """Return whether an edit writes a name, or is of a file that is called like it."""
+    lines = (line for hunk in edit.hunks for line in (*hunk.added, *hunk.removed))
+    called_so = specific_words(name) & specific_words(posixpath.basename(edit.path))
+    return edit.of_product and (bool(called_so) or any(word.search(line) for line in lines))
 
 
 def find_plan(activity: RoundActivity) -> FoundPlan | None:
@@ -415,7 +418,8 @@ def _as_plan(activity: RoundActivity, event: Event, form: PlanForm, text: str) -
         if _is_about(step, asked, activity, event.at) and not says_again(step.text, requests)
     )
     changing = _changing(steps)
-    if not changing or len(steps) < LEAST_STEPS:
+    says_own = any(_says_own(step, asked) for step in steps if not step.runs_tests)
+    if not changing or len(steps) < LEAST_STEPS or not says_own:
         return None
     if any(edit.at > event.at and edit.of_product for edit in activity.edits):
         followed = _is_turned_to(steps, activity, event.at)
@@ -436,6 +440,14 @@ def _is_turned_to(steps: Sequence[PlanStep], activity: RoundActivity, after: int
 
 def _changing(steps: Sequence[PlanStep]) -> list[PlanStep]:
     return [step for step in steps if not step.looks and not step.runs_tests]
+
+
+def _says_own(step: PlanStep, asked: set[str]) -> bool:
+    """Return whether a step says more than words of the request and names of files; other letters always do."""
+    if any(not _is_file(name) for name in step.names) or PLANS.find(step.text, "other_letters"):
+        return True
+    known = {word[:COMMON_STEM] for word in asked}
+    return any(word[:COMMON_STEM] not in known for word in specific_words(PLANS["file_path"].sub(" ", step.text)))
 
 
 def _without_reports(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from statistics import median
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
@@ -20,6 +21,8 @@ from pytest_evocode.process.trajectory.failure_causes import FailureCause
 
 #: RigorBench's parameter lambda.
 DECAY = 0.2
+#: So many times the median of a round's steps is the most that one step counts for, lest it hide what others wasted.
+MOST_TOKENS = 2
 
 Region = tuple[str, int, int]
 
@@ -75,18 +78,20 @@ def recovery(activity: RoundActivity, tests: WrittenTests) -> dict[str, Measure]
         return {"f(RAC)": unmeasured, "SD": unmeasured, "1-TWR": unmeasured}
     cycles = find_cycles(activity)
     evidence = tuple(_begun(cycle) for cycle in cycles) + _not_counted(activity)
-    if not cycles:
-        nothing = "nothing that the product caused has failed"
-        return {
-            "f(RAC)": measured(recovery_decay(0), nothing, evidence),
-            "SD": measured(1.0, nothing),
-            "1-TWR": measured(1.0, nothing),
-        }
-    return {
-        "f(RAC)": measured(recovery_decay(len(cycles)), f"RAC = {len(cycles)}", evidence),
-        "SD": _diversity(cycles),
-        "1-TWR": _economy(activity, cycles, tests),
+    nothing = measured(1.0, "nothing that the product caused has failed")
+    rac = f"RAC = {len(cycles)}" if cycles else nothing.reason
+    found = {
+        "f(RAC)": measured(recovery_decay(len(cycles)), rac, evidence),
+        "SD": _diversity(cycles) if cycles else nothing,
+        "1-TWR": _economy(activity, cycles, tests) if cycles else nothing,
     }
+    return {name: as_claimed(each, activity.runs) for name, each in found.items()}
+
+
+def as_claimed(measure: Measure, runs: Sequence[CommandRun]) -> Measure:
+    """Return a measure that rests on how some commands went, as a claim where only the agent's program says that."""
+    is_claimed = measure.value is not None and any(run.told for run in runs)
+    return measure.model_copy(update={"certainty": "claimed"}) if is_claimed else measure
 
 
 def recovery_decay(cycles: int) -> float:
@@ -239,14 +244,16 @@ def wasted_tokens(
 ) -> tuple[int, int] | None:
     """Return the tokens of steps in failed repair attempts, and of all steps; None where one is unknown.
 
-    Only ``working`` steps are counted in both.
+    Only ``working`` steps are counted in both, each with at most :data:`MOST_TOKENS` times their median.
     """
     failed = [attempt for cycle in cycles for attempt in cycle.attempts if not attempt.passed]
+    spent = {step: tokens for step in working if (tokens := activity.tokens.get(step)) is not None}
+    if len(spent) < len(working) or not spent:
+        return None
+    most = int(MOST_TOKENS * median(spent.values()))
     wasted = total = 0
-    for step in working:
-        tokens = activity.tokens.get(step)
-        if tokens is None:
-            return None
+    for step, tokens in spent.items():
+        tokens = min(tokens, most)
         total += tokens
         wasted += tokens if any(attempt.after < step <= attempt.through for attempt in failed) else 0
     return (wasted, total) if total else None

@@ -58,7 +58,9 @@ class Shares(NamedTuple):
     judged: float = 0.0
     """Said by a model."""
     executed: float = 0.0
-    """Found out by running something; what is neither judged nor executed was parsed."""
+    """Found out by running something."""
+    claimed: float = 0.0
+    """Read of results that the agent's program has told; all else was parsed."""
 
 
 class Pillar(FrozenRecord):
@@ -80,7 +82,7 @@ class Pillar(FrozenRecord):
             weights = (weight for part, weight in known.items() if self.parts[part].certainty == certainty)
             return math.fsum(weights) * of_whole
 
-        return Shares(math.fsum(known.values()) * of_whole, share("judged"), share("executed"))
+        return Shares(math.fsum(known.values()) * of_whole, share("judged"), share("executed"), share("claimed"))
 
 
 class RigorScore(FrozenRecord):
@@ -94,6 +96,8 @@ class RigorScore(FrozenRecord):
     """The share of the weight that a model judged, 0 to 1; part of :attr:`coverage`."""
     executed: float = 0.0
     """The share of the weight that was executed, 0 to 1; part of :attr:`coverage`."""
+    claimed: float = 0.0
+    """The share of the weight that rests on results which the agent's program has told; part of :attr:`coverage`."""
 
 
 def pillar(name: str, parts: Mapping[str, Measure]) -> Pillar:
@@ -121,7 +125,7 @@ def rigor_score(
         shares: How much of each pillar was measured, judged and executed; all was parsed where they are left out.
 
     >>> rigor_score({"pf": 1.0, "re": 0.5, "aq": None})  # (0.15 * 1 + 0.20 * 0.5) / 0.35
-    RigorScore(value=0.7142857142857143, coverage=0.35, judged=0.0, executed=0.0)
+    RigorScore(value=0.7142857142857143, coverage=0.35, judged=0.0, executed=0.0, claimed=0.0)
     >>> rigor_score({"pf": 1.0, "re": 0.5}, shares={"pf": Shares(0.3), "re": Shares(1.0, judged=0.5)}).coverage
     0.245
     """
@@ -131,17 +135,17 @@ def rigor_score(
         return None
     whole = math.fsum(weights.values())
     found = {name: (shares or {}).get(name, Shares(1.0)) for name in known}
-    covered, judged, executed = (
-        round(math.fsum(weights[name] * each[side] for name, each in found.items()) / whole, 12) for side in range(3)
+    covered, judged, executed, claimed = (
+        round(math.fsum(weights[name] * each[side] for name, each in found.items()) / whole, 12) for side in range(4)
     )
-    return RigorScore(value=value, coverage=covered, judged=judged, executed=executed)
+    return RigorScore(value=value, coverage=covered, judged=judged, executed=executed, claimed=claimed)
 
 
 def mean_shares(rows: Iterable[Mapping[str, Shares]]) -> dict[str, Shares]:
     """Return the mean shares of each pillar over the rows in which it was measured; rows are rounds or more.
 
     >>> mean_shares([{"pf": Shares(1.0)}, {"pf": Shares(0.5, judged=0.5)}, {}])
-    {'pf': Shares(measured=0.75, judged=0.25, executed=0.0)}
+    {'pf': Shares(measured=0.75, judged=0.25, executed=0.0, claimed=0.0)}
     """
     rows = list(rows)
     found = {name: [row[name] for row in rows if name in row] for name in PILLARS}

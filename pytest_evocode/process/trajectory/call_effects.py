@@ -167,6 +167,7 @@ class CallReader:
                 exit_code=exit_code,
                 tests=outcome.tests,
                 whole=purpose == "test" and self.purposes.runs_all_tests(command),
+                told=result.told,
             )
 
     def _by_output(

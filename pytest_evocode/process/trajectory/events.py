@@ -81,6 +81,8 @@ class CommandRun(Event):
     """Whether each test passed, for the tests that the output names."""
     whole: bool = False
     """Whether all tests were run."""
+    told: bool = False
+    """Whether only the agent's program says how it went."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class CallResult:
     """The recorded changes, one table for each file; empty where nothing changed or nothing was recorded."""
     commits: tuple[str, ...]
     """The messages of the recorded commits."""
+    told: bool = False
+    """Whether the agent's program has told the output, so that nothing shows that the command printed it."""
 
     @property
     def changes(self) -> tuple[TextChange, ...]:
@@ -68,6 +70,7 @@ def call_results(step: Step) -> Iterator[CallResult]:
             bool(action.get("timed_out")),
             tuple(filter(_is_table, _listed(action.get("changes")))),
             tuple(str(each.get("message", "")) for each in _listed(action.get("commits")) if isinstance(each, dict)),
+            told=action.get("told") is True,
         )
 
 

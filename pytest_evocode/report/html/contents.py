@@ -135,8 +135,8 @@ class ReportContents:
     """The results directories, as they were named."""
     title: str = ""
     """Empty has the last names of the results directories."""
-    run: str | None = None
-    """The name of the only run that counts; None counts all."""
+    only: frozenset[str] | None = None
+    """The names of the only runs that count; None counts all."""
     counted: frozenset[str] | None = None
     """The names of the only tasks that count; None counts all."""
     under_way: str = ""

@@ -19,8 +19,10 @@ from pytest_evocode.report.html.rows import SR_BY_TASK, pareto_of, ranked, rows_
 from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.notes import identity_notes, missing_notes, superseded_notes
+from pytest_evocode.report.pareto import PER_ATTEMPT
 from pytest_evocode.report.score_columns import COLUMNS, REPORT, REPORT_MAIN, REPORT_MORE
 from pytest_evocode.report.score_lines import TRUSTS, apart_lines
+from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.directory import now
 from pytest_evocode.results.loading import Results, StoredAttempt
 from pytest_evocode.results.merging import missing_shards
@@ -39,7 +41,7 @@ def index_of(
     under_way: bool = False,
     cells: Mapping[str, str] | None = None,
     case_failures: Mapping[str, CaseFailures] | None = None,
-    run: str | None = None,
+    only: Collection[str] | None = None,
     tasks: Collection[str] | None = None,
     problems: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -56,7 +58,7 @@ def index_of(
             were loaded without cases, because the kind of a failed round comes from them; attempts that lack there
             have what their records tell.
         case_failures: The kinds of failing cases by the attempts' ids, likewise; see :func:`case_failures_of`.
-        run: The name of the only run that the table counts; None counts all.
+        only: The names of the only runs that the table counts; None counts all.
         tasks: The names of the only tasks that the table counts; None counts all.
         problems: What else was left out and why, such as a task that is gone, a line for each.
     """
@@ -79,7 +81,7 @@ def index_of(
         "directories": [str(root) for root in roots],
         "rows": rows_of(table, rankings, _summaries(processes), failures),
         "tasks": tasks_of(table, results),
-        "attempts": attempts_of(table, results, roots, cells_by_id, run=run, tasks=tasks),
+        "attempts": attempts_of(table, results, roots, cells_by_id, only=only, tasks=tasks),
         "runs": runs_of(results, roots),
         "pareto": pareto_of(rankings),
         "notes": list(_notes(table)),
@@ -127,7 +129,7 @@ def attempts_of(
     roots: Sequence[Path],
     cells_of: CellsOf,
     *,
-    run: str | None,
+    only: Collection[str] | None,
     tasks: Collection[str] | None,
 ) -> list[dict[str, Any]]:
     """Return all attempts that were loaded, whether they count or not, by task, agent and number.
@@ -137,7 +139,7 @@ def attempts_of(
         results: What was loaded.
         roots: The directories that were loaded.
         cells_of: Returns a character for each declared round of an attempt.
-        run: The only run that the table counts; None counts all.
+        only: The only runs that the table counts; None counts all.
         tasks: The only tasks that the table counts; None counts all.
     """
     counting = {attempt.path: (row, attempt) for row in table.rows for attempt in row.attempts}
@@ -148,7 +150,7 @@ def attempts_of(
     for stored in results.attempts:
         row, attempt = counting.get(stored.path, (None, stored))
         why = "its run is excluded" if session_of(stored) in excluded else apart.get(stored.path, "")
-        why = why if row or why else _why_left_out(stored, beside.get(stored.path), run, tasks)
+        why = why if row or why else _why_left_out(stored, beside.get(stored.path), only, tasks)
         # A table counts partial attempts in full where a whole one was to be made; here they are as they were made.
         attempt = replace(attempt, selected=stored.selected, finished=stored.finished)
         found.append(_attempt(attempt, row, attempt_id(stored, roots), cells_of(attempt), why))
@@ -195,14 +197,14 @@ def _complete(amount: Amount | None) -> float | None:
 
 
 def _why_left_out(
-    attempt: StoredAttempt, beside: ScoreRow | None, run: str | None, tasks: Collection[str] | None
+    attempt: StoredAttempt, beside: ScoreRow | None, only: Collection[str] | None, tasks: Collection[str] | None
 ) -> str:
     if attempt.unscored is not None:
         return "it has not ended yet"
     if beside is not None:
         return "only a part of its rounds was selected, and an attempt of its number with all rounds counts"
-    if run is not None and attempt.run != run:
-        return f"only the run {run} counts"
+    if only is not None and attempt.run not in only:
+        return f"only the run{'s' * (len(only) > 1)} {join_first(sorted(only))} count{'s' * (len(only) == 1)}"
     if tasks is not None and attempt.record.task not in tasks:
         return "its task is not among those that count"
     return "a newer attempt of its number counts; --all-runs counts all"
@@ -241,15 +243,18 @@ _OTHERS = {
     "attempts_max": ("k", "attempts", "The most attempts at any task: the k of MT@k."),
     "trusting": ("Trusting", "rounds", f"Rounds whose verdict trusts {TRUSTS}."),
     "cost_usd": (
-        "Cost", "USD", "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is.",
+        PER_ATTEMPT["cost"], "USD",
+        "What an attempt at a task costs, the mean over tasks; unknown where a round's cost is.",
     ),
-    "tokens": ("Tokens", "tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks."),
+    "tokens": (
+        PER_ATTEMPT["tokens"], "tokens", "Prompt and completion tokens of an attempt at a task, the mean over tasks.",
+    ),
     "output_tokens": (
-        "Output tokens", "tokens",
+        "Output tokens per attempt", "tokens",
         "Completion tokens of an attempt at a task, the mean over tasks, scaled to all its rounds.",
     ),
     "agent_seconds": (
-        "Time", "s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks.",
+        PER_ATTEMPT["time"], "s", "Wall-clock time of the agent's turns in an attempt at a task, the mean over tasks.",
     ),
     SR_BY_TASK: ("SR, by task", "%", "The share of a task's single rounds that passed, the mean over tasks."),
 }  # fmt: skip

@@ -37,6 +37,8 @@ class Introductions:
         self._alone = alone
         self._open: dict[str, dict[str, Any]] = {}
         self._seen: dict[str, int] = {}
+        self._inherited: set[str] = set()
+        """Cases that failed in the state that a fork went on from, and have not passed since."""
         self._unverified: list[int] = []
 
     def of_round(self, record: RoundRecord, edits: RoundEdits, output: str) -> dict[int, dict[str, Any]]:
@@ -57,10 +59,13 @@ class Introductions:
         found: dict[int, dict[str, Any]] = {}
         for place, case in enumerate(cases):
             name = case.id
+            if case.failure == "carried" and name not in self._seen and not self._unverified:
+                self._inherited.add(name)
             if case.status == "passed":
+                self._inherited.discard(name)
                 if self._open:
                     self._open.pop(name, None)
-            elif case.failing:
+            elif case.failing and name not in self._inherited:
                 known = self._open.get(name) if name else None
                 found[place] = known or self._introduced(case, record.index, blame)
                 if name:

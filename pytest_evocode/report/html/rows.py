@@ -11,12 +11,12 @@ from typing import Any, get_args
 from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
 from pytest_evocode.metrics.comparison import BEST_OF_ATTEMPTS, Comparison, compare
-from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, Taken, efficiency, front
+from pytest_evocode.metrics.efficiency import AMOUNTS, Efficiency, efficiency, front, standings
 from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores, case_score
-from pytest_evocode.metrics.task_values import Metric
+from pytest_evocode.metrics.task_values import MEANS, Metric
 from pytest_evocode.report.html.cells import FoundFailures, failure_values
 from pytest_evocode.report.html.ids import row_id
 from pytest_evocode.report.leaderboard import best_first, can_be_compared, rankings
@@ -114,23 +114,18 @@ def score_values(scores: Scores) -> dict[str, Any]:
 
 
 def _spending(row: ScoreRow, scores: Scores) -> dict[str, float | None]:
-    """Return what an attempt at a task takes: what one pass takes over all tasks, divided by their number.
+    """Return what an attempt at a task takes, the mean over tasks.
 
     Output tokens are those of the leaderboard, scaled to all rounds of a task.
     """
     if not row.grid.tasks:
         return dict.fromkeys(("cost_usd", "tokens", "output_tokens", "agent_seconds"))
     taken = efficiency(row.grid, single=row.mode == "single-round")
-    tasks = len(row.grid.tasks)
-
-    def mean(of: Taken) -> float | None:
-        return None if of.value is None else of.value / tasks
-
     return {
-        "cost_usd": mean(taken.cost_usd),
-        "tokens": mean(taken.tokens),
+        "cost_usd": taken.per_attempt("cost_usd"),
+        "tokens": taken.per_attempt("tokens"),
         "output_tokens": scores.output_tokens,
-        "agent_seconds": mean(taken.seconds),
+        "agent_seconds": taken.per_attempt("agent_seconds"),
     }
 
 
@@ -167,8 +162,7 @@ def _notes(row: ScoreRow, scores: Scores, faults: Faults | None, *, any_version:
         yield f"flaky, verdicts differ although nothing else does: {join_first(flaky, 5)}"
 
 
-_AGAINST = {"cost_usd": "cost", "tokens": "tokens", "agent_seconds": "time"}
-"""What a report sets scores against; the other names are of ``pytest_evocode.metrics.efficiency.AMOUNTS``."""
+_SCORES: tuple[Metric, ...] = ("dataset_score", "case_score")
 
 
 def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
@@ -180,15 +174,15 @@ def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
         {row_id(row): _by_score(row) for row in rows if row.mode != "single-round" and row.grid.tasks}
         for rows in rankings
     ]
-    tasks = {row_id(row): len(row.grid.tasks) for rows in rankings for row in rows}
+    grids = {row_id(row): row.grid for rows in rankings for row in rows}
     return [
         {
             "score": score,
-            "against": against,
-            "points": [each for group in groups for each in _points(group, score, against, tasks)],
+            "against": field,
+            "points": [each for group in groups for each in _points(group, score, amount, grids)],
         }
-        for score in ("dataset_score", "case_score")
-        for against in _AGAINST
+        for score in _SCORES
+        for amount, field in AMOUNTS.items()
     ]
 
 
@@ -199,16 +193,18 @@ def _by_score(row: ScoreRow) -> dict[str, Efficiency]:
 
 
 def _points(
-    group: Mapping[str, Mapping[str, Efficiency]], score: str, against: str, tasks: Mapping[str, int]
+    group: Mapping[str, Mapping[str, Efficiency]], score: Metric, amount: str, grids: Mapping[str, Grid]
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of one ranking of which the amount is known of every round."""
-    amount = _AGAINST[against]
     rows = {id_: found[score] for id_, found in group.items() if score in found}
     best = front(rows, [amount]).front
+    value, _ = MEANS[score]
+    sure = standings(rows, grids, [amount], value=value) if len(rows) <= MOST else {}
     for id_, row in rows.items():
-        taken: Taken = getattr(row, AMOUNTS[amount])
-        if taken.value is not None and row.score is not None:
-            yield {"row": id_, "x": taken.value / tasks[id_], "y": row.score, "front": id_ in best}
+        x = row.per_attempt(AMOUNTS[amount])
+        if x is not None and row.score is not None:
+            said = f"{sure[id_].standing} ({100 * sure[id_].on_front:.0f} %)" if id_ in sure else ""
+            yield {"row": id_, "x": x, "y": row.score, "front": id_ in best, "standing": said}
 
 
 MOST = 16

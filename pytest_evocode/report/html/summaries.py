@@ -18,7 +18,7 @@ from pytest_evocode.report.tables import NOT_MEASURED, markdown_table, plain
 from pytest_evocode.report.views import View, csv_text, printed
 
 _SURVIVAL = ("agent", "round", "passed", "of", "first_failures")
-_PARETO = ("score", "against", "agent", "x", "y", "front")
+_PARETO = ("score", "against", "agent", "x", "y", "front", "standing")
 _DIFFERENCES = (
     "first", "second", "field", "first_value", "second_value", "difference", "low", "high", "p_value", "won", "lost",
     "tied", "tasks",
@@ -66,8 +66,12 @@ def _survival(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _pareto(index: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for front in index["pareto"]:
         for point in front["points"]:
-            about = {"score": front["score"], "against": front["against"], "agent": names.get(point["row"])}
-            yield {**about, **{name: point[name] for name in ("x", "y", "front")}}
+            about = {
+                "score": front["score"],
+                "against": f"{front['against']}_per_attempt",
+                "agent": names.get(point["row"]),
+            }
+            yield {**about, **{name: point[name] for name in _PARETO[3:]}}
 
 
 def _differences(comparisons: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -168,7 +168,7 @@ def _overview(contents: ReportContents, tasks: Mapping[str, State]) -> tuple[dic
         under_way=bool(contents.under_way),
         cells={id_: each["cells"] for id_, each in known.items()},
         case_failures={id_: dict(each["failures"]) for id_, each in known.items()},
-        run=contents.run,
+        only=contents.only,
         tasks=contents.counted,
         problems=_problems(tasks),
     )
@@ -202,7 +202,13 @@ def overview_stamp(contents: ReportContents, tasks: Mapping[str, State]) -> str:
 
 
 def _parts(contents: ReportContents, tasks: Mapping[str, State]) -> Iterator[Any]:
-    yield _package_stamp(), contents.name, contents.run, contents.under_way, sorted(contents.counted or ("",))
+    yield (
+        _package_stamp(),
+        contents.name,
+        sorted(contents.only or ("",)),
+        contents.under_way,
+        sorted(contents.counted or ("",)),
+    )
     yield contents.counted is None, contents.redaction.stamp, contents.results.problems
     table = contents.table
     yield table.superseded, table.any_version, sorted(table.facts.items())

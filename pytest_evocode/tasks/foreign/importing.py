@@ -94,7 +94,7 @@ def import_foreign(format_: str, sources: Sequence[Path], target: Path) -> tuple
     format_of_it = FORMATS[format_]
     if not format_of_it.takes(sources):
         others = [name for name, each in FORMATS.items() if each.takes(sources)]
-        hint = f"; this looks like: evocode import {others[0]}" if others else ""
+        hint = f"; this looks like {others[0]}" if others else ""
         raise UsageError(f"{', '.join(map(str, sources))}: {format_} takes {format_of_it.wanted}{hint}")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".evocode-import-", dir=target.parent) as parent:

@@ -53,8 +53,8 @@ _OTHERWISE = (
 )
 _IN_PLACE = (
     "with this solution the suite passes in place, and not in a clean environment: processes, ACLs and set-id bits are "
-    "not carried, and with --evocode-strict no path that is not declared. Declare paths as state, have test.sh or the "
-    "image's ENTRYPOINT start servers, or, to judge as Harbor does, give --evocode-verify=in-place"
+    "not brought over, and with --evocode-strict no path that is not declared. Declare paths as state, have test.sh or "
+    "the image's ENTRYPOINT start servers, or, to judge as Harbor does, give --evocode-verify=in-place"
 )
 _ON_IMAGE = "on the image as built"
 _ON_REFERENCE = "on what the reference solutions lead to"

@@ -76,8 +76,8 @@ class VerifierState:
         self._write(round_, packed)
 
     def end(self, *, finished: bool) -> None:
-        """Remove what is kept for a later session where the attempt has ended."""
-        if finished and (directory := self._directory) is not None:
+        """Remove what is kept for a later session where the attempt has ended and nothing can be forked from it."""
+        if finished and not self._context.options.keep_snapshots and (directory := self._directory) is not None:
             shutil.rmtree(directory, ignore_errors=True)
 
     def close(self) -> None:
@@ -107,7 +107,20 @@ class VerifierState:
                     f"{round_.name} cannot be verified: what the suite of {earlier.name} left in "
                     f"{', '.join(self.paths)} is not in {self._directory}; run the attempt anew"
                 )
-        return None
+        return self._inherited()
+
+    def _inherited(self) -> IO[bytes] | None:
+        """Return what the last suite before a fork has left; None in an attempt that is no fork."""
+        if (fork := self._context.options.fork) is None:
+            return None
+        for index in range(fork.source.index, 0, -1):
+            path = fork.directory / DIRECTORY / f"{index}.tar"
+            if path.is_file():
+                return path.open("rb")
+        raise EnvironmentFault(
+            f"what the suites of {fork.directory} left in {', '.join(self.paths)} is not there any more; run that "
+            "attempt anew with --evocode-snapshots"
+        )
 
     def _write(self, round_: Round, packed: IO[bytes]) -> None:
         """Write what a suite has left where a later session finds it, unless there is a secret of the host's in it."""

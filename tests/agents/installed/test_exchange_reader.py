@@ -283,7 +283,7 @@ def test_exit_codes_are_what_the_model_is_told_of_them(
     for tells_failures, code in zip((True, False), codes, strict=True):
         (first, _), _ = recorded(*exchanges, tells_failures=tells_failures)
         (action,) = ours(first)["actions"]
-        assert (action["exit_code"], action["timed_out"]) == (code, False)
+        assert (action["exit_code"], action["timed_out"], action["told"]) == (code, False, True)
 
 
 def test_a_command_that_ran_into_its_limit_timed_out_and_what_is_read_has_no_exit_code() -> None:

@@ -105,7 +105,7 @@ def test_tasks_and_work_that_are_missing_are_named(write: Write) -> None:
         "tasks/CATEGORY/TASK/repo_agentrigor beside the results: task_2",
     ]
     assert list(missing_task_notes(read_released(directory)[0])) == lines
-    ran = CliRunner().invoke(main, ["process", str(directory), "--profile=released"])
+    ran = CliRunner().invoke(main, ["process", str(directory), "--profile=released", "-q"])
     assert ran.stderr.splitlines() == [f"note: {line}" for line in lines]
 
 
@@ -141,7 +141,7 @@ def test_a_directory_without_a_result_is_an_error(tmp_path: Path) -> None:
 def test_the_command_prints_what_the_released_scorer_gives(write: Write) -> None:
     write("agentrigor_a.yaml", {"plan_created": 1})
     directory = write("baseline_a.yaml")
-    shown = CliRunner().invoke(main, ["process", str(directory), "--profile=released"])
+    shown = CliRunner().invoke(main, ["process", str(directory), "--profile=released", "-q"])
     assert shown.stdout.splitlines() == [
         "agent       PF    VC    RE    AQ   ATI   TAD    EE       RigorScore  attempts",
         "baseline  0.20  0.00  0.50  0.50  0.40  0.50  0.50  0.37 over 100 %         1",

@@ -23,9 +23,9 @@ _TITLES = {
     "final_round_completion": ("Final", "Share of tasks whose last round passed", "%"),
     "mean_reward": ("Reward", "Mean reward", "%"),
     "reliability": ("Reliability", "How often an attempt repeats what another did", "%"),
-    "cost_usd": ("Cost", "Mean per attempt", "$"),
-    "tokens": ("Tokens", "Mean per attempt", ""),
-    "agent_seconds": ("Time", "Mean per attempt", "s"),
+    "cost_usd": ("Cost per attempt", "Mean per attempt", "$"),
+    "tokens": ("Tokens per attempt", "Mean per attempt", ""),
+    "agent_seconds": ("Agent time per attempt", "Mean per attempt", "s"),
 }
 
 
@@ -38,6 +38,7 @@ def index(tasks: list[Task], attempts: list[Attempt], random: Random) -> dict[st
     ]
     for point in points:
         point["front"] = not any(other["x"] < point["x"] and other["y"] > point["y"] for other in points)
+        point["standing"] = "on the front (98 %)" if point["front"] else "cannot be told (31 %)"
     return {
         "format": 1,
         "title": "Seven example tasks",

@@ -242,3 +242,17 @@ def test_the_front_is_that_of_evocode_pareto(tmp_path: Path) -> None:
         "good": (6.0, 100.0),
         "bad": (4.0, 50.0),
     }
+    assert {point["standing"] for point in points} == {""}
+
+
+def test_from_five_tasks_on_a_point_says_how_sure_its_place_is(tmp_path: Path) -> None:
+    for task in "abcde":
+        write_attempt(tmp_path, task, "good", "pp", cases=["p", "p"], usage=Usage(cost_usd=1.0))
+        write_attempt(tmp_path, task, "poor", "pf", cases=["p", "f"], usage=Usage(cost_usd=2.0))
+    found = index(tmp_path)
+    names = {row["id"]: row["name"] for row in found["rows"]}
+    charts = [each for each in found["pareto"] if each["against"] == "cost_usd"]
+    assert [each["score"] for each in charts] == ["dataset_score", "case_score"]
+    for chart in charts:
+        said = {names[point["row"]]: point["standing"] for point in chart["points"]}
+        assert said == {"good": "on the front (100 %)", "poor": "beaten (0 %)"}

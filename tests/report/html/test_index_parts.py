@@ -25,9 +25,10 @@ FACTS = TaskFacts(rounds=("round-1", "round-2", "round-3"), change_types=((), ("
 def index(*roots: Path, under_way: bool = False, run: str | None = None, **options: Any) -> dict[str, Any]:
     """The index of some results, which is as declared; options choose attempts."""
     results = load_results(roots, cases=True)
-    table = score_table(results, run=run, **options)
+    only = None if run is None else {run}
+    table = score_table(results, only=only, **options)
     tasks = options.get("tasks")
-    found = index_of(table, results, title="Ours", roots=roots, under_way=under_way, run=run, tasks=tasks)
+    found = index_of(table, results, title="Ours", roots=roots, under_way=under_way, only=only, tasks=tasks)
     assert faults(found, "Index") == []
     return found
 
@@ -258,8 +259,7 @@ def test_warnings_of_a_run_name_what_its_records_know(tmp_path: Path) -> None:
         "1 attempt is partial, and only the rounds that were selected count: d gpt (round-2)",
         "1 attempt was verified again later: b gpt (2026-02-01)",
         "1 round ended in an infrastructure error, and counts as not passed: a gpt round-2",
-        "1 verdict trusts the agent's system: paths that the task does not declare, or all of it (in place): "
-        "a gpt round-1",
+        "1 verdict trusts the agent's system beyond what the task declares: a gpt round-1",
         "1 verdict counts no case, because it trusts the agent's system in a strict session: b gpt round-1",
         "1 suite did not give the same verdict every time that it ran: b gpt round-1",
         "1 turn of the agent was ended from outside: b gpt round-1 (the budget ran out)",

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.report.html.introduced import Introductions, RoundEdits
+from pytest_evocode.results.records import Case, FailureKind, RoundRecord, Verdict
 from tests.report.html.recordings import (
     Played,
     change,
@@ -136,6 +138,21 @@ def test_calls_tell_where_files_were_not_watched(tmp_path: Path) -> None:
     found = introduced(write_attempt(tmp_path, Played([case], trajectory(edit, watched=False))), 1)
     assert found["step"] == 2
     assert "as its calls say, the last edit of /app/ledger/report.py" in found["why"]
+
+
+def test_what_a_fork_inherited_is_its_own_failure_only_once_it_has_passed() -> None:
+    edits = RoundEdits(recorded=True)
+    introductions = Introductions()
+    found = []
+    kinds: list[tuple[int, FailureKind | None]] = [(3, "carried"), (4, "carried"), (5, None), (6, "regression")]
+    for index, failure in kinds:
+        case = Case(id="old", status="failed" if failure else "passed", failure=failure)
+        record = RoundRecord(
+            task="t", agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=6, outcome="failed",
+            verdict=Verdict(reward=0.0, rewards={"reward": 0.0}, cases=(case,)),
+        )  # fmt: skip
+        found.append({place: each["round"] for place, each in introductions.of_round(record, edits, "").items()})
+    assert found == [{}, {}, {}, {0: 6}]
 
 
 def test_in_a_recorded_attempt() -> None:

@@ -8,6 +8,7 @@ definePage("attempt", "", async (main, place, left) => {
   heading(main, attemptTitle(attempt), attemptTrail(attempt));
   appendAll(main, [
     attemptProblems(attempt),
+    attemptCut(attempt),
     summary?.left_out && note("warning", "It does not count: ", named(summary.left_out, 1000)),
     summary && attemptGrid("Rounds of this attempt", [summary], left, (each) => each.agent),
     roundsTable(attempt),
@@ -18,6 +19,12 @@ definePage("attempt", "", async (main, place, left) => {
 /** @param {AttemptData} attempt */
 const attemptProblems = ({ problems }) =>
   problems.length > 0 && note("error", "Not all of this attempt could be read:", longList(problems, (each) => named(each, 1000)));
+
+/** Which budget cut the attempt, and in which rounds. @param {AttemptData} attempt */
+function attemptCut({ rounds }) {
+  const cut = rounds.filter((round) => round.stopped.startsWith("budget: "));
+  return cut.length > 0 && note("warning", "Cut by its budget:", longList(cut, (round) => named(`round ${round.index}: ${round.stopped.replace("budget: ", "")}`, 1000)));
+}
 
 /** @param {AttemptData} attempt */
 const roundsTable = (attempt) => table({

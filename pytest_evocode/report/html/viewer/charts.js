@@ -1,6 +1,6 @@
 /** Charts by hand: SVG for the eye, and a table with the same numbers for everybody else. */
 
-/** @typedef {{ x: number, y: number, label: string, mark: boolean, href?: string }} ChartPoint */
+/** @typedef {{ x: number, y: number, label: string, mark: boolean, note?: string, href?: string }} ChartPoint */
 /** @typedef {{ label: string, points: { x: number, y: number, note?: string }[] }} ChartLine */
 /** @typedef {{ label: string, value: number | null, interval?: Interval | null, note?: string, href?: string }} ChartBar */
 
@@ -125,19 +125,21 @@ function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
   const { x, y, drawn, viewBox, width } = axes({ x: xTitle, y: yTitle, xs: points.map((each) => each.x), ys: points.map((each) => each.y), logarithmic });
   /** Where there are points, and labels: left, bottom and width. @type {[number, number, number][]} */
   const taken = points.map((point) => [x(point.x) - 5, y(point.y) + 4, 10]);
+  /** @param {ChartPoint} point */
+  const more = ({ note }) => (note ? `, ${note}` : "");
   const signs = points.map((point, at) => {
     const [px, py] = [x(point.x), y(point.y)];
     const name = point.label.length > 28 ? `${point.label.slice(0, 12)}…${point.label.slice(-15)}` : point.label;
     const text = labelPlace(px, py, name.length * LETTER, taken.toSpliced(at, 1), width);
     if (text) taken.push(text.taken);
-    const said = `${point.label}: ${xTitle} ${tickText(point.x)}, ${yTitle} ${score(point.y)}`;
+    const said = `${point.label}: ${xTitle} ${tickText(point.x)}, ${yTitle} ${score(point.y)}${more(point)}`;
     const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", said),
       point.mark ? svg("path", { d: `M${px} ${py - 7}l7 7l-7 7l-7 -7z` }) : svg("circle", { cx: px, cy: py, r: 5 }),
       text && svg("text", { x: text.x, y: text.y, "text-anchor": text.anchor }, name));
     return point.href ? svg("a", { href: point.href, label: said }, sign) : sign;
   });
   return figure(title, svg("svg", { viewBox, role: "group", label: title }, drawn, signs),
-    ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? anchor(each.href, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
+    ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? anchor(each.href, each.label) : each.label, tickText(each.x), score(each.y), (each.mark ? "yes" : "no") + more(each)]));
 }
 
 /** Where a label has room beside its point; null where it has none, as the table has all names.

@@ -168,7 +168,8 @@ interface RunSummary {
 interface Pareto {
   score: "dataset_score" | "case_score";
   against: "cost_usd" | "tokens" | "agent_seconds";
-  points: { row: string; x: number; y: number; front: boolean }[];
+  /** `standing` is how sure it is that a row is on the front, in words; empty below five tasks. */
+  points: { row: string; x: number; y: number; front: boolean; standing: string }[];
 }
 
 interface Index {

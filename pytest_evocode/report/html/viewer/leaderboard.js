@@ -168,9 +168,9 @@ function spentColumns(rows) {
   const mean = "Mean over tasks, for each attempt at a task";
   /** @type {Column<Row>[]} */
   const columns = [
-    { title: titleOf("cost_usd", "Cost"), help: mean, number: money, value: (row) => row.spending.cost_usd },
-    { title: titleOf("tokens", "Tokens"), help: mean, number: integer, value: (row) => row.spending.tokens },
-    { title: titleOf("agent_seconds", "Time"), help: mean, number: duration, value: (row) => row.spending.agent_seconds },
+    { title: titleOf("cost_usd", "Cost per attempt"), help: mean, number: money, value: (row) => row.spending.cost_usd },
+    { title: titleOf("tokens", "Tokens per attempt"), help: mean, number: integer, value: (row) => row.spending.tokens },
+    { title: titleOf("agent_seconds", "Agent time per attempt"), help: mean, number: duration, value: (row) => row.spending.agent_seconds },
     { title: "RigorScore", help: "Process discipline, 0 to 100", number: score, value: (row) => row.process?.score ?? null },
   ];
   return columns.filter(({ value }) => rows.some((row) => isKnown(value(row))));

@@ -28,8 +28,10 @@ const NO_HARNESS = "not known";
 
 function overviewFacts() {
   const rounds = report.tasks.reduce((sum, task) => sum + task.rounds.length, 0);
+  const uncounted = report.attempts.filter((one) => one.left_out).length;
+  const rest = uncounted ? ` that count (${integer(uncounted)} more, which do not, are below)` : "";
   return h("p.quiet", `${counted(report.rows.length, "row")} of agents, `, anchor(link("task"), counted(report.tasks.length, "task")),
-    ` with ${counted(rounds, "round")}, ${counted(report.attempts.length, "attempt")}, `,
+    ` with ${counted(rounds, "round")}, ${counted(report.attempts.length - uncounted, "attempt")}${rest}, `,
     anchor(link("runs"), counted(report.runs.length, "run")), ".");
 }
 

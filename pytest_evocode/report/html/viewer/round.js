@@ -3,7 +3,7 @@
 /** @type {{ [place: string]: string }} */
 const RESTS_ON = {
   separate: "The suite ran in the task's image as it was built, apart from the program. Nothing that the agent made was there.",
-  clean: "The suite ran in an environment made anew, with what the agent is to leave behind carried over: the workspace, artifacts and the task's state. What the suite reads or imports from there is the agent's.",
+  clean: "The suite ran in an environment made anew, with what the agent is to leave behind brought over: the workspace, artifacts and the task's state. What the suite reads or imports from there is the agent's.",
   "in-place": "The suite ran in all of the agent's system, and trusts it. Whatever the agent changed was there and can steer the verdict.",
 };
 

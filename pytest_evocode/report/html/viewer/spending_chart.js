@@ -15,7 +15,7 @@ function spendingPart(place) {
   const ranking = rankings.find(([row]) => String(row.ranking) === place.settings.of) ?? rankings[0] ?? [];
   const ids = new Set(ranking.map((row) => row.id));
   const points = chosen.points.filter((point) => ids.has(point.row)).map((point) => ({
-    x: point.x, y: point.y, mark: point.front, label: report.row(point.row)?.name ?? point.row, href: rowLink(point.row),
+    x: point.x, y: point.y, mark: point.front, note: point.standing, label: report.row(point.row)?.name ?? point.row, href: rowLink(point.row),
   }));
   const onChart = new Set(chosen.points.map((point) => point.row));
   const without = ranking.filter((row) => !onChart.has(row.id));
@@ -35,7 +35,7 @@ function spendingPart(place) {
       // Cheap and expensive agents differ by factors; on a linear axis the cheap ones are one heap.
       logarithmic: xs.length === points.length && xs.length > 1 && Math.max(...xs) > 20 * Math.min(...xs),
     }),
-    h("p.quiet", "Marked rows are on the Pareto front: no other row scores as much for less."),
+    h("p.quiet", "Marked rows are on the Pareto front: no other row scores as much for less. From five tasks on, the numbers say how sure that is."),
     without.length > 0 && h("details", h("summary", `Not shown, because an amount is not known (${integer(without.length)})`), longList(without, (row) => named(row.name))),
   ];
 }

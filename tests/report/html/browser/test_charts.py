@@ -65,6 +65,15 @@ def test_the_ticks_of_an_axis_differ_and_do_not_touch(view: Open, tmp_path: Path
         assert len(set(axis)) == len(axis), axis
 
 
+def test_the_chart_of_spending_says_how_sure_a_place_on_the_front_is(view: Open) -> None:
+    page = view().open("#/overview")
+    chart = page.locator(".chart", has=page.locator(".point")).first
+    chart.locator("summary").click()
+    last = chart.locator("tbody tr td:last-child").all_inner_texts()
+    assert {*last} == {"yes, on the front (98 %)"}
+    assert ", on the front (98 %)" in (chart.locator(".point.marked title").first.text_content() or "")
+
+
 def test_titles_name_the_environment(view: Open) -> None:
     viewer = view()
     page = viewer.open("#/attempt/t0-ledger-0-1")

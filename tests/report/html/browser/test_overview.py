@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
+from tests.report.html.browser.viewing import file_base
+from tests.report.html.sample import sample_report, write_sample
 
 pytestmark = pytest.mark.turns(3)
 
@@ -97,3 +100,11 @@ def test_failed_rounds_follow_the_group_and_other_charts_say_that_they_do_not(vi
     viewer.go("#/overview")
     expect(sum_of_row).to_have_text("16")
     assert page.get_by_text("Over all rounds, not only the chosen group.").count() == 0
+
+
+def test_the_head_counts_the_attempts_that_count(view: Open, tmp_path: Path) -> None:
+    values = sample_report(rows=1, tasks=3, rounds=2)
+    values["index"]["attempts"][0]["left_out"] = "a newer attempt of its number counts"
+    write_sample(tmp_path, values)
+    page = view(base=file_base(tmp_path)).open("#/overview")
+    expect(page.get_by_text("2 attempts that count (1 more, which do not, are below)")).to_be_visible()

@@ -182,3 +182,12 @@ def test_a_failing_case_shows_its_test(view: Open) -> None:
     case = page.locator("details.case[open]").first
     expect(case.get_by_text("def test_balance(ledger):")).to_be_visible()
     assert "tests/test_ledger.py:12" in case.inner_text()
+
+
+def test_the_page_of_an_attempt_says_which_budget_cut_it(view: Open, tmp_path: Path) -> None:
+    values = sample_report(rows=1, tasks=1, rounds=2)
+    values["attempts/t0-ledger-0-1"]["rounds"][1]["stopped"] = "budget: cost $4 of $4 used"
+    write_sample(tmp_path, values)
+    page = view(base=file_base(tmp_path)).open("#/attempt/t0-ledger-0-1")
+    expect(page.get_by_text("Cut by its budget:")).to_be_visible()
+    expect(page.get_by_text("round 2: cost $4 of $4 used")).to_be_visible()

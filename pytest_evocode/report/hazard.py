@@ -1,0 +1,140 @@
+"""What ``evocode results --view hazard`` prints: how often requirements break and are repaired, and how soon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_evocode.metrics.hazard import Event, EventHistory, Hazard, hazards
+from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
+from pytest_evocode.report.neighbours import attempts_of_others, grid_of
+from pytest_evocode.report.tables import format_number, join_first
+from pytest_evocode.report.views import Column, Row, Table, View, text_column
+
+_EVENTS: dict[Event, str] = {
+    "break": "one that passed fails",
+    "repair": "one that broke passes again",
+    "catch-up": "one that failed when it came passes",
+}
+_EVENT = "What happens to a requirement: " + ", ".join(f"{event}, {what}" for event, what in _EVENTS.items()) + "."
+
+
+def hazard_view(table: ScoreTable, rows: Sequence[ScoreRow]) -> View:
+    """Return the hazards of some rows of a table, by rounds and by change types, and what is kept or repaired."""
+    found: dict[str, dict[Event, EventHistory]] = {}
+    notes = []
+    # Single rounds begin with what the reference solutions lead to: nothing that an agent does lasts there.
+    for row in (each for each in rows if each.mode != "single-round"):
+        found[row.name], nameless = hazards(
+            row.grid, grid_of(table, row, "oracle"), others=attempts_of_others(table, row), facts=table.facts
+        )
+        if nameless:
+            notes.append(f"{row.name}: not counted, because nothing tells their cases apart: {join_first(nameless)}")
+    known = [(name, event, each) for name, events in found.items() for event, each in events.items()]
+    return View([_by_rounds(known), _without(known), _by_change(known)], notes=[*notes, *_notes(known)])
+
+
+_History = tuple[str, Event, EventHistory]
+"""The name of an agent, an event, and what is known of it."""
+
+
+def _columns(across: str, cell: Column) -> tuple[Column, ...]:
+    return (
+        text_column("agent", "agent"),
+        text_column("event", "event", _EVENT),
+        Column(across, lambda row: "all" if row[across] is None else str(row[across]), fields=(across,)),
+        cell,
+    )
+
+
+_HAZARD = Column(
+    "hazard",
+    lambda row: f"{format_number(row['percent'])} ({row['events']}/{row['at_risk']}){_ends(row)}",
+    help="the share to which it happens (of how many that had come as far without it), and its 95 % interval",
+    fields=("percent", "events", "at_risk", "censored", "percent_low", "percent_high", "clusters"),
+)
+
+
+def _ends(row: Row) -> str:
+    low, high = row["percent_low"], row["percent_high"]
+    return "" if low is None else f" {low:.1f}..{high:.1f}"
+
+
+def _by_rounds(known: Sequence[_History]) -> Table:
+    title = "hazard of requirements, by rounds since they passed (break), broke (repair) or came (catch-up)"
+    rows = [
+        _row(name, event, each, "rounds", rounds, one)
+        for name, event, each in known
+        for rounds, one in ((None, each.overall), *each.by_rounds.items())
+        if one.at_risk
+    ]
+    return Table("hazard", title, _columns("rounds", _HAZARD), rows, titled=True, across=2)
+
+
+def _by_change(known: Sequence[_History]) -> Table:
+    rows = [
+        _row(name, event, each, "change", change, one)
+        for name, event, each in known
+        for change, one in each.by_change.items()
+        if one.at_risk
+    ]
+    title = "hazard of requirements, by change type of the round in which it happens"
+    notes = [] if rows else ["none: no metadata has change types"]
+    return Table(
+        "hazard-by-change",
+        title,
+        _columns("change", _HAZARD),
+        rows,
+        titled=True,
+        across=2,
+        notes=notes,
+        most=None if rows else 0,
+    )
+
+
+def _row(name: str, event: Event, of: EventHistory, by: str, key: int | str | None, one: Hazard) -> dict[str, Any]:
+    counts = {"events": one.events, "at_risk": one.at_risk, "censored": one.censored}
+    about = {"agent": name, "event": event, by: key, "percent": one.percent, **counts}
+    return {**about, **_low_and_high(one.interval), "clusters": of.clusters if one.interval else None}
+
+
+def _low_and_high(found: Interval | None) -> dict[str, float | None]:
+    low, high = (None, None) if found is None else (found.low, found.high)
+    return {"percent_low": low, "percent_high": high}
+
+
+def _without(known: Sequence[_History]) -> Table:
+    """Return the curves: kept unbroken, which falls, and repaired or caught up, which rise."""
+    rows = []
+    for name, event, each in known:
+        for rounds, one in each.without.items():
+            percent, interval = one.percent, one.interval
+            if event != "break":
+                percent = 100 - percent
+                interval = interval and Interval(100 - interval.high, 100 - interval.low, interval.method)
+            about = {"agent": name, "event": event, "rounds": rounds}
+            clusters = each.clusters if interval else None
+            rows.append({**about, "percent": percent, **_low_and_high(interval), "clusters": clusters})
+    share = Column(
+        "share",
+        lambda row: f"{format_number(row['percent'])}{_ends(row)}",
+        help="the share of all up to then that never broke, or that were repaired or caught up, and its 95 % interval",
+        fields=("percent", "percent_low", "percent_high", "clusters"),
+    )
+    title = "kept unbroken, repaired and caught up (Kaplan-Meier), by rounds since the same"
+    agent, _, *others = _columns("rounds", share)
+    what = Column("what", lambda row: _KEPT[row["event"]], fields=("event",), left=True)
+    return Table("hazard-curves", title, (agent, what, *others), rows, titled=True, across=2)
+
+
+_KEPT: dict[Event, str] = {"break": "kept unbroken", "repair": "repaired", "catch-up": "caught up"}
+
+
+def _notes(known: Sequence[_History]) -> Iterator[str]:
+    units = {each.clusters for _, _, each in known if each.overall.at_risk}
+    yield "what a retired requirement, the end of an attempt or a round without a verdict cuts off counts up to there"
+    if "attempts" in units:
+        yield f"below {FEWEST_TASKS} tasks intervals are over attempts, as if independent, and rather too short"
+    if None in units:
+        yield f"no interval below {FEWEST_TASKS} tasks and {FEWEST_TASKS} attempts"
