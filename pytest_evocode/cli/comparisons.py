@@ -608,10 +608,10 @@ def _assurance(rows: Sequence[ScoreRow], made: ComparisonPlan) -> Table:
     """Return how probable it is that designs show the difference of two rows."""
     from pytest_evocode.metrics.round_model.outcomes import outcomes, too_few
     from pytest_evocode.metrics.round_model.posterior import fit
-    from pytest_evocode.metrics.round_model.sampling import import_polyagamma
+    from pytest_evocode.metrics.round_model.sampling import require_numpyro
     from pytest_evocode.report.round_model import assurance_table
 
-    import_polyagamma()
+    require_numpyro()
     if why := too_few(rows):
         raise click.ClickException(f"there is no assurance to tell: {why}")
     return assurance_table(fit(outcomes(rows)), *planned_sizes(made), made.alpha)

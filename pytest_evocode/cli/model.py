@@ -24,9 +24,9 @@ def model_command(selection: AttemptSelection, draws: int, seed: int) -> View:
     """
     from pytest_evocode.metrics.round_model.outcomes import grouped_outcomes
     from pytest_evocode.metrics.round_model.posterior import fit
-    from pytest_evocode.metrics.round_model.sampling import import_polyagamma
+    from pytest_evocode.metrics.round_model.sampling import require_numpyro
     from pytest_evocode.report.round_model import model_view
 
-    import_polyagamma()
+    require_numpyro()
     found = grouped_outcomes(selection.read().rows)
     return model_view({name: fit(seen, draws=draws, seed=seed) for name, seen in found.items()})

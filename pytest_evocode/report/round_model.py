@@ -68,7 +68,8 @@ def model_view(found: Mapping[str, Posterior]) -> View:
     tables = [table for mode, posterior in found.items() for table in _tables(mode, posterior)]
     notes = [
         f"{mode or 'chains'}: {posterior.diagnostics.draws:,} draws, R-hat at most {posterior.diagnostics.r_hat:.3f}, "
-        f"at least {posterior.diagnostics.effective:.0f} effective; agents are told apart from a probability of "
+        f"at least {posterior.diagnostics.effective:.0f} effective, {posterior.diagnostics.divergences} "
+        f"divergent; agents are told apart from a probability of "
         f"{TOLD_APART:.1%} on"
         for mode, posterior in found.items()
     ]

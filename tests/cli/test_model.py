@@ -6,44 +6,31 @@ import csv
 import io
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from pytest_evocode.metrics.round_model import posterior
-from pytest_evocode.metrics.round_model.outcomes import Outcomes
 from pytest_evocode.report.views import FORMATS
 from tests.cli.conftest import Evocode
+from tests.metrics.round_draws import suggested
 from tests.result_trees import write_attempt
 
 VIEW = ("results", "--view", "model")
 
 
-@cache
-def _fit(agents: str, draws: int, seed: int) -> posterior.Posterior:
-    return _REAL(_SEEN[agents], draws=draws, seed=seed)
-
-
-_REAL = posterior.fit
-_SEEN: dict[str, Outcomes] = {}
-
-
 @pytest.fixture(autouse=True)
 def _results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A strong and a weak agent, and a control; each model of them is sampled once."""
+    """A strong and a weak agent, and a control; draws are synthetic."""
     for task in range(6):
         for number in (1, 2):
             for agent, outcomes in (("a_b&c", "ppp"), ("weak", "fpf" if task % 2 else "fff"), ("oracle", "ppp")):
                 write_attempt(tmp_path / "evocode-results", f"t{task}", agent, outcomes, number=number)
 
-    def fit(seen: Outcomes, *, draws: int = 500, seed: int = 0) -> posterior.Posterior:
-        _SEEN[" ".join(seen.agents)] = seen
-        return _fit(" ".join(seen.agents), draws, seed)
-
-    monkeypatch.setattr(posterior, "fit", fit)
+    monkeypatch.setattr(posterior, "sampled", suggested)
 
 
+@pytest.mark.stats
 def test_the_model_has_agents_differences_tasks_effects_variance_and_diagnostics(evocode: Evocode) -> None:
     found = evocode(*VIEW, "--json").json
     assert [*found] == ["chain"]
@@ -61,6 +48,7 @@ def test_the_model_has_agents_differences_tasks_effects_variance_and_diagnostics
     assert chain["diagnostics"]["r_hat"] <= posterior.WORST_R_HAT
 
 
+@pytest.mark.stats
 def test_the_model_has_every_format(evocode: Evocode) -> None:
     ran = {form: evocode(*VIEW, "--format", form) for form in FORMATS}
     assert {form: each.status for form, each in ran.items()} == dict.fromkeys(FORMATS, 0)
@@ -71,6 +59,7 @@ def test_the_model_has_every_format(evocode: Evocode) -> None:
     assert "a\\_b\\&c" in ran["latex"].out
 
 
+@pytest.mark.stats
 def test_assurance_is_told_where_it_is_asked_for(evocode: Evocode) -> None:
     plain, asked = (evocode("plan", "a_b&c", "weak", "--json", *more).json for more in ((), ("--assurance",)))
     assured = asked[0].pop("assurance")
@@ -82,6 +71,7 @@ def test_assurance_is_told_where_it_is_asked_for(evocode: Evocode) -> None:
     assert (alone.status, "name B, too" in alone.err) == (2, True)
 
 
+@pytest.mark.stats
 def test_too_few_attempts_are_refused_with_the_reason(evocode: Evocode, tmp_path: Path) -> None:
     for agent in ("one", "two"):
         for task in range(6):
@@ -92,7 +82,7 @@ def test_too_few_attempts_are_refused_with_the_reason(evocode: Evocode, tmp_path
 
 
 def test_without_the_extra_a_message_says_how_to_install_it(evocode: Evocode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "polyagamma", None)
+    monkeypatch.setitem(sys.modules, "numpyro", None)
     for ran in (evocode(*VIEW), evocode("plan", "a_b&c", "weak", "--assurance")):
         assert ran.status == 1
         assert "pip install 'pytest-evocode[stats]'" in ran.err
@@ -101,4 +91,4 @@ def test_without_the_extra_a_message_says_how_to_install_it(evocode: Evocode, mo
 def test_what_samples_is_loaded_by_no_other_view() -> None:
     ask = "import sys, pytest_evocode.cli.comparisons, pytest_evocode.cli.model; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True).stdout.split()
-    assert {"numpy", "polyagamma"}.isdisjoint(loaded)
+    assert {"jax", "numpy", "numpyro"}.isdisjoint(loaded)

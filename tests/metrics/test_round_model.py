@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from benchmarks.calibration import design, drawn
 from pytest_evocode.errors import UsageError
+from pytest_evocode.metrics.round_model import posterior
 from pytest_evocode.metrics.round_model.outcomes import Outcomes, grouped_outcomes
-from pytest_evocode.metrics.round_model.posterior import NotConverged, Posterior, fit
+from pytest_evocode.metrics.round_model.posterior import CHAINS, NotConverged, Posterior, fit
 from pytest_evocode.metrics.round_model.sampling import sampled
 from pytest_evocode.metrics.score_table import ScoreRow, score_table
 from pytest_evocode.metrics.scores import dataset_score
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import Mode
+from tests.metrics.round_draws import suggested
 from tests.result_trees import write_attempt
 
 CALM = {
@@ -23,11 +23,14 @@ CALM = {
     "sd_attempt": 0.4,
 }  # fmt: skip
 
+Fits = dict[str, tuple[Outcomes, Posterior]]
 
-@cache
-def simulated(abilities: float, carried: float, mode: Mode = "chain") -> tuple[Outcomes, Posterior]:
-    """Four agents whose abilities spread so far, and what is found of them."""
+
+def simulated(abilities: float, carried: float, mode: Mode = "chain") -> Outcomes:
+    """Four agents whose abilities spread so far."""
     import numpy as np
+
+    from benchmarks.calibration import design, drawn
 
     random = np.random.default_rng(7)
     empty = design(4, 8, 4, 5 - np.arange(8) % 2)
@@ -35,7 +38,20 @@ def simulated(abilities: float, carried: float, mode: Mode = "chain") -> tuple[O
     seen, _ = drawn(empty, random, sd_agent=abilities, carried=carried, **CALM)
     if mode == "fail-stop":
         seen = Outcomes(seen.agents, seen.tasks, seen.passed, seen.counted & ~seen.failed_before, mode)
-    return seen, fit(seen, draws=300, warmup=100)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def fits() -> Fits:
+    """What is found where agents differ, and where they do not but rounds carry something; compiled once."""
+    made = {"differ": simulated(1.5, 0.0), "equal": simulated(0.0, -2.5)}
+    return {name: (seen, fit(seen, draws=300, warmup=300)) for name, seen in made.items()}
+
+
+def suggests(seen: Outcomes, draws: int = 300) -> Posterior:
+    """Synthetic draws as the posterior."""
+    found = suggested([seen] * CHAINS, draws, 0, 0)
+    return Posterior(seen, {name: value.reshape(-1, *value.shape[2:]) for name, value in found.items()})
 
 
 def shares(seen: Outcomes) -> list[float]:
@@ -44,9 +60,10 @@ def shares(seen: Outcomes) -> list[float]:
     return [100 * float(each) for each in by_task.mean(axis=(1, 2))]
 
 
-@pytest.mark.every_python
-def test_the_order_of_agents_is_that_of_their_scores_and_these_agree_with_the_raw_ones() -> None:
-    seen, found = simulated(1.5, 0.0)
+@pytest.mark.stats
+@pytest.mark.slow("compiles and samples the model once")
+def test_the_order_of_agents_is_that_of_their_scores_and_these_agree_with_the_raw_ones(fits: Fits) -> None:
+    seen, found = fits["differ"]
     raw = shares(seen)
     assert found.order == sorted(range(4), key=lambda agent: -raw[agent])
     assert found.scores.mean(axis=0) == pytest.approx(raw, abs=4)
@@ -54,57 +71,120 @@ def test_the_order_of_agents_is_that_of_their_scores_and_these_agree_with_the_ra
     assert found.ranks[:, found.order[0]].mean() < 1.5
 
 
-def test_equal_agents_are_one_group() -> None:
-    _, found = simulated(0.0, -2.5)
+@pytest.mark.stats
+@pytest.mark.slow("compiles and samples the model once")
+def test_equal_agents_are_one_group(fits: Fits) -> None:
+    _, found = fits["equal"]
     assert [sorted(group) for group in found.groups] == [[0, 1, 2, 3]]
     assert 0.025 < found.better(0, 1) < 0.975
 
 
-@pytest.mark.parametrize(("abilities", "carried"), [(0.0, -2.5), (1.5, 0.0)])
-def test_what_a_failed_round_does_to_the_next_is_found_where_it_is_there(abilities: float, carried: float) -> None:
+@pytest.mark.stats
+@pytest.mark.slow("compiles and samples the model once")
+@pytest.mark.parametrize(("name", "carried"), [("equal", -2.5), ("differ", 0.0)])
+def test_what_a_failed_round_does_to_the_next_is_found_where_it_is_there(fits: Fits, name: str, carried: float) -> None:
     import numpy as np
 
-    _, found = simulated(abilities, carried)
+    _, found = fits[name]
     low, high = np.percentile(found.effects["carried"], (0.5, 99.5))
     assert low < carried < high
     assert (high < 0) == (carried < 0)
 
 
-def test_shares_of_variance_add_up_and_those_of_what_hardly_varies_are_small() -> None:
-    _, found = simulated(1.5, 0.0)
+@pytest.mark.stats
+@pytest.mark.slow("compiles and samples the model once")
+def test_shares_of_variance_add_up_and_those_of_what_hardly_varies_are_small(fits: Fits) -> None:
+    _, found = fits["differ"]
     means = {name: float(share.mean()) for name, share in found.variance_shares.items()}
     assert list(means) == ["agent", "task", "interaction", "round", "attempt", "chance"]
     assert sum(means.values()) == pytest.approx(1)
     assert means["agent"] > means["interaction"]
 
 
+@pytest.mark.stats
+@pytest.mark.slow("compiles and samples the model once")
+def test_the_same_seed_gives_the_same_numbers(fits: Fits) -> None:
+    seen, found = fits["differ"]
+    again = sampled([seen] * CHAINS, 300, 300, 0)["interaction"]
+    assert (again.reshape(found.draws["interaction"].shape) == found.draws["interaction"]).all()
+    assert (again[0] != again[1]).any()
+
+
+@pytest.mark.stats
+@pytest.mark.slow("imports jax")
+@pytest.mark.parametrize("mode", ["chain", "fail-stop", "single-round"])
+def test_the_model_is_the_documented_one(mode: Mode) -> None:
+    import numpy as np
+    from numpyro.infer.util import log_density
+
+    from pytest_evocode.metrics.round_model.outcomes import log_odds
+    from pytest_evocode.metrics.round_model.sampling import model_of
+
+    seen = simulated(1.5, -1.0, mode)
+    model, cells = model_of(seen)
+    agents, tasks, attempts, rounds = seen.counted.shape
+    random = np.random.default_rng(1)
+    values = {"intercept": 0.3, "depth": -0.1, "sd_agent": 1.2, "sd_task": 0.7, "sd_discrimination": 0.4}
+    values |= {"sd_interaction": 0.5, "sd_round": 0.6, "sd_attempt": 0.8, "carried": -1.5}
+    shapes = {"agent": (agents,), "task": (tasks,), "discrimination": (tasks,), "interaction": (agents, tasks)}
+    shapes |= {"round": (tasks, rounds), "attempt": (agents, tasks, attempts)}
+    standard = {f"standard_{name}": random.standard_normal(shape) for name, shape in shapes.items()}
+    _, trace = log_density(model, cells, {}, {**values, **standard})
+    effects = {name: values[f"sd_{name}"] * standard[f"standard_{name}"] for name in shapes}
+    effects["discrimination"] = np.exp(effects["discrimination"] - 0.4**2 / 2)
+    draws = {name: np.asarray(value)[None] for name, value in {**values, **effects}.items()}
+    odds = log_odds(draws, seen.depth)[0][:, :, None] + (effects["attempt"][..., None] if seen.has_attempts else 0)
+    odds = np.broadcast_to(odds, seen.counted.shape) + (-1.5 * seen.failed_before if seen.carries else 0)
+    chance = np.where(seen.passed, 1, -1) * odds
+    expected = -np.log1p(np.exp(-chance))[seen.counted].sum()
+    assert float(trace["rounds"]["fn"].log_factor) == pytest.approx(expected, rel=1e-4)
+    assert ("sd_attempt" in trace, "carried" in trace) == (seen.has_attempts, seen.carries)
+
+
+@pytest.mark.stats
 def test_in_fail_stop_mode_a_round_counts_only_behind_passed_ones() -> None:
-    seen, found = simulated(1.5, 0.0, "fail-stop")
+    seen = simulated(1.5, 0.0, "fail-stop")
+    found = suggests(seen, draws=50)
     assert [*found.effects] == ["depth"]
-    assert found.scores.mean(axis=0) == pytest.approx(shares(seen), abs=5)
+    chain = Posterior(simulated(1.5, 0.0), {**found.draws, "carried": 0 * found.draws["depth"]})
+    assert (found.scores < chain.scores).all()
 
 
+@pytest.mark.stats
 def test_single_rounds_have_neither_attempts_nor_carried_state() -> None:
-    _, found = simulated(1.5, 0.0, "single-round")
+    found = suggests(simulated(1.5, 0.0, "single-round"))
     assert [*found.effects] == ["depth"]
     assert "attempt" not in found.variance_shares
 
 
-def test_the_same_seed_gives_the_same_numbers() -> None:
-    seen, _ = simulated(1.5, 0.0)
-    first, again, other = (sampled([seen], 5, 5, seed)["interaction"] for seed in (0, 0, 1))
-    assert (first == again).all()
-    assert (first != other).all()
+@pytest.mark.stats
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("depth", 9.0, r"R-hat \d+\.\d\d is above 1\.05"),
+        ("diverging", 1.0, "300 of 2,400 draws diverged"),
+    ],
+)
+def test_bad_draws_are_taken_again_by_shorter_steps_and_then_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: float, why: str
+) -> None:
+    tried = []
+
+    def bad(seen: list[Outcomes], draws: int, *settings: int, target_accept: float) -> dict[str, object]:
+        found = suggested(seen, draws, *settings)
+        found[name][0, : draws // 2] = value
+        tried.append((draws, target_accept))
+        return {**found}
+
+    monkeypatch.setattr(posterior, "sampled", bad)
+    with pytest.raises(NotConverged, match=rf"not sampled well enough to be believed: .*{why}.*; take more --draws"):
+        fit(simulated(1.5, 0.0), draws=300)
+    assert tried == [(300, 0.8), (600, 0.95)]
 
 
-def test_too_few_draws_are_not_believed() -> None:
-    seen, _ = simulated(1.5, 0.0)
-    with pytest.raises(NotConverged, match=r"not sampled well enough to be believed: .+ take more"):
-        fit(seen, draws=4, warmup=0)
-
-
+@pytest.mark.stats
 def test_assurance_grows_with_tasks_and_attempts() -> None:
-    _, found = simulated(1.5, 0.0)
+    found = suggests(simulated(1.5, 0.0))
     two = [found.order[0], found.order[-1]]
     ends = {"agent": found.draws["agent"][:, two], "interaction": found.draws["interaction"][:, two]}
     assured = Posterior(found.seen, {**found.draws, **ends}).assurance([5, 10, 100], [1, 8], 0.05)
@@ -139,6 +219,7 @@ def test_of_too_few_nothing_is_said_but_why(
         grouped_outcomes(rows(tmp_path, letters, tasks))
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize(
     ("mode", "passed", "counted"),
     [

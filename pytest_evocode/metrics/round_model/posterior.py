@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_evocode.metrics.round_model.outcomes import Flags, Floats
 
 CHAINS = 4
-WORST_R_HAT, FEWEST_EFFECTIVE = 1.05, 100.0
+WORST_R_HAT, FEWEST_EFFECTIVE, MOST_DIVERGENT = 1.05, 100.0, 0.005
 TOLD_APART = 0.975
 """From which probability to be better on two agents are told apart."""
 
@@ -36,6 +36,8 @@ class Diagnostics:
     effective: float
     """How many independent draws they are worth (Geyer 1992)."""
     draws: int
+    divergences: int
+    """At how many draws the sampler left the posterior, so that parts of it may be missing (Betancourt 2017)."""
 
     @property
     def why_not(self) -> str:
@@ -43,6 +45,8 @@ class Diagnostics:
         bad = [f"R-hat {self.r_hat:.2f} is above {WORST_R_HAT}"] if not self.r_hat <= WORST_R_HAT else []
         if not self.effective >= FEWEST_EFFECTIVE:
             bad.append(f"{self.effective:.0f} effective draws are fewer than {FEWEST_EFFECTIVE:.0f}")
+        if self.divergences > MOST_DIVERGENT * self.draws:
+            bad.append(f"{self.divergences} of {self.draws:,} draws diverged")
         return ", ".join(bad)
 
 
@@ -193,7 +197,8 @@ class Posterior:
         """The share of the variance of one round on the scale of log-odds, by what it comes from.
 
         Chance is the variance of the logistic distribution (Snijders and Bosker 2012, chapter 17). Where abilities
-        matter more at some tasks than at others, that is interaction.
+        matter more at some tasks than at others, that is interaction: a log-normal discrimination whose mean is 1 has
+        the variance exp(sd²) - 1.
         """
         import numpy as np
 
@@ -201,7 +206,7 @@ class Posterior:
         parts = {
             "agent": agent,
             "task": self.draws["sd_task"] ** 2,
-            "interaction": self.draws["sd_interaction"] ** 2 + agent * self.draws["sd_discrimination"] ** 2,
+            "interaction": self.draws["sd_interaction"] ** 2 + agent * np.expm1(self.draws["sd_discrimination"] ** 2),
             "round": self.draws["sd_round"] ** 2,
             **({"attempt": self.draws["sd_attempt"] ** 2} if self.seen.has_attempts else {}),
             "chance": np.full(len(agent), pi**2 / 3),
@@ -220,7 +225,8 @@ class Posterior:
         )  # fmt: skip
         values = np.concatenate([each.reshape(len(each), -1) for each in printed], axis=1).astype(float)
         chains = values.reshape(CHAINS, -1, values.shape[1])
-        return Diagnostics(float(split_r_hat(chains).max()), float(effective_draws(chains).min()), len(values))
+        r_hat, effective = float(split_r_hat(chains).max()), float(effective_draws(chains).min())
+        return Diagnostics(r_hat, effective, len(values), int(self.draws["diverging"].sum()))
 
     def assurance(self, tasks: Sequence[int], attempts: Sequence[int], alpha: float, seed: int = 0) -> Floats:
         """Return the probability that so many new tasks and attempts show the difference of the first two agents.
@@ -246,7 +252,7 @@ class Posterior:
             name: (random.standard_normal((*shape, count)) * draws[f"sd_{name}"]).transpose(-1, *range(len(shape)))
             for name, shape in shapes.items()
         }
-        new["discrimination"] = 1 + new["discrimination"]
+        new["discrimination"] = np.exp(new["discrimination"] - draws["sd_discrimination"][:, None] ** 2 / 2)
         odds = log_odds({**draws, **new, "agent": draws["agent"][:, :2]}, self.seen.depth)
         carried = draws["carried"][:, None, None] if self.seen.carries else np.zeros((1, 1, 1))
         shares = []
@@ -284,12 +290,14 @@ def _found(differences: Floats, alpha: float) -> Flags:
     return found
 
 
-def fit(seen: Outcomes, *, draws: int = 500, warmup: int = 150, seed: int = 0) -> Posterior:
-    """Sample the posterior, in four chains side by side.
+def fit(seen: Outcomes, *, draws: int = 500, warmup: int = 500, seed: int = 0) -> Posterior:
+    """Sample the posterior, in four chains side by side; where that is not enough, once more.
+
+    The second time there are twice as many draws, by shorter steps.
 
     Args:
         seen: The outcomes.
-        draws: How many of each chain are kept; four times as many where so many are not enough.
+        draws: How many of each chain are kept.
         warmup: How many before are not.
         seed: The same seed gives the same draws on the same machine.
 
@@ -297,8 +305,8 @@ def fit(seen: Outcomes, *, draws: int = 500, warmup: int = 150, seed: int = 0) -
         UsageError: The extra is not installed.
         NotConverged: The diagnostics are bad.
     """
-    for more in (1, 4):
-        found = sampled([seen] * CHAINS, more * draws, warmup, seed)
+    for more, target_accept in ((1, 0.8), (2, 0.95)):
+        found = sampled([seen] * CHAINS, more * draws, more * warmup, seed, target_accept=target_accept)
         posterior = Posterior(seen, {name: value.reshape(-1, *value.shape[2:]) for name, value in found.items()})
         if not (why := posterior.diagnostics.why_not):
             return posterior
