@@ -23,7 +23,7 @@ from benchmarks.recordings import Deed, Turn, read_recording
 from benchmarks.turn_extractors import Found, find
 from benchmarks.turn_judge import judged
 from pytest_evocode.process.judge import ModelJudge, make_judge
-from pytest_evocode.process.measured import FILE, Score
+from pytest_evocode.process.measured import FILE, PILLAR, Score, scores
 from pytest_evocode.report.tables import aligned
 
 TURNS = Path(__file__).with_name("turns")
@@ -158,6 +158,21 @@ def measured(turns: list[LabelledTurn]) -> Iterator[str]:
                 yield f'"{name}" = {{ {counts} }}'
 
 
+#: The same, as the documentation shows it.
+DOCUMENT = Path(__file__).parents[1] / "docs" / "measured" / "turns.txt"
+
+
+def documented() -> Iterator[str]:
+    """Yield the lines of the documentation's table, made of the file that the package keeps."""
+    rows = [("pillar", "what is found", "turns", "precision", "recall")]
+    for label, (pillar, name) in {**PILLAR, "uncertainty": ("", "doubts"), "items": ("pf", "steps of plans")}.items():
+        for language, each in scores()[label].items():
+            where = "" if language == "all" else f", {language}"
+            count = f"{each.turns}, {each.unread} unread" if each.unread else str(each.turns)
+            rows.append((pillar.upper(), f"{name}{where}", count, each.precision, each.recall))
+    yield from aligned(rows, left=(0, 1))
+
+
 def report(turns: list[LabelledTurn]) -> Iterator[str]:
     """Yield the lines of all tables."""
     head = ("label", "turns", "unread", "there", "found", "precision", "recall")
@@ -195,6 +210,8 @@ def main() -> None:
         if any(turn.found is None for turn in turns):
             raise SystemExit("not written: some recordings are not at hand")
         FILE.write_text("\n".join([*measured(turns), ""]), encoding="utf-8")
+        scores.cache_clear()
+        DOCUMENT.write_text("\n".join([*documented(), ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def test_a_suite_finds_what_its_reference_changes_and_nothing_else(
     session = run_tasks("tasks", "--evocode-agent=same", "--evocode-agent=less", "--evocode-fail-under=0", env=env)
     verdicts = [each.verdict for each in session.record("a", "same").rounds]
     assert [(each.reward, each.trusts) for each in verdicts if each] == [(1.0, ("/var/lib/shop/rows",))] * 2
-    session.has("[*] the verdicts of 3 rounds trust the agent's system: *")
+    session.has("[*] the verdicts of 3 rounds trust the agent's system beyond what the task declares; *")
     assert [each.outcome for each in session.record("a", "less").rounds] == ["failed", "failed"]
     # Whoever fails for what was left behind is told so.
     (failed,) = session.record("whole", "same").rounds

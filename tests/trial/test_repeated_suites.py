@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ def test_the_run_with_the_lowest_reward_counts_with_its_fork_and_its_artifacts(
         assert record.outcome == "failed"
         assert record.verdict is not None
         assert record.verdict.repeats == Repeats(times=4, passed=0, flaky=True)
-        rewards = record.verdict.flags[0].partition("the reward: ")[2].partition(" (")[0].split(", ")
+        rewards = re.findall(r"([\d.]+) in run \d", record.verdict.flags[0])
         assert len(set(rewards)) == 4
         assert record.verdict.reward == pytest.approx(min(map(float, rewards)), abs=1e-5)
         assert (record.verdict.reward or 0.0) > 0, "each run had a fresh fork"
