@@ -100,7 +100,7 @@ def measure(runs: int) -> Table:
     for place, (seen, truth) in enumerate(made):
         if place % TOGETHER == 0:
             batch = [seen for seen, _ in made[place : place + TOGETHER]]
-            found = sampled(batch, KEPT, WARMUP, seed=place, thin=THIN)
+            found = sampled(batch, KEPT, WARMUP, seed=place, thin=THIN, one_loop=True)
         draws = quantities(Posterior(seen, {name: value[place % TOGETHER] for name, value in found.items()}))
         for name, value in quantities(Posterior(seen, truth)).items():
             table.ranks.setdefault(name, []).append(int((draws[name] < value[0]).sum()))

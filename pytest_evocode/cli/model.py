@@ -11,7 +11,7 @@ from pytest_evocode.report.views import View
 
 @click.command("model")
 @click.option(
-    "--draws", type=click.IntRange(min=10), default=500, show_default=True, help="Draws of each of four chains."
+    "--draws", type=click.IntRange(min=10), default=250, show_default=True, help="Draws of each of four chains."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another one, other draws.")
 @selection_options

@@ -290,8 +290,8 @@ def _found(differences: Floats, alpha: float) -> Flags:
     return found
 
 
-def fit(seen: Outcomes, *, draws: int = 500, warmup: int = 500, seed: int = 0) -> Posterior:
-    """Sample the posterior, in four chains side by side; where that is not enough, once more.
+def fit(seen: Outcomes, *, draws: int = 250, warmup: int = 250, seed: int = 0) -> Posterior:
+    """Sample the posterior, in four chains; where that is not enough, once more.
 
     The second time there are twice as many draws, by shorter steps.
 
