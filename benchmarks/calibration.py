@@ -130,7 +130,7 @@ def _limit(data_sets: int, together: int) -> float:
     """Return what the differences of 95 of 100 uniform samples stay below, where so many samples have to.
 
     >>> round(_limit(400, 1), 4), round(_limit(400, 12), 4)
-    (0.0679, 0.0865)
+    (0.0679, 0.0877)
     """
     return math.sqrt(math.log(2 / (1 - 0.95 ** (1 / together))) / (2 * data_sets))
 

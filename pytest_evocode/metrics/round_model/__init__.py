@@ -14,7 +14,7 @@ The library is numpyro, on jax. What others take, beside pip, and for 9,080 roun
 
 | library | MB | import | time |
 |---|---|---|---|
-| numpyro 0.22, jax | 530 | 3.4 s | 25 s on two quiet cores; some 20 s of it, for each new shape, compile |
+| numpyro 0.22, jax | 530 | 3.4 s | 70 s of processors, on two at once, some 10 s of it to compile each shape |
 | pymc 5.28, bambi 0.17 on top | 520, 526 | | not timed: compiles, too |
 | nutpie 0.16 | 576 | | the same; samples models of pymc or Stan, which come on top |
 | statsmodels 0.15 | 269 | | variational or Laplace only, and no discrimination |

@@ -80,7 +80,7 @@ def sampled(
     if one_loop:
         return {name: np.asarray(value) for name, value in run(*map(np.stack, zip(*calls, strict=True))).items()}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda call: {name: np.asarray(value) for name, value in run(*call).items()}, calls))
+        found = list(pool.map(lambda call: jax.block_until_ready(run(*call)), calls))
     return {name: np.stack([each[name] for each in found]) for name in found[0]}
 
 
