@@ -25,6 +25,8 @@ from pytest_evocode.metrics.round_model.posterior import Posterior, fit
 from pytest_evocode.metrics.round_model.sampling import PRIORS, sampled
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pytest_evocode.metrics.round_model.outcomes import Floats
 
 DESIGN = (4, 6, 2, 4)
@@ -41,7 +43,7 @@ TYPICAL = {
 COLUMNS = ("in 50 %", "in 80 %", "in 95 %", "ecdf", "limit")
 
 
-def design(agents: int, tasks: int, attempts: int, declared: Floats) -> Outcomes:
+def design(agents: int, tasks: int, attempts: int, declared: NDArray[np.integer]) -> Outcomes:
     """Return outcomes of which nothing is passed; ``declared`` has the number of rounds of each task."""
     rounds = np.arange(int(declared.max())) < declared[:, None]
     counted = np.broadcast_to(rounds[None, :, None], (agents, tasks, attempts, rounds.shape[1])).copy()
@@ -105,9 +107,9 @@ def measure(runs: int) -> Table:
         for name, value in quantities(Posterior(seen, truth)).items():
             table.ranks.setdefault(name, []).append(int((draws[name] < value[0]).sum()))
     for name, ranks in table.ranks.items():
-        place = (np.array(ranks) + 0.5) / (KEPT + 1)
+        shares = (np.array(ranks) + 0.5) / (KEPT + 1)
         for column, share in zip(COLUMNS, (0.5, 0.8, 0.95), strict=False):
-            table.add(name, column, [100 * float((np.abs(place - 0.5) < share / 2).mean())])
+            table.add(name, column, [100 * float((np.abs(shares - 0.5) < share / 2).mean())])
         table.add(name, "ecdf", [100 * float(np.abs(_differences(ranks)).max())])
         table.add(name, "limit", [100 * _limit(len(ranks), 1)])
     if runs >= 5:

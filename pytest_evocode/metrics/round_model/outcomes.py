@@ -51,7 +51,9 @@ class Outcomes:
     @property
     def declared(self) -> Flags:
         """Which rounds there are, by task and round."""
-        found: Flags = self.counted.any(axis=(0, 2))
+        import numpy as np
+
+        found: Flags = np.asarray(self.counted.any(axis=(0, 2)))
         return found
 
     @property

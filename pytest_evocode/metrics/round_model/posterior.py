@@ -154,7 +154,7 @@ class Posterior:
     @property
     def ranks(self) -> Floats:
         """The rank of each agent, by draw; 1 is the best."""
-        found: Floats = 1 + (-self.scores).argsort(axis=1).argsort(axis=1)
+        found: Floats = 1.0 + (-self.scores).argsort(axis=1).argsort(axis=1)
         return found
 
     def better(self, first: int, second: int) -> float:
