@@ -21,6 +21,7 @@ NAMES = (
     "workers",
     "memory",
     "aggregation",
+    "calibration",
     "coverage",
     "loading",
     "process",

@@ -40,6 +40,7 @@ VIEWS = {
     "analyses": "tables",
     "hazard": "tables",
     "metrics": "metrics",
+    "model": "model",
     "pareto": "tables",
     "plan": "comparisons",
 }

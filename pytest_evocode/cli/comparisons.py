@@ -59,7 +59,7 @@ from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.score_lines import cut_lines
 from pytest_evocode.report.tables import join_first
-from pytest_evocode.report.views import Format, View
+from pytest_evocode.report.views import Format, Table, View, printed
 from pytest_evocode.results.identity import differing_conditions, short_contents, subject_labels
 from pytest_evocode.results.loading import Results
 
@@ -587,6 +587,13 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     show_default=True,
     help="Without B: how closely its values at the tasks are expected to go with those of A.",
 )
+@click.option(
+    "--assurance",
+    "with_assurance",
+    is_flag=True,
+    help="Tell, too, how probable it is that designs show the difference of A and B: by a model of their rounds, which "
+    "needs 'pytest-evocode[stats]'.",
+)
 @prints_view()
 def plan_command(
     first: str,
@@ -600,6 +607,7 @@ def plan_command(
     power: float,
     alpha: float,
     correlation: float,
+    with_assurance: bool,
 ) -> View:
     """Tell how many attempts or tasks it takes to see a difference between A and B, from how they varied so far.
 
@@ -609,6 +617,8 @@ def plan_command(
     names, directory = names_and_place(given, directory, fewest=2)
     if len(names) > 2:
         raise click.UsageError(f"{place} is no directory, and two agents are compared, not {len(names)}")
+    if with_assurance and len(names) < 2:
+        raise click.UsageError("--assurance is of a difference that was observed: name B, too")
     sides = [read_side(name, directory, agent, task_directory, any_version=any_version) for name in names]
     rows = matching_rows(*sides, any_conditions=True) if len(sides) == 2 else [(row,) for row in sides[0].rows]
     found = []
@@ -628,11 +638,30 @@ def plan_command(
         ]
         for each, made in found
     ]
+    tables = [_assurance(each, made) for each, made in found] if with_assurance else []
+    for block, table in zip(blocks, tables, strict=False):
+        block += ["", *printed(View([table]), "text", definitions=False).splitlines()]
     return View(
-        [plan_table({" and ".join(row.name for row in each): made for each, made in found})],
-        json=lambda: [_plan_json(sides, *each, difference) for each in found],
+        [plan_table({" and ".join(row.name for row in each): made for each, made in found}), *tables],
+        json=lambda: [
+            _plan_json(sides, *each, difference) | ({"assurance": tables[place].rows} if tables else {})
+            for place, each in enumerate(found)
+        ],
         text="\n\n".join(map("\n".join, blocks)).splitlines(),
     )
+
+
+def _assurance(rows: Sequence[ScoreRow], made: ComparisonPlan) -> Table:
+    """Return how probable it is that designs show the difference of two rows."""
+    from pytest_evocode.metrics.round_model.outcomes import outcomes, too_few
+    from pytest_evocode.metrics.round_model.posterior import fit
+    from pytest_evocode.metrics.round_model.sampling import require_numpyro
+    from pytest_evocode.report.round_model import assurance_table
+
+    require_numpyro()
+    if why := too_few(rows):
+        raise click.ClickException(f"there is no assurance to tell: {why}")
+    return assurance_table(fit(outcomes(rows)), *planned_sizes(made), made.alpha)
 
 
 def _titles(sides: Sequence[Side], rows: Sequence[ScoreRow], correlation: float) -> list[str]:

@@ -30,9 +30,9 @@ from pytest_evocode.tasks.atomic_write import write_atomically
 def paper_command(selection: AttemptSelection, out: Path, name: str, terms: str, url: str) -> None:
     """Write what a paper needs of results: tables, data of figures, how they were made, and what the tasks are.
 
-    tables/ has every view of evocode results as LaTeX (for the package booktabs), CSV and Markdown, each with what its
-    columns are; figures/ has scores by round, survival and the Pareto front as CSV. reproducibility.md says how the
-    numbers were made, as the records tell it. croissant.json (Croissant 1.0, with its data in dataset/) and
+    tables/ has every view of evocode results but model as LaTeX (for the package booktabs), CSV and Markdown, each with
+    what its columns are; figures/ has scores by round, survival and the Pareto front as CSV. reproducibility.md says
+    how the numbers were made, as the records tell it. croissant.json (Croissant 1.0, with its data in dataset/) and
     datasheet.md describe the tasks, which are looked for where the runs had them, or in --tasks. What nothing says is
     said to be unknown.
     """

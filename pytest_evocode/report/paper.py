@@ -37,7 +37,7 @@ _FIGURES = {
 
 
 def paper_views(table: ScoreTable) -> Iterator[View]:
-    """Yield every view of results."""
+    """Yield every view of results but that of the model, which takes an extra and up to minutes."""
     yield scores_view(table, with_intervals=True)
     yield leaderboard_view(table, with_intervals=True)
     for by in ("task", "round", "change", "category"):

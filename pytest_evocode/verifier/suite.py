@@ -41,6 +41,8 @@ NO_VERDICT_ADVICE = (
     "what an agent made lets it fail, have that run in the test itself, or pin it with --evocode-pin."
 )
 
+HANGING_ADVICE = NO_VERDICT_ADVICE.replace("correct the suite;", "correct what hangs, the solution or the suite;")
+
 
 def run_native(session: NativeSession) -> SuiteRun:
     """Compose the round's cumulative suite, run it in a session and read its report."""
@@ -154,9 +156,7 @@ class _ReportReader:
             # No agent can be the reason that a suite has no fixture of a name.
             advice = [] if all(error["when"] == "fixture" for error in excused) else [NO_VERDICT_ADVICE]
             if any(MAY_HANG in error["what"] for error in excused):
-                advice = [
-                    NO_VERDICT_ADVICE.replace("correct the suite;", "correct what hangs, the solution or the suite;")
-                ]
+                advice = [HANGING_ADVICE]
             raise VerifierFault("\n".join([*self._described_once(excused), *advice]))
         if not cases:
             raise VerifierFault("the suite has no test: every round needs one that is still required")

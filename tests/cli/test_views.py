@@ -16,7 +16,9 @@ from pytest_evocode.results.records import ForkSource, TaskFacts, Usage
 from tests.cli.conftest import Evocode
 from tests.result_trees import RUN, write_attempt
 
-ALL = ["scores", *VIEWS]
+#: That of the model is sampled, which takes seconds, once for all of test_model.
+QUICK = [view for view in VIEWS if view != "model"]
+ALL = ["scores", *QUICK]
 #: A word that a view's head has, and one of its numbers in full precision.
 KNOWN = {
     "scores": ("Dataset Score", "dataset_score"),
@@ -48,7 +50,7 @@ def _results(tmp_path: Path) -> None:
         write_attempt(root, task, "a_b&c", "p", facts=facts, run=run, first=2, from_round="round-2", forked_from=source)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", QUICK)
 @pytest.mark.parametrize("form", [None, *FORMATS])
 def test_a_command_of_earlier_versions_prints_what_its_view_prints(
     evocode: Evocode, view: str, form: str | None
