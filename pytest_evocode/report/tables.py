@@ -74,7 +74,7 @@ _MORE = " ... (--json has all)"
 def short_line(text: str, most: int = _LONGEST) -> str:
     """Return a note in one line of so many characters, cut behind a name where it has more of them than fit.
 
-    >>> short_line("left out: alpha, beta, gamma, delta", 32)
+    >>> short_line("left out: alpha, beta, gamma, delta, epsilon", 40)
     'left out: alpha ... (--json has all)'
     """
     line = " ".join(text.split()) if "\n" in text else text
