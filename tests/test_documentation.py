@@ -36,3 +36,14 @@ def test_a_page_names_options_and_commands_that_there_are(page: Path, pytestconf
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"(?<![\w-])--evocode-[a-z-]*[a-z]", text)) - options == set()
     assert set(re.findall(r"^ {4}evocode ([a-z-]+)", text, re.MULTILINE)) - set(COMMANDS) == set()
+
+
+def test_the_index_has_a_link_to_every_page_that_works_without_a_build() -> None:
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\]\(([a-z-]+)\.md\)", text)) == [page.stem for page in PAGES if page.stem != "index"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_a_page_that_a_build_completes_says_which(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "{include} generated/" not in text or "`tox -e docs`" in text

@@ -1,20 +1,31 @@
-"""Print as Markdown what changed since the baseline; standard input is what ``evocode compare --json`` prints."""
+"""Print as Markdown what changed since the baseline; standard input is what ``evocode compare --json`` prints.
+
+A file with what ``evocode merge --json`` printed tells which attempts were not run, and so have not failed.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+Missing = Counter[tuple[str, str]]
+"""How many attempts were not run, by agent and task."""
 
-def lines(pairs: list[dict[str, Any]], baseline: str) -> Iterator[str]:
+
+def lines(pairs: list[dict[str, Any]], baseline: str, missing: Missing) -> Iterator[str]:
     """Yield the scores then and now, and the rounds that passed then and fail now, and the other way."""
     yield f"### Compared with {baseline}"
     yield ""
-    yield from _table(("agent", "Dataset Score before", "now", "difference", "95 %", "p"), map(_score, pairs))
+    head = ("agent", "Dataset Score before", "now", "difference", "95 %", "p")
+    yield from _table(head, (_score(pair, missing) for pair in pairs))
+    flipped = [(pair["second"]["name"], flip) for pair in pairs for flip in pair["flips"]]
+    run = [(agent, flip) for agent, flip in flipped if (agent, flip["task"]) not in missing]
     for lost, title in ((True, "Passed before, fail now"), (False, "Failed before, pass now")):
-        flips = [(pair["second"]["name"], flip) for pair in pairs for flip in pair["flips"] if flip["lost"] is lost]
+        flips = [(agent, flip) for agent, flip in run if flip["lost"] is lost]
         yield ""
         yield f"**{title}: {len(flips) or 'none'}**"
         if flips:
@@ -22,6 +33,7 @@ def lines(pairs: list[dict[str, Any]], baseline: str) -> Iterator[str]:
             yield from _table(("agent", "task", "round", "before", "now"), (_flip(*each) for each in flips))
     changed = {each["task"] for pair in pairs for each in pair["changed_tasks"]}
     for title, tasks in (
+        ("Tasks that were not run, or not by every attempt", {task for _, task in missing}),
         ("Changed tasks", changed),
         ("New tasks", {task for pair in pairs for task in pair["only_second"]} - changed),
         ("Tasks that are gone", {task for pair in pairs for task in pair["only_first"]} - changed),
@@ -31,11 +43,20 @@ def lines(pairs: list[dict[str, Any]], baseline: str) -> Iterator[str]:
             yield f"{title}, not compared: {', '.join(sorted(tasks))}"
 
 
-def _score(pair: dict[str, Any]) -> tuple[str, ...]:
+def not_run(merged: dict[str, Any]) -> Missing:
+    """Return which attempts were not run of what was merged."""
+    return Counter((each["agent"], each["task"]) for each in merged["missing"])
+
+
+def _score(pair: dict[str, Any], missing: Missing) -> tuple[str, ...]:
+    agent = pair["second"]["name"]
+    not_run = sum(number for (of_agent, _), number in missing.items() if of_agent == agent)
+    regressed = " (regressed)" if pair["regression"] else ""
+    state = f" ({not_run} {'attempt' if not_run == 1 else 'attempts'} not run)" if not_run else regressed
     score = pair["metrics"]["dataset_score"]
     interval, p = score["interval"], score["p_value"]
     return (
-        pair["second"]["name"] + (" (regressed)" if pair["regression"] else ""),
+        agent + state,
         f"{score['first']:.1f}",
         f"{score['second']:.1f}",
         f"{score['difference']:+.1f}",
@@ -58,4 +79,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 if __name__ == "__main__":
-    print("\n".join(lines(json.load(sys.stdin), sys.argv[1])))
+    merged = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    print("\n".join(lines(json.load(sys.stdin), sys.argv[1], not_run(merged))))

@@ -5,17 +5,19 @@
 set -euo pipefail
 summary=${GITHUB_STEP_SUMMARY:-/dev/stdout}
 status=0 compared="" merged=0
-evocode merge "$SHARDS"/* -o "$MERGED" || merged=$?
+evocode merge "$SHARDS"/* -o "$MERGED" --json >merged.json || merged=$?
+cat merged.json
 [ -d "$MERGED" ] || exit "$merged"
 {
-    evocode leaderboard "$MERGED" --format md
+    evocode results --view leaderboard "$MERGED"
     echo
     if [ -n "${AGAINST:-}" ] && [ ! -d "$BASELINE" ]; then
         echo "**There is no baseline yet:** no run on $AGAINST has left results to compare with."
     elif [ -n "${AGAINST:-}" ]; then
-        compared=$(evocode compare "$BASELINE" "$MERGED" --fail-on-regression --json 2>why) || status=$?
+        compared=$(evocode compare "$BASELINE" "$MERGED" --fail-on-regression --any-tasks --json 2>why) || status=$?
         if [ -n "$compared" ]; then
-            python "$(dirname "$0")/changes.py" "$AGAINST" <<<"$compared"
+            python "$(dirname "$0")/changes.py" "$AGAINST" merged.json <<<"$compared"
+            sed -n 's/^gone: \(.*\)/\n**Gone:** \1/p' why
         elif grep -q '^Error: ' why; then
             echo "**Not compared with $AGAINST:** $(sed -n 's/^Error: //p' why)"
             status=0

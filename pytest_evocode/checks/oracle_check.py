@@ -23,7 +23,7 @@ from pytest_evocode.results.rewards import contradiction
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.native import NativeTest
 from pytest_evocode.verifier import SuiteRun
-from pytest_evocode.verifier.script import SCRIPT
+from pytest_evocode.verifier.script import SCRIPT, tail
 
 _SHOWN_PATHS = 10
 _NO_STATE = ("/tmp", "/var/tmp", "/logs", "/solution", "/root/.cache")
@@ -165,7 +165,10 @@ def why_not(run: SuiteRun, told: Sequence[Case] | None = None) -> str:
         if failing
         else f"the reward is {run.verdict.shown_reward}"
     )
-    return "\n".join([head, *first_of(_told(failing if told is None else told)), *run.verdict.flags])
+    lines = first_of(_told(failing if told is None else told))
+    if not failing and run.output.strip():  # A script without cases tells in its own words.
+        lines = ["the last lines of its output:", tail(run.output)]
+    return "\n".join([head, *run.verdict.flags, *lines] if not failing else [head, *lines, *run.verdict.flags])
 
 
 def missing_state(attempt: PlayedAttempt, played: PlayedRound) -> str:

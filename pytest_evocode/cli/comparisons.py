@@ -72,6 +72,8 @@ class Side:
     rows: tuple[ScoreRow, ...]
     where: str
     """The run or directory of its rows; empty if ``name`` is that of an agent."""
+    agent: str | None = None
+    """The only agent that is wanted of it; None wants all."""
 
     def title(self, row: ScoreRow) -> str:
         """Return what to call one of its rows."""
@@ -123,7 +125,7 @@ def read_side(
     where = (path.stem if path.is_file() else name) if only else str(directory) if path.is_dir() else ""
     if any_version:
         exact, chosen = (tuple(replace(row, contents={}) for row in rows) for rows in (exact, chosen))
-    return Side(name, exact or chosen, where)
+    return Side(name, exact or chosen, where, agent)
 
 
 def split_side(name: str, agent: str | None = None) -> tuple[str, str | None]:
@@ -312,7 +314,10 @@ class _CompareCommand(click.Command):
 @tasks_option("Compare only the tasks in DIR; those without a result count as not passed.")
 @any_version_option
 @click.option("--any-conditions", is_flag=True, help="Compare what ran under different conditions all the same.")
-@click.option("--fail-on-regression", is_flag=True, help="Exit with status 1 if B is worse than A.")
+@click.option(
+    "--fail-on-regression", is_flag=True, help="Exit with status 1 if B is worse than A, or lacks an agent or task."
+)
+@click.option("--any-tasks", is_flag=True, help="With --fail-on-regression: let B lack tasks that A has.")
 @click.option(
     "--regression",
     type=click.Choice(["noise", "score", "round", "interval"]),
@@ -334,6 +339,7 @@ def compare_command(
     any_version: bool,
     any_conditions: bool,
     fail_on_regression: bool,
+    any_tasks: bool,
     regression: Regression,
     form: Format,
     quiet: bool,
@@ -350,7 +356,8 @@ def compare_command(
     names, directory = names_and_place((first, *others), directory, fewest=2)
     baseline, *further = (read_side(name, directory, agent, task_directory, any_version=any_version) for name in names)
     sides = [(baseline, side) for side in further]
-    rows = [(each, matching) for each in sides for matching in matching_rows(*each, any_conditions=any_conditions)]
+    matched = [(each, matching_rows(*each, any_conditions=any_conditions)) for each in sides]
+    rows = [(each, matching) for each, found in matched for matching in found]
     # Of m comparisons a p-value can be up to 0.05 as adjusted by Holm only if it is up to 0.05 / m for one of them.
     pairs = [_compared(each, *matching, alpha=ALPHA / len(rows)) for each, matching in rows]
     adjusted = _adjusted(pairs)
@@ -362,15 +369,51 @@ def compare_command(
     view = comparisons_view(
         compared, json=lambda: [_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)]
     )
+    said = []
+    if fail_on_regression:
+        gone = [line for each, found in matched for line in _gone_agents(*each, found)]
+        gone += [] if any_tasks else [line for pair in pairs for line in _gone_tasks(pair)]
+        said = [*_regression_lines(pairs, regression, rules, worse), *gone]
+    if form == "markdown":
+        if fail_on_regression:
+            _tell_too_few_tasks(pairs, regression)
+        view = replace(view, notes=[*view.notes, *said])
     print_view(view, form, quiet=quiet)
     if fail_on_regression:
         _tell_too_few_tasks(pairs, regression)
-        for rule in dict.fromkeys(rules):
-            named = zip(pairs, rules, worse, strict=True)
-            if names := ", ".join(pair.rows[1].name for pair, of_pair, bad in named if bad and of_pair == rule):
-                echo(f"regression ({rule}): {names}", err=True)
-        if any(worse):
-            sys.exit(1)
+    for line in said:
+        echo(line, err=True)
+    if said:
+        sys.exit(1)
+
+
+def _regression_lines(
+    pairs: Sequence[_Pair], regression: Regression, rules: Sequence[Regression], worse: Sequence[bool]
+) -> Iterator[str]:
+    """Yield who is worse by which rule, and why by that one where another was asked for."""
+    for rule in dict.fromkeys(rules):
+        named = zip(pairs, rules, worse, strict=True)
+        bad = [pair for pair, of_pair, is_worse in named if is_worse and of_pair == rule]
+        if bad:
+            why = ""
+            if rule != regression:
+                sure = all(map(_has_no_noise, bad))
+                why = "both sides are deterministic" if sure else "too few tasks to tell it from noise"
+                why = f" (any lower score counts: {why})"
+            yield f"regression ({rule}): {', '.join(pair.rows[1].name for pair in bad)}{why}"
+
+
+def _gone_agents(first: Side, second: Side, matching: Sequence[tuple[ScoreRow, ScoreRow]]) -> Iterator[str]:
+    """Yield the agents that a directory or run lacks, unless one of its agents was named; a gate guards these, too."""
+    if second.where and second.agent is None:
+        compared = {row.name for row, _ in matching}
+        if gone := [row.name for row in first.rows if row.version == 0 and row.name not in compared]:
+            yield f"gone: {second.name} lacks agents of {first.name}: {', '.join(gone)}"
+
+
+def _gone_tasks(pair: _Pair) -> Iterator[str]:
+    if gone := pair.headline.only_first:
+        yield f"gone: {pair.rows[1].name} lacks tasks of A (--any-tasks allows that): {join_first(gone)}"
 
 
 def _compared(sides: tuple[Side, Side], first: ScoreRow, second: ScoreRow, *, alpha: float) -> _Pair:
@@ -423,8 +466,12 @@ def _adjusted(pairs: Sequence[_Pair]) -> list[dict[Compared, float | None]]:
 
 def _rule(pair: _Pair, regression: Regression, pairs: int) -> Regression:
     """Return the rule that one of several pairs is judged by: without noise, or the means to tell, any loss counts."""
-    is_without_noise = all(row.deterministic for row in pair.rows)
-    return "score" if regression == "noise" and (is_without_noise or _has_too_few_tasks(pair, pairs)) else regression
+    any_lower = _has_no_noise(pair) or _has_too_few_tasks(pair, pairs)
+    return "score" if regression == "noise" and any_lower else regression
+
+
+def _has_no_noise(pair: _Pair) -> bool:
+    return all(row.deterministic for row in pair.rows)
 
 
 def _worse(pairs: Sequence[_Pair], rules: Sequence[Regression]) -> list[bool]:

@@ -20,6 +20,7 @@ from pytest_evocode.cli.shared_options import (
     read_results,
     tasks_option,
 )
+from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.grouping import Grouping, when
 from pytest_evocode.metrics.score_table import ScoreRow, score_table
 from pytest_evocode.names import TASK_FILE
@@ -27,7 +28,7 @@ from pytest_evocode.report.notes import identity_json, identity_notes
 from pytest_evocode.report.regraded import change_lines, changes, flaky_line, score_changes, scored_together
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.loading import load_results
-from pytest_evocode.results.merging import merge, missing_shards
+from pytest_evocode.results.merging import merge, missing_shards, require_new
 from pytest_evocode.tasks import find_tasks
 from pytest_evocode.trial.recorded import Regraded, Regrader
 
@@ -41,9 +42,13 @@ from pytest_evocode.trial.recorded import Regraded, Regrader
 def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Merge several results directories into a new one, and say what is missing.
 
-    Nothing is merged if two of them have the same attempt. An attempt is missing if a session, or any of its shards,
-    was to run it and there is no record of it. The exit status is 1 if a shard is missing.
+    Nothing is merged if two of them have different records of the same attempt. An attempt is missing if a session, or
+    any of its shards, was to run it and there is no record of it. The exit status is 1 if a shard is missing.
     """
+    try:
+        require_new(out)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
     sources = [load_results([directory]) for directory in directories]
     for problem in (problem for source in sources for problem in source.problems):
         echo(f"warning: {problem}", err=True)

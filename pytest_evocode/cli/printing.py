@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal
@@ -22,11 +23,17 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 def tell_note(text: str) -> None:
     """Print a note on standard error, in one short line and once in a command, however often it comes up."""
-    context = click.get_current_context(silent=True)
-    told: set[str] = set() if context is None else context.meta.setdefault("evocode notes", set())
+    told = _told_notes()
     if text not in told:
-        told.add(text)
+        told.append(text)
         echo(f"note: {short_line(text)}", err=True)
+
+
+def _told_notes() -> list[str]:
+    """Return the notes that the command has told so far."""
+    context = click.get_current_context(silent=True)
+    told: list[str] = [] if context is None else context.meta.setdefault("evocode notes", [])
+    return told
 
 
 def print_json(value: Any, out: Path | None = None) -> None:
@@ -39,9 +46,14 @@ def print_json(value: Any, out: Path | None = None) -> None:
 
 
 def print_view(view: View, form: Format, *, quiet: bool = False) -> None:
-    """Print a view; what formats without notes do not say is told on standard error."""
+    """Print a view; what formats without notes do not say is told on standard error.
+
+    In Markdown, which is often all that is kept, such as in the summary of a CI job, what was told there is repeated.
+    """
     for note in view.caveats if form in ("csv", "json") else ():
         tell_note(note)
+    if form == "markdown":
+        view = replace(view, notes=[*view.notes, *_told_notes()])
     text = printed(view, form, definitions=not quiet)
     click.echo(printable_json(text) if form == "json" else printable(text))
 

@@ -19,9 +19,9 @@ from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.leaderboard import different_tasks
-from pytest_evocode.report.notes import table_notes
+from pytest_evocode.report.notes import price_lines, table_notes
 from pytest_evocode.report.score_lines import apart_lines, cut_lines
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import counted, join_first
 from pytest_evocode.results.foreign import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.merging import missing_shards
@@ -163,9 +163,12 @@ class AttemptSelection:
         print_notes(table, with_apart=with_apart, own_notes=own_notes)
         if not table.rows and not with_apart:
             raise click.ClickException(f"{no_results(self.directories or (DEFAULT_RESULTS,), False)} with a score")
-        shards = missing_shards(results.runs) if any(row.missing for row in table.rows) else []
+        missing = sum(len(row.missing) for row in table.rows)
+        shards = missing_shards(results.runs) if missing else []
+        not_run = f"{counted(missing, 'attempt')} not run{' between them' if len(shards) > 1 else ''}"
         for number, of in shards:
-            tell_note(f"shard {number} of {of} is not here, and its attempts count as not passed; name it too")
+            what = f"shard {number} of {of} is not here, and its attempts count as not passed; name it too"
+            tell_note(f"{what} ({not_run})")
         return results, table
 
 
@@ -286,11 +289,12 @@ def print_notes(table: ScoreTable, *, with_apart: bool = False, own_notes: bool 
     """Tell on standard error what does not count, what is missing and what is uncertain in the numbers of a table.
 
     With ``with_apart`` the command itself tells which attempts no score counts; with ``own_notes`` its view has below
-    it which tasks rows cover and what budgets cut.
+    it which tasks rows cover, what budgets cut, and by which prices cost is.
     """
-    below = (
-        () if own_notes else (*different_tasks(table.rows), *cut_lines({row.name: row.attempts for row in table.rows}))
-    )
+    below: list[str] = []
+    if not own_notes:
+        below += [*different_tasks(table.rows), *cut_lines({row.name: row.attempts for row in table.rows})]
+        below += price_lines(table.rows)
     for note in (*table_notes(table), *below, *([] if with_apart else apart_lines(table.apart))):
         tell_note(note)
 

@@ -10,7 +10,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -307,9 +307,9 @@ class ProviderConnection:
         return self._without_key(f"{self.label}: {reason}: {fault}")
 
     def _without_key(self, text: str) -> str:
-        for key in (self._key, self._token):
-            if key and len(key) >= SHORTEST:
-                text = text.replace(key, "***")
+        for name in (*self._key_variables, self._token_variable or ""):
+            if len(key := os.environ.get(name, "")) >= SHORTEST:
+                text = text.replace(key, f"[{name}]")  # As it is kept out of all else.
         return text
 
     def _given_up(self, fault: ProviderFault, schedule: RetrySchedule) -> ModelFault:
@@ -407,14 +407,20 @@ class ProviderConnection:
 
     @property
     def _key(self) -> str | None:
+        return next((key for name in self._key_variables if (key := os.environ.get(name))), None)
+
+    @property
+    def _key_variables(self) -> Sequence[str]:
         named = self._options.key_env
-        variables = (named,) if named else self._provider.key_variables
-        return next((key for name in variables if (key := os.environ.get(name))), None)
+        return (named,) if named else self._provider.key_variables
 
     @property
     def _token(self) -> str | None:
-        variable = None if self._options.key_env else self._provider.token_variable
-        return (os.environ.get(variable) or None) if variable else None
+        return (os.environ.get(self._token_variable) or None) if self._token_variable else None
+
+    @property
+    def _token_variable(self) -> str | None:
+        return None if self._options.key_env else self._provider.token_variable
 
     @property
     def _access(self) -> Access:

@@ -18,11 +18,14 @@ from pytest_evocode.metrics.scores import (
     pinned_case_score,
     sr,
     sr_macro,
+    whole_tasks,
 )
 from pytest_evocode.results.phases import PHASES
 from pytest_evocode.results.records import RoundRecord, TaskFacts
 
 Dimension = Literal["task", "round", "activity", "interaction", "change", "category"]
+PARTS_OF_TASKS: tuple[Dimension, ...] = ("round", "change")
+"""Those by which a task's rounds are in several groups."""
 #: The group of tasks or rounds where it is not given.
 NOT_GIVEN = "not given"
 
@@ -43,11 +46,13 @@ class Group:
     perfect_tasks: int | None
     """How many tasks have an attempt that passed all of their rounds in the group."""
     mt_at_k: float | None
-    """An attempt ends at its first round that is not passed, even where that round is not in the group."""
+    """None by round and by kind of change: it is of whole chains, which failures outside of such a group end, too."""
     sr: float | None = None
     sr_macro: float | None = None
     decided_tasks: int = 0
     """How many tasks have rounds that a reward decides, which passed rounds are counted over."""
+    whole_tasks: int = 0
+    """How many of them Perfect Tasks is over; see :class:`~pytest_evocode.metrics.scores.Scores`."""
 
 
 def breakdown(
@@ -67,7 +72,8 @@ def breakdown(
     >>> [(name, group.dataset_score) for name, group in breakdown(records, "round").items()]
     [('1', 100.0), ('2', 0.0)]
     """
-    return {name: _group(grid, single_rounds) for name, grid in group_grids(rounds, by, facts).items()}
+    of_chains = not single_rounds and by not in PARTS_OF_TASKS
+    return {name: _group(grid, single_rounds, of_chains) for name, grid in group_grids(rounds, by, facts).items()}
 
 
 def group_grids(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Grid]:
@@ -102,8 +108,8 @@ def _names(task: TaskRounds, index: int, by: Dimension, facts: TaskFacts | None)
             return (value or NOT_GIVEN,)
 
 
-def _group(grid: Grid, single: bool) -> Group:
-    decided = grid.decided().tasks
+def _group(grid: Grid, single: bool, of_chains: bool) -> Group:
+    whole = whole_tasks(grid)
     return Group(
         tasks=len(grid.tasks),
         rounds=sum(len(task.indices) for task in grid.tasks),
@@ -111,11 +117,12 @@ def _group(grid: Grid, single: bool) -> Group:
         case_score=None if single else case_score(grid),
         pinned_case_score=None if single else pinned_case_score(grid),
         avg_rounds=avg_rounds(grid),
-        perfect_tasks=None if single or not decided else perfect_tasks(grid),
-        mt_at_k=None if single else mt_at_k(grid),
+        perfect_tasks=perfect_tasks(grid) if whole and not single else None,
+        mt_at_k=mt_at_k(grid) if of_chains else None,
         sr=sr(grid) if single else None,
         sr_macro=sr_macro(grid) if single else None,
-        decided_tasks=len(decided),
+        decided_tasks=len(grid.decided().tasks),
+        whole_tasks=0 if single else whole,
     )
 
 

@@ -82,6 +82,8 @@ class TaskRounds:
     """The indices of the rounds that were selected, by number, for attempts of which that is not the whole chain."""
     suites: SuiteFacts = NOTHING_KNOWN
     """What the task's suites gave in attempts of others; those here tell it of themselves."""
+    unselected: tuple[int, ...] = ()
+    """The indices of the rounds that attempts would go through, too, and that were selected for none of them."""
 
     def decided(self) -> TaskRounds | None:
         """Return the same without rounds that no reward decides; None where nothing is left.
@@ -132,6 +134,13 @@ class TaskRounds:
     def known_suites(self) -> SuiteFacts:
         """What the task's suites gave in any attempt, these and those of others."""
         return self.suites.merged(facts_of(record for made in self.attempts.values() for record in made.values()))
+
+    @property
+    def whole(self) -> list[int]:
+        """The numbers of the attempts that all rounds that count were selected for; none where some are unselected."""
+        if self.unselected:
+            return []
+        return [number for number in self.attempts if set(self.indices) <= set(self.own(number))]
 
     def own(self, number: int) -> tuple[int, ...]:
         """Return the indices of the rounds of the chain that were selected for an attempt."""
@@ -189,8 +198,8 @@ class Grid:
         """Return the grid of some records.
 
         Args:
-            records: The records, in any order. Where they differ in a task's number of declared rounds, the largest
-                holds.
+            records: The records, in any order; those that were brought along do not count. Where they differ in a
+                task's number of declared rounds, the largest holds.
             selected: How many rounds each task declares that was to be run, by name; a task without records is in the
                 grid all the same.
             attempts: How many attempts were to be made at each task, or by task; those without records are in the grid.
@@ -217,7 +226,8 @@ class Grid:
                     f"two records of {record.round} in attempt {record.attempt} of {record.agent} at {record.task}: "
                     "give the attempts of several runs numbers of their own, and tasks names of their own"
                 )
-            rounds[record.index] = record
+            if not record.brought_along:
+                rounds[record.index] = record
             declared[record.task] = max(declared.get(record.task, 0), record.declared_rounds)
         for agent in {agent for agent, _ in found} or {""}:
             for task in selected or ():
@@ -263,8 +273,8 @@ def as_grid(rounds: Rounds) -> Grid:
 
 
 def narrowed(rounds: TaskRounds, indices: tuple[int, ...]) -> TaskRounds:
-    """Return the same attempts with only the rounds at ``indices`` counting."""
-    return replace(rounds, indices=indices)
+    """Return the same attempts with only the rounds at ``indices`` counting; what was unselected counts no longer."""
+    return rounds if indices == rounds.indices else replace(rounds, indices=indices, unselected=())
 
 
 def _task_rounds(
@@ -279,7 +289,14 @@ def _task_rounds(
     if len(parts) == len(numbers):
         own = tuple(index for index in chain if any(index in part for part in parts.values()))
     return TaskRounds(
-        agent, task, own, own, {number: made.get(number, {}) for number in numbers}, chain.stop - 1, parts
+        agent,
+        task,
+        own,
+        own,
+        {number: made.get(number, {}) for number in numbers},
+        chain.stop - 1,
+        parts,
+        unselected=tuple(index for index in chain if index not in own),
     )
 
 

@@ -9,7 +9,7 @@ from math import inf
 
 from pytest_evocode.metrics import task_values
 from pytest_evocode.metrics.grid import Grid, Rounds, are_of_the_same_rounds, as_grid
-from pytest_evocode.metrics.scores import per_task, pinned_case_score
+from pytest_evocode.metrics.scores import per_task, pinned_case_score, whole_tasks
 from pytest_evocode.metrics.statistics.intervals import bounded_interval, t_interval
 from pytest_evocode.metrics.task_values import MEANS, TaskValue, reward_share
 from pytest_evocode.tasks import RewardStrategy
@@ -85,7 +85,7 @@ def intervals_or_reasons(
         "pinned_case_score": found["pinned_case_score"] if pinned else "",
         "avg_rounds": found["avg_rounds"] if chain.tasks else _of_mean(single, *MEANS["avg_rounds"]),
         # As a number of tasks, as in the scores.
-        "perfect_tasks": _scaled(found["perfect_tasks"], len(chain.decided().tasks) / 100),
+        "perfect_tasks": _scaled(found["perfect_tasks"], whole_tasks(chain) / 100),
         "mean_reward": _of_mean(chain, partial(reward_share, strategies=strategies)),
         "reliability": _of_ratio(per_task(chain, task_values.all_of_any)),
         "sr": _of_ratio(per_task(single, task_values.passed_of)),

@@ -216,7 +216,7 @@ def counts(task: TaskRounds, unit: Unit) -> list[tuple[int, int]]:
     """Return how many attempts there are, n, and how many of them passed, c, of each round or of the whole task."""
     if unit == "round":
         return [(task.tries(index), task.passes(index)) for index in task.indices]
-    whole = [attempt for number, attempt in task.attempts.items() if set(task.indices) <= set(task.own(number))]
+    whole = [task.attempts[number] for number in task.whole]
     return [(len(whole), sum(all(passed(attempt, index) for index in task.indices) for attempt in whole))]
 
 

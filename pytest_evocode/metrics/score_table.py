@@ -121,6 +121,16 @@ class ScoreRow:
         return {**self.missing_parts, **{key: part for key, part in parts.items() if key not in whole}}
 
     @property
+    def partial(self) -> list[StoredAttempt]:
+        """The attempts that count of which not all rounds were selected."""
+        return [each for each in self.attempts if each.is_part]
+
+    @property
+    def waiting(self) -> list[StoredAttempt]:
+        """The attempts that wait for a later session; their rounds so far count."""
+        return [each for each in self.attempts if each.waiting]
+
+    @property
     def uncounted(self) -> tuple[str, ...]:
         """The tasks of missing attempts of which nothing tells how many rounds they have; they count as one."""
         return tuple(sorted({task for task, _ in self.missing if task not in self.declared}))

@@ -39,7 +39,7 @@ class Scores:
     avg_rounds: float | None
     """Tool calls per round that has a trajectory."""
     perfect_tasks: int | None
-    """How many of the ``decided_tasks`` an attempt passed all rounds of."""
+    """How many of the ``whole_tasks`` an attempt passed all rounds of."""
     tasks: int
     seconds: float | None
     """Wall-clock time of agents and suites together, over the rounds where it was measured."""
@@ -73,6 +73,8 @@ class Scores:
     """How many of them count as not passed, because the same round was decided in another attempt."""
     decided_tasks: int = 0
     """How many tasks the Dataset Score or SR is over: those with rounds that a reward decides."""
+    whole_tasks: int = 0
+    """How many tasks Perfect Tasks and MT@k are over: of those the ones with an attempt that was to make all rounds."""
 
 
 def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, RewardStrategy] | None = None) -> Scores:
@@ -97,7 +99,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         case_score=case_score(chain),
         pinned_case_score=pinned_case_score(chain),
         avg_rounds=avg_rounds(either),
-        perfect_tasks=perfect_tasks(chain) if chain.decided().tasks else None,
+        perfect_tasks=perfect_tasks(chain) if whole_tasks(chain) else None,
         tasks=len(either.tasks),
         seconds=sum(seconds) if seconds else None,
         case_tasks=sum(map(task_values.has_cases, chain.tasks)),
@@ -119,6 +121,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         undecided=sum(record.outcome == "undecided" for record in either.records()),
         undecided_failed=sum(task.undecided_failed() for task in either.tasks),
         decided_tasks=len(either.decided().tasks),
+        whole_tasks=whole_tasks(chain),
     )
 
 
@@ -215,11 +218,17 @@ def perfect_tasks(rounds: Rounds) -> int:
     return sum(per_task(rounds, task_values.is_perfect))
 
 
+def whole_tasks(rounds: Rounds) -> int:
+    """Return how many tasks Perfect Tasks and MT@k are over: those with an attempt that was to make all rounds."""
+    return len(per_task(rounds, task_values.is_perfect))
+
+
 def mt_at_k(rounds: Rounds, *, fail_stop: bool = True) -> float | None:
     """Return ``100 * mean_t mean_i max_a p`` over the k attempts that there are, whatever mode they ran in.
 
     With ``fail_stop``, the paper's rule, p is 0 after an attempt's first round that is not passed. Without, a round
-    that is passed later in chain mode counts too, as in EvoCode-Bench's ``compute_metrics.py``.
+    that is passed later in chain mode counts too, as in EvoCode-Bench's ``compute_metrics.py``. Tasks that were
+    selected in part only are left out.
 
     >>> from pytest_evocode.results.records import RoundRecord
     >>> rows = [(1, "passed"), (2, "failed"), (3, "passed")]
@@ -264,9 +273,9 @@ def sr_macro(single_round: Rounds) -> float | None:
 
 
 def gap(rounds: Rounds, single_round: Rounds) -> float | None:
-    """Return ``SR - MT@k`` in points; None where the two modes were not run on the same tasks and rounds."""
+    """Return ``SR - MT@k`` in points; None where the two modes were not run on the same tasks and whole chains."""
     chain, single = as_grid(rounds), as_grid(single_round)
-    if not are_of_the_same_rounds(chain, single):
+    if not are_of_the_same_rounds(chain, single) or whole_tasks(chain) < len(chain.decided().tasks):
         return None
     rate, through = sr(single), mt_at_k(chain)
     return None if rate is None or through is None else rate - through
@@ -335,11 +344,11 @@ class RunMode:
     def grid(self, records: Iterable[RoundRecord], suites: Mapping[str, SuiteFacts] | None = None) -> Grid:
         """Return the grid of the rounds that count, which are those from ``from_round`` on.
 
-        A round of an attempt that has no record was not selected, and does not count; nor does one that waits for a
-        later session, or one of an attempt that no score counts. ``suites`` is what the tasks' suites gave in attempts
-        of other agents.
+        A round of an attempt that has no record was not selected, and does not count; nor does one that was brought
+        along or waits for a later session, or one of an attempt that no score counts. ``suites`` is what the tasks'
+        suites gave in attempts of other agents.
         """
-        records = [record for record in scored(records) if not record.waiting]
+        records = [record for record in scored(records) if not (record.waiting or record.brought_along)]
         begin = {record.task: record.index for record in records if record.round == self.from_round}
         if is_fork(self.from_round):
             for record in sorted(records, key=lambda each: -each.index):

@@ -224,7 +224,7 @@ class ExpectedAmounts:
             measured = {record.index: amount(record) for record in attempt.record.rounds}
             if all(value is None for value in measured.values()):
                 continue
-            for index in attempt.selected if attempt.finished else measured:
+            for index in {*attempt.selected, *measured} if attempt.finished else measured:
                 value = measured.get(index)
                 reached = any(record.index == index and was_begun(record) for record in attempt.record.rounds)
                 if value is not None or (attempt.finished and not reached):

@@ -30,6 +30,16 @@ def _of_decided(value: Callable[[TaskRounds], T | None]) -> Callable[[TaskRounds
     return of_decided
 
 
+def _of_whole(value: Callable[[TaskRounds], T | None]) -> Callable[[TaskRounds], T | None]:
+    """Return the same value; None where no attempt was to go through all rounds."""
+
+    @wraps(value)
+    def of_whole(task: TaskRounds) -> T | None:
+        return value(task) if task.whole else None
+
+    return of_whole
+
+
 @_of_decided
 def passed_share(task: TaskRounds) -> float:
     """Return ``mean_a(sum_i p / N_t)``."""
@@ -103,13 +113,15 @@ def _over_all_rounds(task: TaskRounds, values: Iterable[int | None]) -> float | 
     return len(task.indices) * sum(known) / len(known) if known else None
 
 
+@_of_whole
 def is_perfect(task: TaskRounds) -> bool | None:
-    """Return whether one attempt passed all rounds; None where no reward decides any."""
+    """Return whether one attempt passed all rounds; None where none was to go through all, or no reward decides any."""
     if task.decided() is None:
         return None
     return any(all(passed(attempt, index) for index in task.indices) for attempt in task.attempts.values())
 
 
+@_of_whole
 @_of_decided
 def fail_stop_share(task: TaskRounds) -> float:
     """Return ``mean_i max_a p``, where p is 0 after an attempt's first round that is not passed.
@@ -130,6 +142,7 @@ def passed(attempt: Attempt, index: int) -> bool:
     return index in attempt and attempt[index].passed
 
 
+@_of_whole
 @_of_decided
 def best_share(task: TaskRounds) -> float:
     """Return ``mean_i max_a p``, where a round that is passed after a failed one counts too."""

@@ -76,8 +76,14 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_evocode.plugin.datasets import add_datasets
         from pytest_evocode.plugin.session_hooks import register_session_plugins
 
-        add_datasets(config)
-        register_session_plugins(config)
+        try:
+            add_datasets(config)
+            register_session_plugins(config)
+        except pytest.UsageError as error:
+            from pytest_evocode.plugin.github import tell_refusal
+
+            tell_refusal(config, pytest.ExitCode.USAGE_ERROR, str(error))
+            raise
     elif config.getoption("evocode_dataset"):
         raise pytest.UsageError("--evocode-dataset names tasks, which an agent runs; add --evocode-agent=oracle")
     elif _may_be_near_task(config, config.args):

@@ -320,6 +320,7 @@ def _selected(rounds: Iterable[RoundItem], *, elsewhere: Set[AttemptCollector]) 
             number=attempt.number,
             facts=task_facts(attempt.task),
             rounds=tuple(sorted(of_attempt)),
+            brought_along=tuple(filter(attempt.rounds.brings_along, sorted(of_attempt))) if attempt.is_chain else (),
             directory=attempt.task.directory,
             begin=attempt.rounds.begin_with or 1,
             single=not attempt.is_chain,

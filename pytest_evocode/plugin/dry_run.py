@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.spending import ExpectedAmounts, cost_of, seconds_of
 from pytest_evocode.plugin.live import clock
 from pytest_evocode.plugin.session import EvocodeSession
@@ -40,6 +41,13 @@ class DryRun:
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
 
+    def pytest_sessionstart(self) -> None:
+        """Refuse a budget that the run would refuse."""
+        try:
+            self._session.roster.check_prices(self._session.settings.budget)
+        except UsageError as error:
+            raise pytest.UsageError(self._session.scrubber.text(str(error))) from None
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print it."""
         selected = [each for each in self._session.selected if not each.elsewhere]
@@ -59,18 +67,18 @@ class DryRun:
         yield f"images: {', '.join(self._images(selected)) or 'none'}"
         results = self._session.shown(self._session.settings.results)
         yield (
-            f"expected from the attempts in {results}, one after the other: an agent's own at the task, "
-            "else other agents' tokens there at the prices of its model; "
+            f"expected from the attempts in {results}, one after the other: an agent's own at the task, at the prices "
+            "that it is given now, else other agents' tokens there at the prices of its model; "
             f"{NOT_MEASURED} where there are none"
         )
 
     def _images(self, selected: Sequence[SelectedAttempt]) -> Iterator[str]:
-        """Yield the images that are needed, those that are built by the name of their task."""
+        """Yield the images that are needed, those that are made here by the name of their task."""
         installed = self._session.roster.installations
         seen = dict.fromkeys((each.directory, each.task) for each in selected)
         for directory, name in seen:
             image = self._session.settings.load(directory).config.environment.docker_image
-            yield image or f"{name} (built)"
+            yield image or f"{name} (to be built, unless it is there)"
         for agent in dict.fromkeys(each.agent for each in selected if each.agent in installed):
             yield f"{agent} installed in each"
 
@@ -107,15 +115,21 @@ class _Estimates:
             close_agent(made)
         return found
 
+    @cached_property
+    def _given(self) -> set[str]:
+        """The ids of the agents that have prices of their own."""
+        return {agent.id for agent in self._session.roster.agents if "prices" in agent.options}
+
     def of(self, each: SelectedAttempt) -> _Expected:
         """Return what is expected of an attempt."""
         seconds = self._amount(self._seconds, each)
         if each.agent not in self._paying:
             return _Expected(0.0, 0.0, seconds)
         tokens = self._amount(self._tokens, each)
-        if self._costs.knows(each.agent, each.task):
-            return _Expected(tokens, self._amount(self._costs, each), seconds)
         facts = self._paying[each.agent]
+        # What a reply cost is told exactly, at the prices of then; a file that is given now may have others.
+        if self._costs.knows(each.agent, each.task) and (facts is None or each.agent not in self._given):
+            return _Expected(tokens, self._amount(self._costs, each), seconds)
         requests, *parts = (self._amount(amounts, each) or 0.0 for amounts in self._priced)
         if facts is None or not requests:
             return _Expected(tokens, None, seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -19,12 +20,15 @@ from pytest_evocode.plugin.task_directories import is_in_task
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import plain
 from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.secrets import Scrubber
 
 #: What xdist puts before a failure: who it happened to.
 _WORKER = re.compile(r"\A\[gw\d+\] [^\n]*\n")
 _PLACE = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+): ")
 _SHOWN_CHARACTERS = 4000  # of an annotation
 
+NAME = "evocode-github"
+"""What the plugin is registered as."""
 _REASONS_SHOWN = 20
 _REASON_CHARACTERS = 300
 _NOTHING = "nothing that was reported tells why; the output of the session may"
@@ -50,6 +54,23 @@ class _Failure:
         if place is not None and place["file"].endswith(self.nodeid):  # Once is enough.
             why, where = why[place.end() :], f"{self.nodeid}:{place['line']}"
         return f"{where}: {why}"
+
+
+def tell_refusal(config: pytest.Config, status: pytest.ExitCode, reason: str) -> None:
+    """Append to the job's summary why a session ended that has no :class:`GitHubActions`, which tells it otherwise."""
+    target, plugins = os.environ.get("GITHUB_STEP_SUMMARY"), config.pluginmanager
+    if not target or os.environ.get("GITHUB_ACTIONS") != "true" or hasattr(config, "workerinput"):
+        return
+    if plugins.is_blocked(NAME) or plugins.hasplugin(NAME):
+        return
+    text = Scrubber().text(f"{_heading(status)}\n\n- {plain(reason)}\n")
+    with contextlib.suppress(OSError), open(target, "a", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+
+
+def _heading(status: int, counted: str = "") -> str:
+    names = {int(code): code.name.lower().replace("_", " ") for code in pytest.ExitCode}
+    return f"## Exit status {int(status)}: {counted or names.get(status, 'ended early')}"
 
 
 class GitHubActions:
@@ -147,7 +168,7 @@ class GitHubActions:
         self._is_written = True
         target = os.environ.get("GITHUB_STEP_SUMMARY")
         parts = [self._reasons(status)] if status else []
-        parts += [self._summary()] if self._session.records else []
+        parts += [self._summary()] if self._session.records else list(self._without_attempts())
         if not target or not parts:
             return
         try:
@@ -160,7 +181,6 @@ class GitHubActions:
         """Return why the exit status is what it is, as Markdown."""
         counts = Counter(failure.kind for failure in self._failures.values())
         counted = ", ".join(f"1 {kind}" if n == 1 else f"{n} {_plural(kind)}" for kind, n in counts.items())
-        names = {int(code): code.name.lower().replace("_", " ") for code in pytest.ExitCode}
         usage_error = _usage_error()
         notes = [*self._session.unmet, *self._ended_by, *([str(usage_error)] if usage_error else [])]
         items = [self._item(note) for note in dict.fromkeys(notes) if note != counted]
@@ -170,8 +190,15 @@ class GitHubActions:
             items.append(f"- and {more} more")
         if not items and not counted and status != pytest.ExitCode.NO_TESTS_COLLECTED:
             items.append(f"- {_NOTHING}")
-        heading = f"## Exit status {status}: {counted or names.get(status, 'ended early')}"
-        return "\n\n".join([heading, *(["\n".join(items)] if items else [])]) + "\n"
+        return "\n\n".join([_heading(status, counted), *(["\n".join(items)] if items else [])]) + "\n"
+
+    def _without_attempts(self) -> Iterator[str]:
+        """Yield that a shard had nothing to do, which is no mistake."""
+        settings = self._session.settings
+        if settings.shard is not None and self._session.selected:
+            number, of = settings.shard
+            gate = ", and nothing that --evocode-fail-under could be about" if settings.fail_under is not None else ""
+            yield f"Shard {number} of {of} has no attempts to make{gate}.\n"
 
     def _item(self, text: str) -> str:
         return f"- {plain(self._session.scrubber.text(text)[:_REASON_CHARACTERS])}"

@@ -421,7 +421,13 @@ def broken_off(
 
 
 def given_up(
-    task: Task, agent: str, number: int, directory: AttemptDirectory, indices: Iterable[int], why: str
+    task: Task,
+    agent: str,
+    number: int,
+    directory: AttemptDirectory,
+    indices: Iterable[int],
+    why: str,
+    brings_along: Callable[[int], bool],
 ) -> Iterator[RoundRecord]:
     """Yield records of the rounds of an attempt that nobody will run.
 
@@ -440,6 +446,7 @@ def given_up(
             outcome=outcome,
             cause=f"not run: {why}",
             fault="infrastructure" if outcome == "error" else None,
+            brought_along=brings_along(index),
         )
         found = as_recorded(directory, record)
         yield found
@@ -457,6 +464,7 @@ def _stand_in(attempt: SelectedAttempt, index: int) -> RoundRecord:
         declared_rounds=len(attempt.declared),
         outcome="not reached",
         cause="the session was stopped",
+        brought_along=index in attempt.brought_along,
     )
 
 

@@ -31,6 +31,7 @@ from pytest_evocode.results.identity import distinct_names, identity_of
 if TYPE_CHECKING:
     from pytest_evocode.agents import Agent
     from pytest_evocode.environments import Installation
+    from pytest_evocode.llm.budget import Budget
 
 _Answer = TypeVar("_Answer")
 #: Options that say how a model is reached; what is reached by them the agent says itself.
@@ -150,6 +151,15 @@ class Roster:
             check = getattr(made, "check", None)
             if check is not None:
                 check(os.environ, settings.budget)
+
+    def check_prices(self, budget: Budget) -> None:
+        """Raise UsageError if a budget limits the cost and an agent says that it does not know its model's price."""
+        for agent in self.agents:
+            made = self.make(agent)
+            try:
+                getattr(made, "check_price", lambda budget: None)(budget)
+            finally:
+                close_agent(made)
 
     def _resolve(self, name: str) -> SessionAgent:
         declared = self.declarations.agents.get(name)

@@ -108,9 +108,11 @@ class _UnaskedTasks:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Say what to do, where there was nothing else to run."""
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            terminalreporter.write_line(
-                "evocode: tasks run with an agent only: add --evocode-agent=oracle (or another), or --evocode-check"
-            )
+            from pytest_evocode.plugin.github import tell_refusal
+
+            what = "tasks run with an agent only: add --evocode-agent=oracle (or another), or --evocode-check"
+            terminalreporter.write_line(f"evocode: {what}")
+            tell_refusal(terminalreporter.config, pytest.ExitCode.NO_TESTS_COLLECTED, what)
 
 
 def _has_request(steps: str) -> bool:

@@ -13,7 +13,15 @@ from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.names import ForkPoint, attempt_name, is_fork
 from pytest_evocode.report.score_columns import SESSION
-from pytest_evocode.report.score_lines import apart_lines, cut_lines_of_session, flaky_lines, notes_below, scores_table
+from pytest_evocode.report.score_lines import (
+    PARTIAL,
+    apart_lines,
+    cut_lines_of_session,
+    flaky_lines,
+    marked_lines,
+    notes_below,
+    scores_table,
+)
 from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.report.views import definition_lines, shown_cells
 from pytest_evocode.results.records import Outcome, RoundRecord, total_waits
@@ -97,8 +105,19 @@ def benchmark_lines(
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent, suites)) for agent, of_agent in agents.items()}
     if agents:
-        scores = scores_table(found, spent, table=SESSION[mode.mode], faults=broken)
+        rows = {mode.name(agent): agent for agent in by_agent(counting)}
+        waits, parts = waiting_attempts(records), partial_attempts(records, mode)
+        scores = scores_table(
+            found,
+            spent,
+            table=SESSION[mode.mode],
+            faults=broken,
+            open_rows={name for name, agent in rows.items() if any(each[1] == agent for each in waits)},
+            partial_rows={name for name, agent in rows.items() if any(each[1] == agent for each in parts)},
+        )
         yield from aligned(shown_cells(scores))
+        # What is partial is told in the last line, round by round.
+        yield from marked_lines(partial=False, is_open=bool(waits))
     yield from apart_lines(apart_in(records))
     yield from unpriced_lines(agents)
     grids = {name: mode.grid(of_agent) for name, of_agent in agents.items()}
@@ -138,8 +157,21 @@ def reaches(
         return False, f"{option}: not reached, attempts wait{note}"
     lowest = lowest_score(asked, mode)
     reached = lowest is not None and lowest >= least
-    score = f"{'an' if mode.headline == 'SR' else 'a'} {mode.headline} of {format_number(lowest)}"
+    score = f"{'an' if mode.headline == 'SR' else 'a'} {mode.headline} of {_apart(lowest, least)}"
     return reached, f"{option}: {'reached' if reached else 'not reached'} with {score}{note}"
+
+
+def _apart(score: float | None, least: float) -> str:
+    """Return a score with as many digits as it takes not to look like the one that it is below.
+
+    >>> _apart(66.6667, 66.7), _apart(66.6667, 60)
+    ('66.67', '66.7')
+    """
+    if score is None or score >= least:
+        return format_number(score)
+    return next(
+        (text for digits in range(1, 10) if float(text := format_number(score, digits=digits)) < least), str(score)
+    )
 
 
 def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
@@ -167,38 +199,49 @@ def lower_bound_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[s
             )
 
 
+def partial_attempts(
+    records: Sequence[RoundRecord], mode: RunMode = CHAIN
+) -> dict[tuple[str, str, int], tuple[int, ...]]:
+    """Return task, agent and number of each attempt that not all rounds were selected for, with those that were."""
+    waiting = waiting_attempts(records)
+    return {
+        key: task.own(number)
+        for of_agent in by_agent(records).values()
+        for task in mode.grid(of_agent).tasks
+        for number in task.partial
+        if (key := (task.task, task.agent, number)) not in waiting
+    }
+
+
 def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:
     """Return which rounds were selected of the tasks of which that is not all, in one line; empty without any.
 
     Rounds that were selected and not reached have a record too.
     """
     names = {(record.task, record.index): record.round for record in records}
-    waiting = waiting_attempts(records)
     partial = sorted(
         {
-            f"{task.task} {' '.join(names[task.task, index] for index in task.own(number))}"
-            for of_agent in by_agent(records).values()
-            for task in mode.grid(of_agent).tasks
-            for number in task.partial
-            if (task.task, task.agent, number) not in waiting
+            f"{task} {' '.join(names[task, index] for index in own)}"
+            for (task, _, _), own in partial_attempts(records, mode).items()
         }
     )
-    return f"Not all rounds were selected, only these count: {join_first(partial)}" if partial else ""
+    return f"{PARTIAL} Not all rounds were selected, only these count: {join_first(partial)}" if partial else ""
 
 
 def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:
     yield from aligned(grid_rows(records))
     undecided = "u undecided   " if any(record.outcome == "undecided" for record in records) else ""
     waiting = f"   {_WAITING} waiting" if waiting_attempts(records) else ""
-    yield f". passed   F failed   {undecided}E error   - not reached{waiting}"
+    brought = "   ( ) brought along, not counted" if any(record.brought_along for record in records) else ""
+    yield f". passed   F failed   {undecided}E error   - not reached{waiting}{brought}"
 
 
 def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     """Return a head and a row for each attempt, with a mark for each round.
 
     The marks are ``.`` (passed), ``F`` (failed), ``u`` (undecided), ``E`` (error), ``-`` (not reached) and ``w``
-    (waiting for a later session); empty is a round that was not selected. Where no score counts an attempt, a last
-    column says why.
+    (waiting for a later session), in brackets where the round was brought along; empty is a round that was not run.
+    Where no score counts an attempt, a last column says why.
     """
     agents = by_agent(records)
     longest = max(record.declared_rounds for record in records)
@@ -207,12 +250,17 @@ def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     for agent, of_agent in agents.items():
         for task, attempts in by_task(of_agent).items():
             for number, attempt in attempts.items():
-                marks = {record.index: _WAITING if record.waiting else _MARKS[record.outcome] for record in attempt}
+                marks = {record.index: _mark(record) for record in attempt}
                 name = task if len(agents) == 1 else f"{task} {agent}"
                 label = name if number == 1 else f"{name}.{number}" if len(agents) > 1 else f"{name} {agent}.{number}"
                 state = [states.get((task, agent, number), "")] if states else []
                 rows.append((label, *(marks.get(index, "") for index in range(1, longest + 1)), *state))
     return rows
+
+
+def _mark(record: RoundRecord) -> str:
+    mark = _WAITING if record.waiting else _MARKS[record.outcome]
+    return f"({mark})" if record.brought_along else mark
 
 
 def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> str:

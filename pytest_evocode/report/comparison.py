@@ -14,7 +14,7 @@ from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, interval_column
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number
-from pytest_evocode.report.views import Column, Table, View, count_column, number_column, shown_cells, text_column
+from pytest_evocode.report.views import Column, Row, Table, View, count_column, shown_cells, text_column
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
 SHOWN_ATTEMPTS = (1, 2, 4, 8, 16)
@@ -200,7 +200,10 @@ def comparisons_view(pairs: Sequence[NamedComparison], json: Callable[[], Any]) 
         for pair in pairs
         for flip in pair.headline.flips
     ]
-    tables = [replace(comparison_table(pairs), notes=[f"{pair.first}, {pair.second}: {pair.paired}" for pair in pairs])]
+    notes = [
+        f"{pair.first}, {pair.second}: {line}" for pair in pairs for line in (pair.paired, *_said(pair), *_absent(pair))
+    ]
+    tables = [replace(comparison_table(pairs), notes=notes)]
     if flips:
         tables.append(Table("flips", "Rounds that only one of two passes", _FLIPS, flips))
     return View(tables, json=json, text="\n\n".join("\n".join(comparison_lines(pair)) for pair in pairs).splitlines())
@@ -238,9 +241,9 @@ def comparison_table(pairs: Sequence[NamedComparison]) -> Table:
         text_column("A is", "first_name"),
         text_column("B is", "second_name"),
         text_column("", "metric"),
-        number_column("A", "first"),
-        number_column("B", "second"),
-        Column("B - A", lambda row: f"{row['difference']:+.1f}", fields=("difference",)),
+        Column("A", lambda row: format_number(row["first"], digits=_digits(row)), fields=("first",)),
+        Column("B", lambda row: format_number(row["second"], digits=_digits(row)), fields=("second",)),
+        Column("B - A", lambda row: f"{row['difference']:+.{_digits(row)}f}", fields=("difference",)),
         interval_column("95 %", "low", "high", nothing=""),
         *(count_column(name, name) for name in ("won", "tied", "lost")),
     ]
@@ -249,6 +252,16 @@ def comparison_table(pairs: Sequence[NamedComparison]) -> Table:
         if any(pair.adjusted is not None for pair in pairs):
             columns.append(Column("p, Holm", lambda row: format_p_value(row["p_adjusted"]), fields=("p_adjusted",)))
     return Table("comparisons", "Agents compared, task by task", columns, rows)
+
+
+def _digits(row: Row) -> int:
+    """Return how many decimals show a difference, if there is one.
+
+    >>> _digits({"difference": -0.04}), _digits({"difference": 0.05}), _digits({"difference": 1e-15})
+    (2, 1, 1)
+    """
+    difference = abs(row["difference"])
+    return next((digits for digits in range(1, 7) if round(difference, digits)), 1)
 
 
 def comparison_lines(pair: NamedComparison) -> Iterator[str]:
@@ -261,6 +274,16 @@ def comparison_lines(pair: NamedComparison) -> Iterator[str]:
     table = comparison_table([pair])
     yield from aligned(shown_cells(replace(table, columns=table.columns[2:])))
     yield ""
+    yield from _said(pair)
+    yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])
+    yield from _flips("passed in B, not in A", [flip for flip in headline.flips if not flip.lost])
+    for line in _absent(pair):
+        yield from ("", line)
+
+
+def _said(pair: NamedComparison) -> Iterator[str]:
+    """Yield what a comparison can and cannot tell."""
+    headline = pair.headline
     if pair.plan is None:
         yield f"below {FEWEST_TASKS} tasks no difference can be told from noise, nor how many tasks it would take"
     else:
@@ -273,22 +296,19 @@ def comparison_lines(pair: NamedComparison) -> Iterator[str]:
         a, b = pair.faults
         yield f"without a verdict because of infrastructure errors: A {a}, B {b} rounds, as not passed"
     yield from _tests_of_flips(headline)
-    yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])
-    yield from _flips("passed in B, not in A", [flip for flip in headline.flips if not flip.lost])
-    yield from _undecided(headline.undecided)
-    for side, tasks in (("A", headline.only_first), ("B", headline.only_second)):
-        if tasks:
-            yield ""
-            yield f"only in {side}, not compared: {', '.join(tasks)}"
 
 
-def _undecided(tasks: Sequence[str]) -> Iterator[str]:
-    if tasks:
-        yield ""
+def _absent(pair: NamedComparison) -> Iterator[str]:
+    """Yield which tasks are not compared."""
+    headline = pair.headline
+    if tasks := headline.undecided:
         yield (
             f"{counted(len(tasks), 'task')} not compared, because no reward decides any round "
             f"in A or in B: {', '.join(tasks)}; name the reward that decides with --evocode-reward-key"
         )
+    for side, tasks in (("A", headline.only_first), ("B", headline.only_second)):
+        if tasks:
+            yield f"only in {side}, not compared: {', '.join(tasks)}"
 
 
 def format_p_value(p: float | None) -> str:

@@ -25,7 +25,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 ROUND_COLUMNS: dict[str, type] = {
     "agent": str, "mode": str, "from_round": str, "task": str, "attempt": int, "run": str, "finished": bool,
-    "partial": bool, "round": str, "index": int, "declared_rounds": int, "outcome": str, "passed": bool, "fault": str,
+    "partial": bool, "waiting": bool,
+    "round": str, "index": int, "declared_rounds": int, "outcome": str, "passed": bool, "fault": str,
     "timed_out": str, "stopped": str, "cause": str, "reward": float, "cases_passed": int, "cases": int,
     "pinned_passed": int, "pinned": int, "tool_calls": int, "prompt_tokens": int, "cached_tokens": int,
     "completion_tokens": int, "requests": int, "cost_usd": float, "agent_seconds": float, "verifier_seconds": float,
@@ -139,7 +140,8 @@ def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord
         "overhead_seconds": record.overhead_seconds,
         **_which(row, attempt, record),
         "finished": attempt.finished if attempt else False,
-        "partial": attempt.partial if attempt else (record.task, record.attempt) in row.missing_parts,
+        "waiting": attempt.waiting if attempt else False,
+        "partial": attempt.is_part if attempt else (record.task, record.attempt) in row.missing_parts,
         "declared_rounds": record.declared_rounds,
         "passed": record.passed,
         "cause": record.cause or None,

@@ -25,7 +25,15 @@ from pytest_evocode.report.score_columns import (
     score_columns,
     score_values,
 )
-from pytest_evocode.report.score_lines import TRUSTS, case_lines, cut_lines, fault_lines, undecided_lines
+from pytest_evocode.report.score_lines import (
+    TRUSTS,
+    case_lines,
+    cut_lines,
+    fault_lines,
+    marked_lines,
+    marked_name,
+    undecided_lines,
+)
 from pytest_evocode.report.tables import NOT_MEASURED, join_first
 from pytest_evocode.report.views import Column, Row, Table, View, count_column
 from pytest_evocode.results.identity import NOT_SAID, condition_columns, short_contents
@@ -159,8 +167,6 @@ def _listed(groups: _Groups) -> str:
     return "; ".join(f"{text} ({join_first(names, 5)})" for text, names in groups.items())
 
 
-#: Behind the name of an agent of which not all rounds were selected.
-PARTIAL = "†"
 #: Columns that are there where no agent has a number in them, too.
 _ALWAYS = ("95 %", "SR", "Gap")
 
@@ -215,7 +221,8 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
                 LEADERBOARD, scores[row.name], intervals, faults[row.name], with_faults=any(faults.values())
             )
             about = {
-                "partial": sum(attempt.partial for attempt in row.attempts),
+                "partial": len(row.partial),
+                "waiting": len(row.waiting),
                 "identity": row.subject.agent.hash,
                 "ranking_group": number,
                 "not_comparable": depend_on_k,
@@ -273,12 +280,20 @@ def leaderboard_table(board: Leaderboard) -> Table:
     if len({entry["ranking_group"] for entry in board.entries}) > 1:
         about = "Rows of one number can be ranked against each other; the number is no rank. Controls are not ranked."
         columns.append(Column("Ranking group", lambda entry: str(entry["ranking_group"] or "control"), help=about))
-    notes = []
-    if any(entry["partial"] for entry in board.entries):
-        notes.append(f"{PARTIAL} partial: where not all rounds of an attempt were selected, those that were count")
+    partial_, is_open = (any(entry[kind] for entry in board.entries) for kind in ("partial", "waiting"))
+    notes = marked_lines(partial=partial_, is_open=is_open)
     if any(entry["trusting"] for entry in board.entries):
         notes.append(f"{MARK} with rounds, passed or not, whose verdict trusts {TRUSTS}")
-    more = ("decided_tasks", "trusting", "partial", "identity", "ranking_group", "not_comparable")
+    more = (
+        "decided_tasks",
+        "whole_tasks",
+        "trusting",
+        "partial",
+        "waiting",
+        "identity",
+        "ranking_group",
+        "not_comparable",
+    )
     return Table("leaderboard", "Leaderboard", columns, board.entries, more=more, notes=[*notes, *board.notes])
 
 
@@ -291,4 +306,4 @@ def _with_k(column: Column, entry: Row) -> str:
 
 
 def _name(entry: Row) -> str:
-    return f"{entry['agent']} {PARTIAL}" if entry["partial"] else str(entry["agent"])
+    return marked_name(entry["agent"], partial=bool(entry["partial"]), is_open=bool(entry["waiting"]))

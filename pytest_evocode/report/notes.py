@@ -9,7 +9,15 @@ from typing import Any
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.tables import counted, join_first
-from pytest_evocode.results.identity import NOT_SAID, are_different, condition_columns, short_contents, short_hash
+from pytest_evocode.results.identity import (
+    NOT_SAID,
+    SHORT_HASH,
+    are_different,
+    condition_columns,
+    given_prices,
+    short_contents,
+    short_hash,
+)
 from pytest_evocode.results.loading import StoredAttempt
 
 
@@ -70,6 +78,30 @@ def _pooled(row: ScoreRow) -> Iterator[str]:
         yield f"{row.name}: attempts by different versions of pytest-evocode are scored together: {told}"
     if differing := sorted({task for (task, _), found in images.items() if len(found) > 1}):
         yield f"{row.name}: attempts in different images of one task are scored together: {join_first(differing)}"
+
+
+def price_tables(row: ScoreRow) -> dict[tuple[str, str], int]:
+    """Return how many attempts of known cost there are by the file of prices that they were given: name and SHA-256.
+
+    Without such a file both are empty: prices are those that come with the product, or the agent tells its cost.
+    """
+    found: dict[tuple[str, str], int] = defaultdict(int)
+    for attempt in row.attempts:
+        if attempt.usage is not None and attempt.usage.cost_usd is not None:
+            found[given_prices(attempt.record.made_by)] += 1
+    return dict(sorted(found.items()))
+
+
+def price_lines(rows: Sequence[ScoreRow]) -> Iterator[str]:
+    """Yield of which rows the cost is a sum by several tables of prices, which keep attempts not apart."""
+    for row in rows:
+        if len(tables := price_tables(row)) > 1:
+            told = ", ".join(
+                f"{f'{name} {digest[:SHORT_HASH]}'.strip() if name else 'no file of prices'} "
+                f"({counted(number, 'attempt')})"
+                for (name, digest), number in tables.items()
+            )
+            yield f"cost of {row.name}: by {len(tables)} price tables, do not compare it: {told}"
 
 
 def _changed_tasks(table: ScoreTable) -> Iterator[str]:
@@ -164,9 +196,9 @@ def row_notes(row: ScoreRow) -> Iterator[str]:
     if unfinished := [attempt for attempt in row.attempts if not (attempt.finished or attempt.waiting)]:
         places = [f"{attempt.record.task} ({attempt.run})" for attempt in unfinished]
         yield f"not finished, missing rounds count as not passed: {join_first(places)}"
-    if partial := [_part(attempt) for attempt in row.attempts if attempt.partial and not attempt.waiting]:
+    if partial := [_part(attempt) for attempt in row.partial]:
         yield f"partial, only these rounds were selected and count: {join_first(partial)}"
-    if waiting := [_part(attempt) for attempt in row.attempts if attempt.waiting]:
+    if waiting := [_part(attempt) for attempt in row.waiting]:
         yield f"waiting for a later session, only these rounds count: {join_first(waiting)}"
     if beside := [_part(attempt) for attempt in row.beside]:
         yield f"partial, and not counted beside an attempt with all its rounds: {join_first(beside)}"

@@ -14,7 +14,7 @@ from pytest_evocode.report.failures import failures_view
 from pytest_evocode.report.hazard import hazard_view
 from pytest_evocode.report.leaderboard import leaderboard_view
 from pytest_evocode.report.neighbours import FROM_RECORDS, metrics_view, neighbour_metrics
-from pytest_evocode.report.notes import table_notes
+from pytest_evocode.report.notes import price_lines, price_tables, table_notes
 from pytest_evocode.report.pareto import pareto_view
 from pytest_evocode.report.results import groups_view, scores_view, time_view
 from pytest_evocode.report.score_columns import format_range
@@ -112,6 +112,9 @@ def reproducibility_blocks(
         "anywhere; what its provider did with them is not known."
     )
     yield from _settings(table.rows)
+    for row in table.rows:
+        if given := [f"{name} (SHA-256 {digest})" for name, digest in price_tables(row) if name]:
+            yield f"Prices that cost of {plain(row.name)} is by: {plain('; '.join(given))}"
     yield "## Conditions"
     yield markdown_table(
         [("agent", "environment", "strict", "verify", "other settings"), *map(_conditions_row, table.rows)]
@@ -133,7 +136,8 @@ def reproducibility_blocks(
         "table says what its columns are."
     )
     yield "## Excluded, missing and uncertain"
-    excluded = [*apart_lines(table.apart), *table_notes(table), *results.problems]
+    excluded = [*apart_lines(table.apart), *table_notes(table), *price_lines(table.rows), *_continued(runs)]
+    excluded += results.problems
     yield "\n".join(f"- {plain(shown(note))}" for note in excluded) if excluded else "Nothing."
 
 
@@ -190,11 +194,19 @@ def _conditions_row(row: ScoreRow) -> tuple[str, ...]:
     return row.name, conditions.environment or NOT_RECORDED, strict, verify, settings
 
 
+def _continued(runs: Iterable[StoredRun]) -> Iterator[str]:
+    """Yield which runs ended before all their attempts were made, and were continued."""
+    for stored in runs:
+        if earlier := stored.record.earlier_arguments:
+            yield f"run {stored.record.run} did not end by itself, and was continued {counted(len(earlier), 'time')}"
+
+
 _RUN_HEAD = ("run", "started", "finished", "mode", "environment", "shard", "exit status", "arguments")
 
 
 def _run_row(stored: StoredRun, shown: Callable[[str], str]) -> tuple[str, ...]:
     run = stored.record
+    sessions = [" ".join(map(shown, arguments)) for arguments in (*run.earlier_arguments, run.arguments)]
     return (
         run.run,
         run.started or NOT_RECORDED,
@@ -203,7 +215,7 @@ def _run_row(stored: StoredRun, shown: Callable[[str], str]) -> tuple[str, ...]:
         run.environment or NOT_RECORDED,
         "{}/{}".format(*run.shard) if run.shard else "none",
         NOT_RECORDED if run.exit_status is None else str(run.exit_status),
-        " ".join(map(shown, run.arguments)) or NOT_RECORDED,
+        "; continued with: ".join(text or NOT_RECORDED for text in sessions),
     )
 
 

@@ -14,7 +14,7 @@ from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow, ScoreTabl
 from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.leaderboard import different_tasks
-from pytest_evocode.report.notes import identity_json
+from pytest_evocode.report.notes import identity_json, price_lines
 from pytest_evocode.report.score_columns import COLUMNS, interval_column
 from pytest_evocode.report.score_lines import (
     apart_lines,
@@ -181,8 +181,10 @@ def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:
     below = [*apart_lines(table.apart), *interval_lines(found), *attempts_lines(compared)]
     below += notes_below(scores, grids, records, faults, name_marked=False)
     below += [*different_tasks(table.rows), *cut_lines({row.name: row.attempts for row in table.rows})]
-    waiting = {row.name for row in table.rows if any(attempt.waiting for attempt in row.attempts)}
-    tables = [scores_table(scores, spent, found, faults=faults, notes=below, open_rows=waiting)]
+    below += price_lines(table.rows)
+    waiting = {row.name for row in table.rows if row.waiting}
+    partial = {row.name for row in table.rows if row.partial}
+    tables = [scores_table(scores, spent, found, faults=faults, notes=below, open_rows=waiting, partial_rows=partial)]
     if several := {row.name: each for row in table.rows if (each := table.over_attempts(row))}:
         tables.append(over_attempts_table(several))
     flaky = list(flaky_lines([each for row in table.rows for each in row.flaky]))
@@ -244,8 +246,9 @@ def _row(table: ScoreTable, row: ScoreRow, by: Dimension | None, with_intervals:
         "spending": asdict(spending(row.records)),
         "over_attempts": {name: over_attempts_json(each) for name, each in table.over_attempts(row).items()} or None,
         "flaky": [asdict(each) for each in row.flaky],
-        "partial": [_part(each, counts=True) for each in row.attempts if each.partial]
+        "partial": [_part(each, counts=True) for each in row.partial]
         + [_part(each, counts=False) for each in row.beside],
+        "waiting": [_part(each, counts=True) for each in row.waiting],
         "missing": [
             {"task": task, "attempt": number, "rounds": len(row.declared.get(task, ())) or None}
             for task, number in row.missing

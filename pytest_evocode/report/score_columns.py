@@ -79,7 +79,7 @@ COLUMNS = {
     "avg_rounds": ScoreColumn("Avg Rounds", unit="calls", help="Tool calls per round, the mean over tasks."),
     "perfect_tasks": ScoreColumn(
         "Perfect Tasks", unit="tasks", marked=True, depends_on_k=True, interval="Perfect Tasks 95 %",
-        text=lambda values, name: format_part(values[name], values["decided_tasks"]),
+        text=lambda values, name: format_part(values[name], values["whole_tasks"]),
         help="Tasks of which one attempt passed all rounds; it grows with k.",
     ),
     "mt_at_k": ScoreColumn(
@@ -213,7 +213,12 @@ def score_values(
             values[field + _WITHOUT_FAULTS] = values[field] if faults is None else getattr(faults, field)
     if with_faults:
         values["faults"] = 0 if faults is None else faults.rounds
-    return {**values, "decided_tasks": scores.decided_tasks, "trusting": scores.trusting}
+    return {
+        **values,
+        "decided_tasks": scores.decided_tasks,
+        "whole_tasks": scores.whole_tasks,
+        "trusting": scores.trusting,
+    }
 
 
 def score_columns(table: Iterable[str], *, intervals: bool = False, with_faults: bool = False) -> Iterator[Column]:

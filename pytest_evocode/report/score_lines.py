@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from pytest_evocode.metrics.breakdown import Group
+from pytest_evocode.metrics.breakdown import PARTS_OF_TASKS, Group
 from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Rounds
@@ -144,8 +144,30 @@ def flaky_lines(found: Sequence[FlakyRound]) -> Iterator[str]:
         yield f"  and {len(found) - _SHOWN_ROUNDS} more"
 
 
+PARTIAL = "†"
+"""Behind the name of an agent with attempts of which not all rounds were selected."""
 OPEN = "‡"
 """Behind the name of an agent with attempts that wait for a later session."""
+_MARKED = {
+    PARTIAL: "partial: where not all rounds of an attempt were selected, those that were count",
+    OPEN: "with attempts that wait for a later session: only their rounds so far count",
+}
+
+
+def marked_name(name: str, *, partial: bool, is_open: bool) -> str:
+    """Return the name of a row with the marks of what its attempts lack.
+
+    >>> marked_name("gpt", partial=True, is_open=False)
+    'gpt †'
+    """
+    return " ".join([name, *([PARTIAL] if partial else []), *([OPEN] if is_open else [])])
+
+
+def marked_lines(*, partial: bool, is_open: bool) -> list[str]:
+    """Return what the marks mean that any name has."""
+    return [f"{mark} {_MARKED[mark]}" for mark, is_there in ((PARTIAL, partial), (OPEN, is_open)) if is_there]
+
+
 _SPENT = {
     "prompt_tokens": ("prompt tokens", "{:,.0f}", "Tokens that models were sent, over all rounds."),
     "completion_tokens": ("completion tokens", "{:,.0f}", "Tokens that models generated, over all rounds."),
@@ -166,6 +188,7 @@ def scores_table(
     faults: Mapping[str, Faults | None] | None = None,
     notes: Sequence[str] = (),
     open_rows: Container[str] = (),
+    partial_rows: Container[str] = (),
 ) -> Table:
     """Return the table of scores with a row for each agent.
 
@@ -177,6 +200,7 @@ def scores_table(
         faults: What infrastructure errors did, by the name of their row.
         notes: What is to be said below.
         open_rows: The names of rows with attempts that wait for a later session.
+        partial_rows: The names of rows with attempts of which not all rounds were selected.
     """
     faults = faults or {}
     with_faults = any(faults.values())
@@ -187,16 +211,17 @@ def scores_table(
         amounts = {field: getattr(spent[name], field) for field in _SPENT}
         sums = {field: amount and amount.value for field, amount in amounts.items()}
         complete = {f"{field}_complete": amount and amount.complete for field, amount in amounts.items()}
-        rows.append({"agent": name, "open": name in open_rows, **values, **sums, **complete})
+        marks = {"partial": name in partial_rows, "is_open": name in open_rows}
+        rows.append({"agent": name, "marks": marks, **values, **sums, **complete})
     columns = [
-        replace(text_column("agent", "agent"), text=lambda row: f"{row['agent']}{f' {OPEN}' if row['open'] else ''}"),
+        replace(text_column("agent", "agent"), text=lambda row: marked_name(row["agent"], **row["marks"])),
         *score_columns(table, intervals=intervals is not None, with_faults=with_faults),
     ]
     columns += [_spent_column(field, *about) for field, about in _SPENT.items()]
     if with_faults:
         columns.append(count_column("faults", "faults"))
-    if any(row["open"] for row in rows):
-        notes = [f"{OPEN} with attempts that wait for a later session: only their rounds so far count", *notes]
+    every = {kind: any(row["marks"][kind] for row in rows) for kind in ("partial", "is_open")}
+    notes = [*marked_lines(**every), *notes]
     return Table("scores", "Scores", columns, rows, notes=notes)
 
 
@@ -272,7 +297,7 @@ def _cut(name: str, attempts: Sequence[tuple[str, Sequence[RoundRecord]]]) -> It
     limits = [{waits_at, *(cutting_limit(each) for each in rounds)} - {""} for waits_at, rounds in attempts]
     by_limit = Counter(limit for found in limits for limit in found)
     if cut := sum(map(bool, limits)):
-        told = ", ".join(f"{limit} {number}" for limit, number in sorted(by_limit.items()))
+        told = ", ".join(f"by {limit}: {counted(number, 'attempt')}" for limit, number in sorted(by_limit.items()))
         yield f"cut by their budget: {cut} of {counted(len(attempts), 'attempt')} of {name} ({told})"
 
 
@@ -360,6 +385,8 @@ def groups_table(by: str, agent: Column, groups: Mapping[str, Mapping[str, Group
     """Return the scores of agents by group, such as by task; ``by`` is the title of the groups."""
     single = {any(group.sr is not None for group in found.values()) for found in groups.values()}
     fields = [*(GROUPS if False in single else ()), *(SINGLE_ROUND_GROUPS if True in single else ())]
+    if by in PARTS_OF_TASKS:
+        fields = [field for field in fields if field != "mt_at_k"]
     scores = score_columns(dict.fromkeys(fields))
     if len(single) == 2:
         scores = (replace(each, nothing=NOT_MEASURED) for each in scores)

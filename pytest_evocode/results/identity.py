@@ -113,6 +113,19 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
             yield key, text, text if len(text) <= _LONGEST_SHOWN else short_hash(text)
 
 
+def given_prices(made_by: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the name and the SHA-256 of the file of prices that an agent was given; both are empty without one.
+
+    >>> given_prices({"options": {"prices": {"path": "old/prices.toml", "sha256": "1a"}}})
+    ('prices.toml', '1a')
+    """
+    options = made_by.get("options")
+    given = options.get("prices") if isinstance(options, Mapping) else None
+    if isinstance(given, Mapping):
+        return PurePath(str(given.get("path", ""))).name, str(given.get("sha256", ""))
+    return str(given or ""), ""
+
+
 def _server(address: str) -> tuple[str, str]:
     """Return a server without what may be a secret, and what people call it: its host and port.
 

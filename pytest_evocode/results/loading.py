@@ -59,6 +59,16 @@ class StoredAttempt:
         return len(self.selected) < len(whole_chain(self.record))
 
     @property
+    def is_part(self) -> bool:
+        """Whether rounds were left out by choice, and do not wait for a later session."""
+        return self.partial and not self.waiting
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether its rounds that are missing count as not passed, because it came to no end."""
+        return not self.finished and not self.waiting and self.unscored is None
+
+    @property
     def unscored(self) -> Unscored | None:
         """Why no score counts it: it never started, or it was interrupted; None of one that counts."""
         rounds = self.record.rounds
@@ -121,8 +131,9 @@ def whole_chain(record: AttemptRecord) -> tuple[int, ...]:
 
 
 def recorded(record: AttemptRecord) -> tuple[int, ...]:
-    """Return the indices of the rounds that have a record."""
-    return tuple(sorted(round_.index for round_ in record.rounds if round_.index <= len(record.declared_rounds)))
+    """Return the indices of the rounds that have a record and were selected."""
+    counting = (round_.index for round_ in record.rounds if not round_.brought_along)
+    return tuple(sorted(index for index in counting if index <= len(record.declared_rounds)))
 
 
 def without_copies(attempts: Sequence[StoredAttempt]) -> tuple[list[StoredAttempt], list[str]]:

@@ -33,8 +33,7 @@ def merge(sources: Sequence[Results], out: Path, scored_with: Callable[[StoredAt
         UsageError: Two sources have different attempts of the same number, of one agent at one task; or ``out`` is not
             empty, or cannot be written.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is not empty; name a directory that does not exist yet")
+    require_new(out)
     chosen, left_out = _choose(sources, scored_with)
     names = _run_names(chosen, scored_with)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -54,6 +53,12 @@ def merge(sources: Sequence[Results], out: Path, scored_with: Callable[[StoredAt
             raise UsageError(f"{out} could not be written: {error}") from None
         raise
     return left_out
+
+
+def require_new(out: Path) -> None:
+    """Raise UsageError for a directory that has something in it, or a file."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} is not empty; name a directory that does not exist yet")
 
 
 def missing_shards(runs: Iterable[StoredRun]) -> list[tuple[int, int]]:

@@ -403,6 +403,8 @@ class RoundRecord(ResultsRecord):
     """Of the outcome ``not reached``: why the round waits for a later session, such as at the limit of the run's cost.
     Such a round is neither passed nor failed, and no score counts it.
     """
+    brought_along: bool = False
+    """Whether the round was not selected, and run only because a later one that was needs it; no score counts it."""
     unscored: Unscored | None = None
     """Of an attempt that no score counts: why; ``cause`` has the reason. None of one that counts."""
     agent_seconds: float | None = None
@@ -589,7 +591,7 @@ class RunRecord(ResultsRecord):
     tasks: dict[str, SelectedTask] = {}
     """What is known of each selected task, by name, so that attempts count in full which left nothing."""
     partial: dict[str, dict[str, dict[int, tuple[int, ...]]]] = {}
-    """The indices of the rounds that were to be run, by task, agent and attempt, where these are not all."""
+    """The indices of the rounds that were selected, by task, agent and attempt, where these are not all."""
     shard: tuple[int, int] | None = None
     """Which shard the run is, from 1, and of how many; None where it is a whole run."""
     shard_times: str | None = None

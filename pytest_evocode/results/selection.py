@@ -30,6 +30,8 @@ class SelectedAttempt:
     """The indices of the rounds that are to be run, from 1 and in order."""
     directory: Path
     """The task's directory."""
+    brought_along: tuple[int, ...] = ()
+    """Those of them that were not selected, and that selected ones need."""
     begin: int = 1
     """The index of the round that whole attempts of the session begin with."""
     single: bool = False
@@ -46,8 +48,13 @@ class SelectedAttempt:
 
     @property
     def partial(self) -> bool:
-        """Whether rounds are left out that a whole attempt goes through."""
-        return len(self.rounds) < len(self.declared) - self.begin + 1
+        """Whether not all rounds are selected that a whole attempt goes through."""
+        return len(self.counting) < len(self.declared) - self.begin + 1
+
+    @property
+    def counting(self) -> tuple[int, ...]:
+        """The indices of the rounds that were selected."""
+        return tuple(index for index in self.rounds if index not in self.brought_along)
 
     def names(self) -> list[str]:
         """Return the names of the rounds that are to be run."""
@@ -193,9 +200,9 @@ def with_selected(
         before = numbers.setdefault(each.task, {}).setdefault(each.agent, set())
         parts = partial.setdefault(each.task, {}).setdefault(each.agent, {})
         earlier = parts.pop(each.number, None)
-        rounds = sorted({*each.rounds, *(earlier or ())})
+        rounds = sorted({*each.counting, *(earlier or ())})
         was_whole = each.number in before and earlier is None
-        if not was_whole and replace(each, rounds=tuple(rounds)).partial:
+        if not was_whole and replace(each, rounds=tuple(rounds), brought_along=()).partial:
             parts[each.number] = tuple(rounds)
         before.add(each.number)
     update = {

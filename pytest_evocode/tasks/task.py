@@ -238,7 +238,7 @@ class RoundSelection:
     """The rounds of one attempt; indexes count from 1.
 
     >>> RoundSelection(begin_with=3).rounds_before, RoundSelection.single(2)
-    (2, RoundSelection(begin_with=2, first_wanted=2, last=2))
+    (2, RoundSelection(begin_with=2, first_wanted=2, last=2, wanted=None))
     """
 
     begin_with: int | None = None
@@ -248,6 +248,8 @@ class RoundSelection:
     """The first round that was asked for. Those between where the agent begins and here run only where needed."""
     last: int | None = None
     """The last round that is run; None is the task's last."""
+    wanted: frozenset[int] | None = None
+    """The rounds that were asked for; the others that are run are brought along. None is all."""
 
     @classmethod
     def single(cls, index: int) -> RoundSelection:
@@ -261,7 +263,16 @@ class RoundSelection:
 
     def including(self, index: int) -> RoundSelection:
         """Return the selection with one more round asked for."""
-        return replace(self, first_wanted=min(self.first_wanted, index), last=max(self.last or 0, index))
+        return replace(
+            self,
+            first_wanted=min(self.first_wanted, index),
+            last=max(self.last or 0, index),
+            wanted=(self.wanted or frozenset()) | {index},
+        )
+
+    def brings_along(self, index: int) -> bool:
+        """Return whether a round is run only because a later one that was asked for needs it."""
+        return self.wanted is not None and index not in self.wanted
 
 
 TEMPLATE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")

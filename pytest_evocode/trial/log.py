@@ -243,8 +243,15 @@ class AttemptLog:
         kept = {} if broken else {record.index: record for record in ended.rounds if record.index in self.rounds}
         if not kept or any(index > min(kept) and index not in kept for index in self.rounds):
             return Resumption()  # Nothing is kept that further rounds could go on from.
-        self._had_ended = True
+        # Where more of its rounds are selected now, its record is to say so.
+        self._had_ended = all(self._as_selected(record) is record for record in kept.values())
         return Resumption(records=kept, first_played=min(kept))
+
+    def _as_selected(self, record: RoundRecord) -> RoundRecord:
+        """Return the record of an earlier session's round, which counts once any session selects it."""
+        if record.brought_along and not self._selection.brings_along(record.index):
+            return record.model_copy(update={"brought_along": False})
+        return record
 
     @contextlib.contextmanager
     def _refusing_unreadable(self) -> Iterator[None]:
@@ -297,7 +304,7 @@ class AttemptLog:
         self._deciding = [each for each in self._deciding if each.index >= first and each.index not in before.lost]
         self._begin_at(before.first_played)
         for index, record in before.records.items():
-            self._records[index].set_result(record)
+            self._records[index].set_result(self._as_selected(record))
         for index, cause in before.lost.items():  # No session can make them good.
             self.deliver(self._record(self.rounds[index], "error", cause, fault="infrastructure"), done=True)
 
@@ -539,6 +546,7 @@ class AttemptLog:
             declared_rounds=len(self._task.rounds),
             outcome=outcome,
             cause=cause,
+            brought_along=self._selection.brings_along(round_.index),
             **more,
         )
 

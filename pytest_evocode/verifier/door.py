@@ -214,6 +214,10 @@ class Door:
     """The case that has begun, and where it is."""
     calls: int = 0
     """How many requests were about the workspace."""
+    timeouts: int = 0
+    """How many calls of programs were ended at their own timeouts."""
+    asked_before_cases: bool = False
+    """Whether one of them came before the first case began, as from a module while it is imported."""
     fault: Exception | None = None
     """Why the workspace or the door broke, which ends the suite."""
     broken: threading.Event = field(default_factory=threading.Event)
@@ -284,7 +288,9 @@ class Door:
             answer: _Answer | None = getattr(self, f"_call_{call}", None)
             if answer is None:
                 raise RefusedRequest("request", f"there is no call {call[:100]!r}")
-            self.calls += call not in _NOT_COUNTED
+            if call not in _NOT_COUNTED:
+                self.calls += 1
+                self.asked_before_cases |= not any(self.running)
             return answer(request)
         except RefusedRequest as error:
             return {"error": error.kind, "message": str(error)}, b""
@@ -330,6 +336,9 @@ class Door:
         done = self.fork.run_program(
             command, input=request.body, timeout=timeout, limit=limit, alongside=self._open_programs()
         )
+        if done.exit_code is None:
+            with self._lock:
+                self.timeouts += 1
         head = {
             "exit_code": done.exit_code,
             "seconds": done.seconds,

@@ -49,6 +49,8 @@ _REPORT, _SEAL, _RUNNING = f"{LOGS}/report.json", f"{LOGS}/report.seal", f"{OWN}
 _LIMITS = {_REPORT: 64 * 2**20, _SEAL: 2**10, _RUNNING: 2**16}  # bytes
 _LOOK = 0.25  # seconds after which a broken door is noticed; the session's end is noticed at once
 _KILLING = 10.0  # seconds for a killed session to end
+IMPORTS = {"collect": "does not import", "skip": "skipped as a whole"}
+"""What becomes of modules before any case begins, by what an error is noted as."""
 _UNASKED = (
     "no test of the suite used the fixture `workspace`, so none has looked at what the agent made: run the program by "
     '`workspace`, or say verify_in = "clean" in [metadata.evocode] of task.toml'
@@ -234,17 +236,27 @@ class SeparateSession(NativeSession):
 
     def _report(self, door: Door, result: ExecResult) -> SuiteReport:
         if door.report is None or door.fault is not None or result.timed_out:
-            return broken_off(result, *door.running, self.settings.timeout)
+            return broken_off(result, *door.running, self.settings.timeout, timeouts=door.timeouts)
         report: SuiteReport = json.loads(door.report)
         # Some cases may well be those that look at nothing, and what no fixture let begin has a cause of its own.
         begun = any(test["outcome"] not in ("skipped", "error") for test in report["tests"])
         if door.calls == 0 and not self.settings.patterns and begun:
             report["evocode"]["problems"].append(_UNASKED)
+        # Nothing of an agent is where modules are imported, unless they ask for it or read what earlier suites kept.
+        if not (door.asked_before_cases or self.task.config.metadata.evocode.verifier_state):
+            report["evocode"]["problems"] += [
+                ": ".join(filter(None, (error["where"], IMPORTS[error["when"]], error["what"])))
+                for error in report["evocode"]["errors"]
+                if error["when"] in IMPORTS
+            ]
         return report
 
 
-def broken_off(result: ExecResult, case: str, where: str, limit: float) -> SuiteReport:
-    """Return a report for a session that left none; ``case`` had begun at ``where``, and ``limit`` is in seconds."""
+def broken_off(result: ExecResult, case: str, where: str, limit: float, *, timeouts: int = 0) -> SuiteReport:
+    """Return a report for a session that left none; ``case`` had begun at ``where``, and ``limit`` is in seconds.
+
+    ``timeouts`` says how many calls of the program had reached their own timeouts.
+    """
     output = "\n".join(line for line in result.output.splitlines() if f"{OWN}/" not in line)  # pytest's part of stacks.
     when = "hang"
     if result.timed_out:
@@ -256,6 +268,9 @@ def broken_off(result: ExecResult, case: str, where: str, limit: float) -> Suite
         when = "stop"
         what = f"the suite ended with exit code {result.exit_code} and no report of its own"
     at = f" in {case}" if case else ""
+    if result.timed_out and timeouts:
+        calls = "1 call" if timeouts == 1 else f"{timeouts} calls"
+        at += f", after {calls} of the program reached their timeouts: the program may hang, in a check the solution"
     error: SuiteError = {
         "id": "",
         "when": when,

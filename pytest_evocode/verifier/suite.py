@@ -23,7 +23,7 @@ from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.reports import parse_case_file
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
-from pytest_evocode.verifier.native_session import ForkSession, NativeSession, SeparateSession
+from pytest_evocode.verifier.native_session import IMPORTS, ForkSession, NativeSession, SeparateSession
 from pytest_evocode.verifier.script import run_script
 from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
 
@@ -34,8 +34,9 @@ CASE_TIMEOUT = 60.0
 GRACE = 5.0
 """Seconds after its limit in which a case can still end by an exception; then the whole process is ended."""
 _NEAR, _SHOWN_NAMES = 5, 20
-_ADVICE = (
-    "That is no verdict, because nothing shows that the reference solution does better: correct the suite; if only "
+NO_VERDICT_ADVICE = (
+    "That is no verdict, because nothing shows that the reference solution does better: correct the suite, or the "
+    "solution where that hangs; if only "
     "what an agent made lets it fail, have that run in the test itself, or pin it with --evocode-pin."
 )
 
@@ -106,9 +107,12 @@ def _stale_cases(session: NativeSession, verdict: Verdict) -> set[str]:
 
 
 def _replacing(retired: Mapping[str, str], cases: list[Case]) -> list[Case]:
-    """Return those of a round's cases that replace a test that it retires, as far as their requirements tell."""
+    """Return those of a round's cases that replace a test that it retires, as far as their requirements tell.
+
+    A case that names another requirement is about something new. Where none names this one, those without any may.
+    """
     ids = {retired["retired"], retired["requirement"]} - {""}
-    return [case for case in cases if case.requirement in ids] or cases
+    return [case for case in cases if case.requirement in ids] or [case for case in cases if not case.requirement]
 
 
 class _ReportReader:
@@ -147,7 +151,7 @@ class _ReportReader:
         failing = [case for case in cases if case.failing]
         if excused and not failing:
             # No agent can be the reason that a suite has no fixture of a name.
-            advice = [] if all(error["when"] == "fixture" for error in excused) else [_ADVICE]
+            advice = [] if all(error["when"] == "fixture" for error in excused) else [NO_VERDICT_ADVICE]
             raise VerifierFault("\n".join([*map(self._described, excused), *advice]))
         if not cases:
             raise VerifierFault("the suite has no test: every round needs one that is still required")
@@ -189,11 +193,10 @@ class _ReportReader:
 
     def _described(self, error: SuiteError) -> str:
         what = {
-            "collect": "does not import",
+            **IMPORTS,
             "setup": "a fixture failed",
             "teardown": "a fixture failed at its end",
             "timeout": "the case hangs",
-            "skip": "skipped as a whole",
         }.get(error["when"])
         return ": ".join(part for part in (self._on_host(error["where"]), what, error["what"]) if part)
 

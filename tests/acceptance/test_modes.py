@@ -234,7 +234,7 @@ def test_a_single_round_is_run_without_the_others(run_tasks: RunTasks, pytester:
     assert session.outcomes == {"passed": 1}
     assert turns(pytester.path) == [[3]]
     # What was left out does not count.
-    session.has("failing (single-round)  100.0 *", "Not all rounds were selected, only these count: a round-3")
+    session.has("failing (single-round) †  100.0 *", "† Not all rounds were selected, only these count: a round-3")
     assert row(session)["scores"]["sr"] == 100.0
 
 

@@ -36,7 +36,30 @@ def test_a_selected_round_brings_those_before_it_along_and_none_after_it(
     assert session.exit_status == 0
     assert [record.round for record in session.record().rounds] == ["round-1", "round-2", "round-3"]
     assert not (session.attempt() / "steps/round-4").exists()
-    session.has("oracle * 100.0 * 1/1 *", "Not all rounds were selected, only these count: a round-1 round-2 round-3")
+    session.has("oracle † * 100.0 * n/a *", "† Not all rounds were selected, only these count: a round-3")
+
+
+def test_rounds_that_were_brought_along_are_played_and_marked_and_do_not_count(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 4, test={1: FAILS, 3: FAILS})
+    session = run_tasks("-k", "round-2 or round-4", "tasks")
+    assert session.outcomes == {"passed": 2, "failed": 2}
+    session.has("oracle † * 100.0 *", "† Not all rounds were selected, only these count: a round-2 round-4")
+    rounds = session.record().rounds
+    assert [record.round for record in rounds if record.brought_along] == ["round-1", "round-3"]
+    assert session.run.partial == {"a": {"oracle": {1: (2, 4)}}}
+    assert session.run.scores["oracle"]["dataset_score"] == 100.0
+
+
+def test_a_round_counts_once_a_resumed_session_selects_it(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2, test={1: FAILS})
+    assert run_tasks("-k", "round-2", "tasks").run.scores["oracle"]["dataset_score"] == 100.0
+    session = run_tasks("--evocode-resume", "tasks")
+    assert session.run.scores["oracle"]["dataset_score"] == 50.0
+    assert session.run.partial == {}
+    assert [record.brought_along for record in session.record().rounds] == [False, False]
+    session.lacks("*Not all rounds were selected*")
 
 
 def test_two_selected_rounds_are_one_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:

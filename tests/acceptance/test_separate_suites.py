@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -138,6 +139,26 @@ def test_b(workspace):
         assert cause.splitlines()[0] in session.text
 
 
+def test_a_program_that_hangs_is_named_where_it_used_up_the_time_of_its_suite(
+    write_apart: WriteApart, run_tasks: RunTasks
+) -> None:
+    hangs = """
+import pytest
+
+@pytest.mark.timeout(0)
+def test_a(workspace):
+    while workspace.run("sleep 600", timeout=1).timed_out:
+        pass
+"""
+    write_apart(1, test={1: hangs}, toml="[verifier]\ntimeout_sec = 8")
+    session = run_tasks("tasks")
+    assert re.search(
+        r"stopped at its limit of 8 s in round-1/test_line_1.py::test_a, after \d calls of the program reached their "
+        r"timeouts: the program may hang, in a check the solution;",
+        session.record().rounds[0].cause,
+    )
+
+
 @pytest.mark.nightly
 def test_a_program_that_runs_when_the_suite_is_stopped_is_not_waited_for(
     write_apart: WriteApart, run_tasks: RunTasks
@@ -151,7 +172,7 @@ def test_a(workspace):
 """
     write_apart(1, test={1: hangs}, toml="[verifier]\ntimeout_sec = 6")
     session = run_tasks("tasks")
-    session.has("*the suite was stopped at its limit of 2 s in round-1/test_line_1.py::test_a*")
+    session.has("*the suite was stopped at its limit of 6 s in round-1/test_line_1.py::test_a*")
 
 
 @pytest.mark.nightly

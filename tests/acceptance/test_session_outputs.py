@@ -352,6 +352,53 @@ def test_the_summary_says_which_score_was_not_reached(
     assert reason == "- --evocode-fail-under=50: not reached with a Dataset Score of 0.0"
 
 
+@pytest.mark.parametrize(
+    ("options", "agent", "heading", "reason"),
+    [
+        (
+            ["--evocode-shard=3/2"],
+            "oracle",
+            "## Exit status 4: usage error",
+            "- --evocode-shard=3/2: write it as 2/8, for the second of eight parts",
+        ),
+        (
+            ["--evocode-budget=cost=x"],
+            "oracle",
+            "## Exit status 4: usage error",
+            "- --evocode-budget: 'cost=x': the limit has to be a number, 0 or more, such as cost=100",
+        ),
+        (
+            [],
+            None,
+            "## Exit status 5: no tests collected",
+            "- tasks run with an agent only: add --evocode-agent=oracle (or another), or --evocode-check",
+        ),
+    ],
+    ids=["shard", "budget", "no-agent"],
+)
+def test_the_summary_says_why_a_session_did_not_begin(
+    on_github: Path,
+    write_task: WriteTask,
+    run_tasks: RunTasks,
+    options: list[str],
+    agent: str | None,
+    heading: str,
+    reason: str,
+) -> None:
+    write_task("a", 1)
+    run_tasks(*options, "tasks", agent=agent)
+    assert on_github.read_text(encoding="utf-8").replace("\\", "").split("\n\n") == [heading, f"{reason}\n"]
+
+
+def test_the_summary_says_that_a_shard_has_nothing_to_do(
+    on_github: Path, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    assert run_tasks("--evocode-shard=2/2", "--evocode-fail-under=50", "tasks").exit_status == 0
+    told = on_github.read_text(encoding="utf-8")
+    assert told == "Shard 2 of 2 has no attempts to make, and nothing that --evocode-fail-under could be about.\n"
+
+
 def test_the_summary_says_nothing_of_failed_rounds_that_are_data(
     on_github: Path, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

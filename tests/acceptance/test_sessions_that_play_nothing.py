@@ -63,14 +63,14 @@ def test_a_dry_run_counts_attempts_and_says_what_is_not_known(write_task: WriteT
         "oracle *4 *6 *0 of 4 *0.0K *$0.0000 *n/a",
         "nop *4 *6 *0 of 4 *0.0K *$0.0000 *n/a",
         "all *8 *12 *0 of 8 *0.0K *$0.0000 *n/a",
-        "images: *a (built), b (built)*",
+        "images: *a (to be built, unless it is there), b (to be built, unless it is there)*",
     )
 
 
 def test_a_dry_run_expects_what_earlier_attempts_took(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2)
     write_task("b", 1)
-    prices = {"models": {"gpt-5": {"input": 1.0, "output": 10.0}, "gpt-5-mini": {"input": 0.5, "output": 1.0}}}
+    prices = {"models": {"gpt-5": {"input": 10.0, "output": 10.0}, "gpt-5-mini": {"input": 0.5, "output": 1.0}}}
     tokens = Tokens(prompt=1000, completion=100, cached=0)
     with ModelServer(solver(2), tokens=tokens) as server:
         arguments = [*at(server, GPT), "tasks/a"]
@@ -81,9 +81,12 @@ def test_a_dry_run_expects_what_earlier_attempts_took(write_task: WriteTask, run
         priced = "--evocode-agent-option=prices=prices.json"
         again = run_tasks("--evocode-dry-run", *at(server, GPT), "--evocode-attempts=3", "tasks/a", agent=None)
         other = run_tasks("--evocode-dry-run", *at(server, OTHER), priced, "tasks", agent=None)
+        dearer = run_tasks("--evocode-dry-run", *at(server, GPT), priced, "tasks/a", agent=None)
         assert len(server.asked) == asked == 4
     # Four requests of 1,000 and 100 tokens: in our table gpt-5 costs $1.25 and $10 a million.
     again.has("gpt-5 *3 *6 *3 of 3 *13.2K *$0.0270 *0:0*")
+    # What the session that made the attempt paid is not what the next one pays.
+    dearer.has("gpt-5 *1 *2 *1 of 1 *4.4K *$0.0440 *0:0*")
     # Another model at its own prices; nobody was ever at task b.
     other.has("gpt-5-mini *2 *3 *1 of 2 *4.4K *$0.0024 *0:0*")
 
@@ -103,6 +106,15 @@ def test_rounds_that_used_nothing_do_not_make_a_model_free_whose_price_was_unkno
         priced = "--evocode-agent-option=prices=prices.json"
         again = run_tasks("--evocode-dry-run", *at(server, "openai/somebodys-own"), priced, "tasks", agent=None)
     again.has("somebodys-own *1 *2 *1 of 1 *2.2K *$0.0040 *0:0*")
+
+
+def test_a_dry_run_refuses_a_budget_that_the_run_refuses(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    with ModelServer(solver(1)) as server:
+        arguments = [*at(server, "openai/somebodys-own"), "--evocode-budget=cost=1", "tasks"]
+        said = [run_tasks(*arguments, *more, agent=None) for more in ([], ["--evocode-dry-run"])]
+    why = "the budget limits the cost, and what somebodys-own costs is not known"
+    assert [(each.exit_status, why in each.text) for each in said] == [(4, True)] * 2
 
 
 def test_a_dry_run_needs_an_agent(write_task: WriteTask, run_tasks: RunTasks) -> None:

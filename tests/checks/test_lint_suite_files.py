@@ -36,6 +36,24 @@ def test_a_native_suite_has_only_what_pytest_collects(lint_task: LintTask, place
     ]
 
 
+def test_a_word_in_another_module_does_not_run_the_tests_of_a_file_of_that_name(lint_task: LintTask) -> None:
+    first = {"steps/round-1/tests/test_first.py": f'"""What holds since round 1."""\n\n{TEST}'}
+    test = f'import pytest\n\n@pytest.mark.requirement("R2")\n{TEST}'
+    assert lint_task({**first, "steps/round-2/tests/since.py": test}, without=SCRIPTS) == [
+        "steps/round-2/tests/since.py: holds tests that never run, because pytest collects test_*.py; "
+        "rename it test_since.py"
+    ]
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["import since", "from since import (\n    test_total,\n)", "from . import since", 'pytest_plugins = ["since"]'],
+)
+def test_a_module_that_others_import_may_have_functions_of_any_name(lint_task: LintTask, imports: str) -> None:
+    first = {"steps/round-1/tests/test_first.py": f"{imports}\n\n{TEST}"}
+    assert lint_task({**first, "steps/round-1/tests/since.py": TEST}, without=SCRIPTS) == []
+
+
 def test_a_module_is_not_to_be_renamed_over_another_one(lint_task: LintTask) -> None:
     files = {**FIRST, "tests/total_test.py": TEST, "tests/test_total.py": TEST}
     assert lint_task(files, without=SCRIPTS) == [

@@ -20,10 +20,10 @@ class Round:
     name, verify_in, has_script = "round-2", "fork", True
 
 
-def checked(reward: float, *statuses: CaseStatus, **verdict: Any) -> list[str]:
+def checked(reward: float, *statuses: CaseStatus, output: str = "", **verdict: Any) -> list[str]:
     cases = tuple(Case(id=f"c{number}", status=status) for number, status in enumerate(statuses))
     found = Verdict(reward=reward, rewards={"reward": reward}, cases=cases, **verdict)
-    suite = SharedRun(lambda: SuiteRun("", found, hang="test.sh waits"))
+    suite = SharedRun(lambda: SuiteRun(output, found, hang="test.sh waits"))
     nothing = cast(Any, None)
     attempt = SimpleNamespace(context=SimpleNamespace(task=SimpleNamespace(requirements=())))
     return oracle(cast(Any, attempt), [PlayedRound(cast(Any, Round), nothing, nothing, {}, {}, suite)])
@@ -39,6 +39,13 @@ def test_a_full_reward_with_failing_cases_is_refused() -> None:
 def test_no_reward_although_all_cases_passed_is_refused() -> None:
     flag = "the reward is 0, but none of 2 cases failed"
     assert checked(0.0, "passed", "passed", flags=(flag,)) == [f"round-2 does not pass: the reward is 0\n{flag}"]
+
+
+def test_a_script_without_cases_that_fails_tells_why_in_its_own_words() -> None:
+    (said,) = checked(0.0, output="compiling\ndiff: line 3: expected 4\n")
+    assert said == (
+        "round-2 does not pass: the reward is 0\nthe last lines of its output:\ncompiling\ndiff: line 3: expected 4"
+    )
 
 
 @pytest.mark.parametrize("statuses", [(), ("passed",), ("passed", "skipped")])

@@ -236,6 +236,42 @@ def test_what_cannot_be_compared_is_told(evocode: Evocode, tmp_path: Path, argum
     assert message in ran.err
 
 
+def test_a_gate_that_lost_a_task_or_an_agent_fails_and_says_which(evocode: Evocode, tmp_path: Path) -> None:
+    for agent in ("gpt", "codex"):
+        write(tmp_path / "then", agent, a="p", b="p")
+    write(tmp_path / "now", "gpt", a="p", c="p")
+    agents = "gone: now lacks agents of then: codex"
+    tasks = "gone: gpt lacks tasks of A (--any-tasks allows that): b"
+    gate = ("--fail-on-regression", "--any-tasks")
+    ran = evocode("compare", "then", "now", "--fail-on-regression")
+    assert (ran.status, ran.err.splitlines()[-2:]) == (1, [agents, tasks])
+    ran = evocode("compare", "then", "now", *gate)
+    assert (ran.status, ran.err.splitlines()[-1]) == (1, agents)
+    # What was named is all that is guarded.
+    for sides in (("then", "now::gpt"), ("then::gpt", "now"), ("then", "now", "--agent", "gpt")):
+        assert evocode("compare", *sides, *gate).status == 0
+        assert tasks in evocode("compare", *sides, "--fail-on-regression").err
+    assert evocode("compare", "then", "now").status == 0
+
+
+def test_markdown_has_all_that_decides(evocode: Evocode, tmp_path: Path) -> None:
+    for agent, letters in (("gpt", "pp"), ("codex", "pp")):
+        write(tmp_path / "then", agent, a=letters, b="p")
+    write(tmp_path / "now", "gpt", a="pf")
+    ran = evocode("compare", "then", "now", "--fail-on-regression", "--format", "markdown")
+    assert ran.status == 1
+    for told in (
+        "regression (score): gpt (any lower score counts: too few tasks to tell it from noise)",
+        "gone: now lacks agents of then: codex",
+        "then: left out, now has none to compare with: codex",
+        "gone: gpt lacks tasks of A (",
+        "below 5 tasks no difference can be told from noise",
+        "only in A, not compared: b",
+        "gpt: 1 task cannot show a regression beyond noise; any lower score counts",
+    ):
+        assert ran.out.count(told) == 1
+
+
 def test_without_a_task_in_common_there_is_nothing_to_compare(evocode: Evocode, tmp_path: Path) -> None:
     write(tmp_path / "evocode-results", "old", a="p")
     write(tmp_path / "evocode-results", "new", b="p")
@@ -349,7 +385,10 @@ def test_a_regression_beyond_noise_is_judged_over_all_comparisons(evocode: Evoco
     assert (alone.status, "regression (noise): bad" in alone.err, "note:" in alone.err) == (1, True, False)
     # No p-value of five tasks is small enough for one of two.
     assert "note: bad: 5 tasks cannot show a regression beyond noise; any lower score counts" in among.err
-    assert (among.status, among.err.splitlines()[-1]) == (1, "regression (score): bad")
+    assert (among.status, among.err.splitlines()[-1]) == (
+        1,
+        "regression (score): bad (any lower score counts: too few tasks to tell it from noise)",
+    )
 
 
 def test_of_deterministic_agents_any_loss_is_a_regression(evocode: Evocode, tmp_path: Path) -> None:
@@ -359,7 +398,10 @@ def test_of_deterministic_agents_any_loss_is_a_regression(evocode: Evocode, tmp_
                 place = tmp_path / ("evocode-results" if known else "of-chance")
                 write_attempt(place, task, agent, letters, run=OLD, deterministic=known)
     sure = evocode("compare", "old", "new", "--fail-on-regression")
-    assert (sure.status, sure.err) == (1, "regression (score): new\n")
+    assert (sure.status, sure.err) == (
+        1,
+        "regression (score): new (any lower score counts: both sides are deterministic)\n",
+    )
     assert evocode("compare", "old", "new", "--fail-on-regression", "--results", "of-chance").status == 0
 
 
@@ -439,3 +481,11 @@ def test_a_comparison_is_to_be_had_in_every_format(evocode: Evocode, tmp_path: P
     else:
         assert "Dataset Score" in ran.out
         assert "paired by task, 1 of them" in ran.out
+
+
+def test_a_difference_that_decides_has_the_digits_that_show_it(evocode: Evocode, tmp_path: Path) -> None:
+    for agent, last in (("old", "p"), ("new", "f")):
+        tasks = {f"task-{number}": "p" for number in range(60)}
+        write(tmp_path / "evocode-results", agent, **tasks, last="p" * 39 + last)
+    lines = evocode("compare", "old", "new", "--regression", "score", "--fail-on-regression").lines
+    assert "Dataset Score 100.00 99.96 -0.04" in next(line for line in lines if line.startswith("Dataset Score"))

@@ -43,6 +43,7 @@ def test_rounds_are_rows(evocode: Evocode, tmp_path: Path) -> None:
         "run": "2026-01-02__03-04-05",
         "finished": "true",
         "partial": "false",
+        "waiting": "false",
         "round": "round-2",
         "index": "2",
         "declared_rounds": "2",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.results.records import Usage
 from tests.cli.conftest import Evocode
 from tests.result_trees import write_attempt, write_files, write_session
 
@@ -273,3 +274,40 @@ def test_of_older_records_it_is_not_known_under_which_conditions_they_were_made(
     assert ran.status == 0
     assert "note: it is not known whether A ran under the same conditions" in ran.err
     assert "gpt (conditions not said)" in evocode("results", "old", "new").out
+
+
+# Prices.
+
+
+def _with_prices(root: Path, task: str, digest: str | None) -> None:
+    options = {} if digest is None else {"prices": {"path": "lists/prices.toml", "sha256": digest}}
+    usage = Usage(prompt_tokens=900, completion_tokens=10, cost_usd=0.01)
+    write_attempt(root, task, "gpt-5", "pf", made_by={"spec": "openai/gpt-5", "options": options}, usage=usage)
+
+
+@pytest.mark.parametrize("other", ["b" * 64, None])
+def test_cost_by_two_price_tables_is_told_wherever_cost_is_shown(
+    evocode: Evocode, tmp_path: Path, other: str | None
+) -> None:
+    _with_prices(tmp_path / "evocode-results", "a", "a" * 64)
+    _with_prices(tmp_path / "evocode-results", "b", other)
+    second = "no file of prices (1 attempt)" if other is None else "prices.toml bbbbbbb (1 attempt)"
+    both = sorted(["prices.toml aaaaaaa (1 attempt)", second])
+    told = f"cost of gpt-5: by 2 price tables, do not compare it: {', '.join(both)}"
+    assert evocode("results", "-q").out.count(told) == 1
+    for view in ("pareto", "metrics"):
+        assert evocode("results", "--view", view).err.count(told) == 1
+    assert told in evocode("export").err
+    assert evocode("report", "evocode-results", "-o", "page").status == 0
+    assert told in (tmp_path / "page" / "summary.md").read_text(encoding="utf-8")
+    assert evocode("paper", "-o", "out").status == 0
+    made = (tmp_path / "out" / "reproducibility.md").read_text(encoding="utf-8")
+    assert told in made
+    assert f"Prices that cost of gpt-5 is by: prices.toml (SHA-256 {'a' * 64})" in made
+
+
+def test_cost_by_one_price_table_is_told_without_a_note(evocode: Evocode, tmp_path: Path) -> None:
+    for task in "ab":
+        _with_prices(tmp_path / "evocode-results", task, "a" * 64)
+    ran = evocode("results")
+    assert "price tables" not in ran.out + ran.err

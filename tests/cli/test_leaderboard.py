@@ -48,8 +48,10 @@ KEYS = [
     "tasks",
     "rounds",
     "decided_tasks",
+    "whole_tasks",
     "trusting",
     "partial",
+    "waiting",
     "identity",
     "ranking_group",
     "not_comparable",
@@ -92,8 +94,10 @@ def test_json_is_a_list_with_the_best_first(evocode: Evocode) -> None:
         "tasks": 2,
         "rounds": 5,
         "decided_tasks": 2,
+        "whole_tasks": 2,
         "trusting": 0,
         "partial": 0,
+        "waiting": 0,
     }
     assert (other["agent"], other["avg_rounds"], other["sr"], other["gap"]) == ("old", None, None, None)
     assert other["hard_tasks"] == 50.0

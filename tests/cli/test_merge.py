@@ -47,6 +47,14 @@ def test_results_of_a_shard_alone_name_the_others(evocode: Evocode) -> None:
     assert "shard" not in evocode("results", "one", "two", "three").err
 
 
+@pytest.mark.parametrize("command", [("results", "--view", "leaderboard"), ("results", "--format", "md")])
+def test_what_is_missing_is_in_markdown_too(evocode: Evocode, command: tuple[str, ...]) -> None:
+    evocode("merge", "one", "three", "-o", "merged")
+    ran = evocode(*command, "merged")
+    assert "shard 2 of 3 is not here, and its attempts count as not passed; name it too (2 attempts not run)" in ran.out
+    assert "a attempt 2, b attempt 1" in ran.out
+
+
 def test_a_shard_that_is_not_there_is_named_with_its_attempts(evocode: Evocode) -> None:
     ran = evocode("merge", "one", "three", "-o", "merged")
     assert ran.status == 1
@@ -104,7 +112,7 @@ def test_conflicts_are_refused_and_nothing_is_written(evocode: Evocode, tmp_path
     [
         (["one"], 2, "Missing option '-o'"),
         (["-o", "merged"], 2, "Missing argument 'DIR...'"),
-        (["one", "-o", "two"], 1, "two is not empty"),
+        (["one", "-o", "two"], 2, "two is not empty"),
         (["empty", "-o", "merged"], 1, "there are no results in empty"),
     ],
 )

@@ -130,6 +130,21 @@ def test_what_is_left_out_is_told(evocode: Evocode, tmp_path: Path, paper: Path)
     assert "bad.json" in left_out
 
 
+def test_a_run_that_was_continued_is_told_with_the_arguments_of_all_its_sessions(
+    evocode: Evocode, tmp_path: Path
+) -> None:
+    root = tmp_path / "evocode-results"
+    write_attempt(root, "a", "gpt", "pp")
+    earlier = (("--evocode-agent=gpt", "a"), ("--evocode-resume",))
+    run = RunRecord(run=RUN, started="", arguments=("-n2",), earlier_arguments=earlier, environment="docker")
+    write_run(root, run)
+    assert evocode("paper", "-o", "out").status == 0
+    text = (tmp_path / "out" / "reproducibility.md").read_text(encoding="utf-8")
+    assert "| --evocode-agent=gpt a; continued with: --evocode-resume; continued with: -n2 |" in text
+    left_out = text.partition("## Excluded")[2]
+    assert " did not end by itself, and was continued 2 times\n" in left_out
+
+
 def test_tasks_are_described_in_croissant_and_in_a_datasheet(paper: Path, tmp_path: Path) -> None:
     described = json.loads((paper / "croissant.json").read_text(encoding="utf-8"))
     assert described["conformsTo"] == "http://mlcommons.org/croissant/1.0"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Evocode
 from tests.report.html.reports import value_in
-from tests.result_trees import write_attempt, write_files
+from tests.result_trees import write_attempt, write_files, write_session
 from tests.results.foreign.harbor_trials import JOB, TASK_TOML, result_of, suite, trajectory
 
 
@@ -112,3 +112,12 @@ def test_results_of_harbor_are_shown_with_their_cases_and_trajectories(evocode: 
     assert failing == [("c4", "regression")]
     assert attempt["rounds"][0]["trajectory"]["parts"] == 1
     assert len(value_in(tmp_path / "pages", f"trajectories/{summary['id']}-1-1")) > 0
+
+
+def test_the_summary_says_of_which_rows_missing_rounds_count_as_not_passed(evocode: Evocode, tmp_path: Path) -> None:
+    root = tmp_path / "evocode-results"
+    write_attempt(root, "a", "gpt", "p", of=2, finished=False)
+    write_session(root, {"a": {"gpt": [1]}})
+    assert evocode("report", "-o", "page").status == 0
+    summary = (tmp_path / "page" / "summary.md").read_text(encoding="utf-8")
+    assert "- gpt: not finished, missing rounds count as not passed: a " in summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -314,7 +315,8 @@ def test_a_partial_attempt_is_told_and_displaces_none(evocode: Evocode, results:
     (partial,) = evocode("results", "--json").json["rows"][0]["partial"]
     assert partial == {"task": "mesh", "attempt": 1, "run": NEW, "rounds": ["round-1"], "counts": False}
     alone = evocode("results", "--run", NEW)
-    assert alone.lines[1].startswith("gpt 0.0 n/a n/a 0/1 0.0 n/a 1")
+    assert alone.lines[1].startswith("gpt † 0.0 n/a n/a n/a n/a n/a 1")
+    assert alone.lines[2] == "† partial: where not all rounds of an attempt were selected, those that were count"
     assert alone.err == f"note: gpt: partial, only these rounds were selected and count: mesh round-1 ({NEW})\n"
 
 
@@ -449,7 +451,7 @@ def test_attempts_that_a_budget_cut_are_told_below_the_table(evocode: Evocode, t
         path = write_attempt(root, "a", "gpt", "pf", number=number)
         if number < 3:
             _cut(path, "budget: tokens 210 of 200 used in the round" if number == 1 else "budget: turns 3 of 3 used")
-    told = "cut by their budget: 2 of 3 attempts of gpt (tokens 1, turns 1)"
+    told = "cut by their budget: 2 of 3 attempts of gpt (by tokens: 1 attempt, by turns: 1 attempt)"
     for command in (["results"], ["results", "-q"], ["leaderboard"], ["leaderboard", "--format", "markdown"]):
         assert evocode(*command).out.count(told.replace("_", "")) == 1, command
     assert told in evocode("pareto").err
@@ -475,3 +477,29 @@ def test_each_note_is_one_short_line_and_told_once(evocode: Evocode, tmp_path: P
         assert notes
         assert len(set(notes)) == len(notes)
         assert max(map(len, notes)) <= 160 + len("note: "), command
+
+
+def test_an_attempt_that_waits_is_waiting_everywhere_and_nowhere_partial(evocode: Evocode, tmp_path: Path) -> None:
+    root = tmp_path / "evocode-results"
+    write_attempt(root, "a", "gpt", "pp", of=3, finished=False)
+    selected = {"a": SelectedTask(facts=TaskFacts(rounds=("round-1", "round-2", "round-3")))}
+    write_session(root, {"a": {"gpt": [1]}}, tasks=selected, waiting="budget: total-cost $1 of $1")
+    mark = "‡ with attempts that wait for a later session: only their rounds so far count"
+    for command in (["results"], ["leaderboard"]):
+        ran = evocode(*command)
+        assert ran.out.count(mark) == 1
+        assert "gpt ‡" in ran.out
+        assert "†" not in ran.out
+        assert "waiting for a later session, only these rounds count: a round-1 round-2" in ran.err
+    (row,) = evocode("results", "--json").json["rows"]
+    assert (row["partial"], [each["rounds"] for each in row["waiting"]]) == ([], [["round-1", "round-2"]])
+    assert (row["scores"]["dataset_score"], row["scores"]["perfect_tasks"], row["scores"]["mt_at_k"]) == (
+        *(100.0, None, None),
+    )
+    (entry,) = evocode("leaderboard", "--json").json
+    assert (entry["partial"], entry["waiting"]) == (0, 1)
+    rounds = list(csv.DictReader(evocode("export").out.splitlines()))
+    assert [(each["round"], each["partial"], each["waiting"]) for each in rounds] == [
+        ("round-1", "false", "true"),
+        ("round-2", "false", "true"),
+    ]

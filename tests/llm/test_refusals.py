@@ -22,7 +22,7 @@ def test_a_key_that_is_refused_is_named_by_its_variable_and_not_shown(
     fault = Fail(401, "Incorrect API key provided: sk-very-secret.")
     with ModelServer([fault]) as server, pytest.raises(ModelFault) as refused:
         client_for(api, server, key_env="MY_KEY").complete(ASK, [BASH], timeout=SECONDS)
-    assert "the key in MY_KEY was refused: Incorrect API key provided: ***. (status 401, request req_" in str(
+    assert "the key in MY_KEY was refused: Incorrect API key provided: [MY_KEY]. (status 401, request req_" in str(
         refused.value
     )
 

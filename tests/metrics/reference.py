@@ -274,6 +274,7 @@ def tasks_of(row: Values, from_round: str | None) -> list[Values]:
         # What any attempt's suites reported, whoever made it; the trees have one version of each task.
         loud = row["loud"].get(task, set()) if any(name == task for name, _ in row["attempts"]) else set()
         found = {"task": task, "length": length, "chain": chain, "indices": indices, "own": own, "made": made}
+        found["selected"] = indices
         tasks.append({**found, "loud": loud})
     return [each for each in tasks if each["indices"]]
 
@@ -315,6 +316,8 @@ def groups_of(tasks: list[Values], by: str, facts: dict[str, Values], mode: str)
 
         of_group = of_single_rounds if mode == "single-round" else of_chains
         found[name] = of_group(narrowed(tasks, counts))
+        if by in ("round", "change"):
+            found[name]["mt_at_k"] = None  # It is of whole chains.
     return found
 
 

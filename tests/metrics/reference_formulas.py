@@ -1,7 +1,8 @@
 """The formulas of docs/metrics.md by plain loops, for :mod:`tests.metrics.reference`.
 
 A task is a table: ``own`` has the rounds that were selected, by attempt, ``made`` the records by attempt and round,
-``indices`` the rounds that count, ``chain`` those that an attempt goes through, and ``length`` is N_t.
+``indices`` the rounds that count, ``chain`` those that an attempt goes through, ``selected`` those of them that any was
+to make, where that may be a part, and ``length`` is N_t.
 """
 
 from __future__ import annotations
@@ -117,9 +118,16 @@ def round_is_got(task: Values, index: int, fail_stop: bool) -> bool:
     return False
 
 
-def mt_at_k(tasks: list[Values], fail_stop: bool) -> float:
-    shares = [mean([float(round_is_got(each, i, fail_stop)) for i in each["indices"]]) for each in tasks]
-    return 100 * mean(shares)
+def is_whole(task: Values) -> bool:
+    """Whether any attempt was to make all rounds, of a part of the rounds all of that."""
+    every = task["chain"] if task["indices"] == task.get("selected") else task["indices"]
+    return any({*every} <= {*own} for own in task["own"].values())
+
+
+def mt_at_k(tasks: list[Values], fail_stop: bool) -> float | None:
+    whole = filter(is_whole, tasks)
+    shares = [mean([float(round_is_got(each, i, fail_stop)) for i in each["indices"]]) for each in whole]
+    return 100 * mean(shares) if shares else None
 
 
 def sr(tasks: list[Values]) -> float:
@@ -182,6 +190,7 @@ def mean_reward(tasks: list[Values], final: Callable[[str], bool]) -> float:
 
 def of_chains(tasks: list[Values]) -> Values:
     """What a breakdown shows of its groups, too."""
+    whole = list(filter(is_whole, tasks))
     calls = [
         [record["tool_calls"] for record in records_of([each]) if record["tool_calls"] is not None] for each in tasks
     ]
@@ -194,9 +203,12 @@ def of_chains(tasks: list[Values]) -> Values:
         "avg_rounds": mean_or_none([mean(each) for each in calls if each]),
         "perfect_tasks": sum(
             any(all(passed(each, number, index) for index in each["indices"]) for number in each["own"])
-            for each in tasks
-        ),
+            for each in whole
+        )
+        if whole
+        else None,
         "mt_at_k": mt_at_k(tasks, fail_stop=True),
+        "whole_tasks": len(whole),
     }
 
 
@@ -205,7 +217,7 @@ def of_single_rounds(tasks: list[Values]) -> Values:
     chains = of_chains(tasks)
     kept = {name: chains[name] for name in ("tasks", "rounds", "avg_rounds")}
     macro = 100 * mean([over_cells(each, is_passed) for each in tasks])
-    return dict.fromkeys(chains) | kept | {"sr": sr(tasks), "sr_macro": macro}
+    return dict.fromkeys(chains) | kept | {"sr": sr(tasks), "sr_macro": macro, "whole_tasks": 0}
 
 
 def reliability(tasks: list[Values]) -> tuple[float | None, int]:
@@ -233,7 +245,8 @@ def gap(chain: list[Values], single: list[Values]) -> float | None:
         is_partial = any(own != each["chain"] for each in sides for own in each["own"].values())
         if is_partial and sides[0]["indices"] != sides[1]["indices"]:
             return None
-    return sr(single) - mt_at_k(chain, fail_stop=True)
+    through = mt_at_k(chain, fail_stop=True)
+    return None if through is None or not all(map(is_whole, chain)) else sr(single) - through
 
 
 def scores(chain: list[Values], single: list[Values], final: Callable[[str], bool]) -> Values:
@@ -242,7 +255,7 @@ def scores(chain: list[Values], single: list[Values], final: Callable[[str], boo
     seconds = [record[name] for record in records_of(either) for name in ("agent_seconds", "verifier_seconds")]
     known = [value for value in seconds if value is not None]
     share, of = reliability(chain)
-    none = dict.fromkeys(of_chains(either))
+    none = dict.fromkeys(of_chains(either)) | {"whole_tasks": 0}
     return {
         **(of_chains(chain) if chain else none | {"avg_rounds": of_chains(single)["avg_rounds"]}),
         "tasks": len(either),

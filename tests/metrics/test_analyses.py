@@ -244,12 +244,14 @@ def test_what_is_not_given_comes_last(records: list[RoundRecord]) -> None:
     assert list(by("category", records)) == ["tools", "not given"]
 
 
-def test_a_group_has_the_other_scores_of_its_rounds_and_chains_break_at_earlier_ones(
+def test_a_group_has_the_other_scores_of_its_rounds_and_no_mt_at_k_where_it_has_parts_of_chains(
     records: list[RoundRecord],
 ) -> None:
     second = breakdown(records, "round")["2"]
     assert (second.case_score, second.avg_rounds, second.perfect_tasks) == (50.0, 6.0, 1)
-    assert second.mt_at_k == 0.0
+    assert (second.mt_at_k, second.whole_tasks) == (None, second.tasks)
+    assert {group.mt_at_k for group in breakdown(records, "change").values()} == {None}
+    assert None not in {group.mt_at_k for group in breakdown(records, "task").values()}
     assert second.pinned_case_score is None
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pytest_evocode.metrics.analyses import first_failures, pass_rates
 from pytest_evocode.metrics.grid import Grid
+from pytest_evocode.metrics.over_attempts import pass_at_k
 from pytest_evocode.metrics.scores import (
+    RunMode,
     dataset_score,
     final_round_completion,
     mean_reward,
@@ -22,6 +25,17 @@ from pytest_evocode.metrics.scores import (
 from pytest_evocode.results.records import RoundRecord
 
 MakeRecord = Callable[..., RoundRecord]
+
+
+def test_a_round_that_was_brought_along_counts_nowhere() -> None:
+    about: dict[str, Any] = {"task": "t", "agent": "a", "declared_rounds": 2, "outcome": "passed"}
+    records = [
+        RoundRecord(**about, attempt=number, round=f"r{index}", index=index, brought_along=(number, index) == (2, 1))
+        for number in (1, 2)
+        for index in (1, 2)
+    ]
+    (task,) = RunMode().grid(records).tasks
+    assert [(task.passes(index), task.tries(index)) for index in (1, 2)] == [(1, 1), (2, 2)]
 
 
 def test_a_selected_task_without_a_record_counts_zero(record: MakeRecord) -> None:
@@ -113,9 +127,31 @@ def test_a_part_of_a_grid_keeps_the_chain(record: MakeRecord) -> None:
 def test_rounds_that_were_not_selected_do_not_count(record: MakeRecord) -> None:
     records = [record("t", 1, of=3), record("t", 2, "failed", of=3)]
     row = scores(Grid.of(records, partial={("t", 1): {1, 2}}))
-    assert (row.dataset_score, row.mt_at_k, row.mean_reward, row.rounds) == (50.0, 50.0, 50.0, 2)
-    assert row.final_round_completion is None  # Nobody was asked for the last round.
-    assert perfect_tasks(Grid.of(records[:1], partial={("t", 1): {1}})) == 1
+    assert (row.dataset_score, row.mean_reward, row.rounds) == (50.0, 50.0, 2)
+
+
+@pytest.mark.parametrize("selected", [{1}, {1, 2}])
+def test_what_is_of_whole_tasks_does_not_count_those_of_which_no_attempt_was_to_make_all_rounds(
+    record: MakeRecord, selected: set[int]
+) -> None:
+    part = [record("t", index, of=3) for index in sorted(selected)]
+    alone = Grid.of(part, partial={("t", 1): selected})
+    row = scores(alone)
+    assert (row.perfect_tasks, row.whole_tasks, row.decided_tasks) == (None, 0, 1)
+    # Nobody was asked for the last round.
+    assert (row.mt_at_k, row.final_round_completion, mt_at_k(alone, fail_stop=False)) == (None, None, None)
+    assert pass_at_k(alone, "task") == []
+    assert [found.pass_at_k for found in pass_at_k(alone, "round")] == [100.0]
+    both = Grid.of([*part, record("u", 1, of=2), record("u", 2, "failed", of=2)], partial={("t", 1): selected})
+    row = scores(both)
+    assert (row.perfect_tasks, row.whole_tasks, row.tasks, row.mt_at_k) == (0, 1, 2, 50.0)
+    assert scores(both, both).gap is None
+
+
+def test_two_attempts_that_were_to_make_a_part_each_are_no_whole_task(record: MakeRecord) -> None:
+    records = [record("t", 1, of=2), record("t", 2, of=2, attempt=2)]
+    row = scores(Grid.of(records, partial={("t", 1): {1}, ("t", 2): {2}}))
+    assert (row.dataset_score, row.perfect_tasks, row.mt_at_k) == (100.0, None, None)
 
 
 def test_a_selected_round_without_a_record_was_not_reached(record: MakeRecord) -> None:

@@ -331,7 +331,7 @@ def test_a_partial_attempt_counts_over_its_own_rounds_where_there_is_no_other(tm
     write_attempt(tmp_path, outcomes="pf", of=4, run=NEW)
     found = rows(tmp_path)
     score = found.scores(found.rows[0])
-    assert (score.dataset_score, score.mt_at_k, score.rounds, score.perfect_tasks) == (50.0, 50.0, 2, 0)
+    assert (score.dataset_score, score.mt_at_k, score.rounds, score.perfect_tasks) == (50.0, None, 2, None)
     assert found.superseded == 1
     assert scores(tmp_path, only={OLD}) == {"gpt": 0.0}
 

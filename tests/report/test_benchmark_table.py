@@ -138,8 +138,19 @@ def test_rounds_that_were_not_selected_are_blank_and_noted() -> None:
         "whole      .  .",
         LEGEND,
         "",
-        "Not all rounds were selected, only these count: ledger round-1, stockroom round-1 round-2",
+        "† Not all rounds were selected, only these count: ledger round-1, stockroom round-1 round-2",
     ]
+
+
+def test_rows_with_attempts_that_lack_rounds_are_marked_and_have_no_perfect_tasks() -> None:
+    lines = list(benchmark_lines(rounds("t", "..", of=3), grid=False))
+    assert lines[1].split() == ["oracle", "†", "100.0", "100.0", "n/a", "n/a", "n/a"]
+    first, last = rounds("t", "..")
+    waiting = last.model_copy(update={"outcome": "not reached", "verdict": None, "waiting": "budget: turns 3 of 3"})
+    lines = list(benchmark_lines([first, waiting], grid=False))
+    assert lines[1].split() == ["oracle", "‡", "100.0", "100.0", "n/a", "n/a", "n/a"]
+    assert lines[2] == "‡ with attempts that wait for a later session: only their rounds so far count"
+    assert "†" not in "".join(lines)
 
 
 def test_a_partial_attempt_is_noted_beside_a_whole_one() -> None:
@@ -159,12 +170,20 @@ def test_rounds_that_were_not_reached_are_no_partial_selection() -> None:
         (50, "--evocode-fail-under=50: reached with a Dataset Score of 50.0"),
         (50.5, "--evocode-fail-under=50.5: not reached with a Dataset Score of 50.0"),
         (0, "--evocode-fail-under=0: reached with a Dataset Score of 50.0"),
+        (50.01, "--evocode-fail-under=50.01: not reached with a Dataset Score of 50.0"),
     ],
 )
 def test_the_wanted_score_is_held_against_the_lowest(least: float, line: str) -> None:
     records = rounds("t", "..", agent="oracle") + rounds("t", ".F", agent="nop")
     assert lowest_score(records) == 50.0
     assert list(benchmark_lines(records, grid=False, fail_under=least))[-2:] == ["", line]
+
+
+def test_a_score_just_below_the_wanted_one_has_the_digits_that_show_it() -> None:
+    records = rounds("t", "..F")
+    for least, shown in ((66.7, "66.67"), (66.67, "66.667"), (67, "66.7")):
+        line = f"--evocode-fail-under={least:g}: not reached with a Dataset Score of {shown}"
+        assert list(benchmark_lines(records, grid=False, fail_under=least))[-1] == line
 
 
 def test_a_shard_with_controls_alone_has_nothing_to_reach() -> None:

@@ -168,6 +168,9 @@ def test_the_record_says_which_rounds_were_selected_where_that_is_not_all() -> N
     assert whole.partial == {}
     assert with_selected(whole, [replace(WANTED, rounds=(1,))]).partial == {}
     assert with_selected(RUN, [replace(WANTED, rounds=(2, 3), begin=2)]).partial == {}
+    # Rounds that are run only because others need them were not selected.
+    brought = with_selected(first, [replace(WANTED, rounds=(1, 2, 3), brought_along=(1, 2))])
+    assert brought.partial == {"a": {"gpt": {1: (1, 3)}}}
 
 
 def test_an_agent_of_a_run_stays_who_began_it() -> None:

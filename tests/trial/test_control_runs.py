@@ -11,6 +11,7 @@ from pytest_evocode.agents import RoundContext
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks import load_task
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 from pytest_evocode.verifier import SuiteRun, run_suite
@@ -140,6 +141,24 @@ def test_a_known_control_counts_only_while_the_engine_starts_environments(
 
     (record,) = finish(Trial(task, scripted(turn), engine))
     assert (record.outcome, record.fault) == ("error", "infrastructure")
+
+
+@pytest.mark.parametrize(
+    ("module", "outcome"), [("test_a.py", "error"), ("test_b.py", "passed")], ids=["broken", "sound"]
+)
+def test_a_native_suite_that_does_not_import_is_an_error_although_the_image_fails_some_of_it(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish, module: str, outcome: str
+) -> None:
+    good = "def test_good(workspace):\n    assert workspace.run('cat /app/made').exit_code == 0\n"
+    tests = {"test_a.py": "import nosuchmodule\n\ndef test_x():\n    pass\n", "test_b.py": good}
+    wanted = {f"steps/round-1/tests/{name}": tests[name] for name in {module, "test_b.py"}}
+    task = make_task(PASS, files={**SOLUTION, **wanted}, dockerfile="FROM python:3.11-slim-bookworm\nWORKDIR /app\n")
+    (task.directory / "steps/round-1/tests/test.sh").unlink()
+    (record,) = finish(Trial(load_task(task.directory), scripted("touch made"), engine))
+    assert record.outcome == outcome
+    assert record.fault == ("infrastructure" if module == "test_a.py" else None)
+    assert ("test_a.py:1: does not import: ModuleNotFoundError: " in record.cause) == (module == "test_a.py")
+    assert "to blame" not in record.cause
 
 
 def test_a_control_leaves_nothing_to_later_suites(

@@ -281,6 +281,13 @@ def test_old():
     assert [(case.status, case.failure) for case in found.cases] == [("failed", "stale"), ("passed", None)]
 
 
+def test_a_case_of_another_requirement_replaces_nothing_and_is_a_new_miss(native: RunNative) -> None:
+    old = "@pytest.mark.requirement('price', retired='round-2')\ndef test_price():\n    pass\n"
+    new = "@pytest.mark.requirement('zone')\ndef test_zone():\n    assert 0\n"
+    files = {"round-1/test_a.py": f"import pytest\n\n{old}", "round-2/test_b.py": f"import pytest\n\n{new}"}
+    assert [case.failure for case in verdict(native(files)).cases] == [None]
+
+
 @pytest.mark.nightly
 def test_a_later_round_still_tells_what_is_stale(native: RunNative) -> None:
     files = {**STALE, "round-3/test_c.py": "def test_more():\n    assert 0\n"}

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.environments import Engine
 from pytest_evocode.results.records import Verdict
 from pytest_evocode.verifier import SuiteRun
-from tests.verifier.conftest import RunNative
+from tests.verifier.conftest import RunNative, run_native_suite
 
 pytestmark = [pytest.mark.turns(2), pytest.mark.slow]
 
@@ -250,6 +251,58 @@ def test_what_is_broken_beside_a_failure_is_noted_and_not_counted(native: RunNat
     (flag,) = found.flags
     assert flag.startswith("not counted: ")
     assert said in flag
+
+
+#: Of the suite alone, where nothing of an agent is.
+APART = {
+    "round-1/test_a.py": "import nosuch\n\ndef test_x():\n    pass\n",
+    "round-1/test_good.py": "def test_good(workspace):\n    assert workspace.run('true').exit_code == CODE\n",
+}
+
+
+@pytest.mark.parametrize("code", [0, 1], ids=["beside-passed", "beside-failed"])
+@pytest.mark.parametrize("pinned", [None, PINNED], ids=["no-pins", "pins"])
+@pytest.mark.matrix
+def test_apart_from_the_agent_a_module_that_does_not_import_is_wrong_whatever_else_happens(
+    engine: Engine, tmp_path: Path, code: int, pinned: dict[str, str] | None
+) -> None:
+    files = {name: text.replace("CODE", str(code)) for name, text in APART.items()}
+    run = run_native_suite(engine, tmp_path / "task", files, at="round-1", apart=True, pinned=pinned)
+    assert run.verdict is None
+    assert run.fault.splitlines() == [
+        "the suite is wrong; correct it:",
+        f"{tmp_path}/task/steps/round-1/tests/test_a.py:1: "
+        "does not import: ModuleNotFoundError: No module named 'nosuch'",
+    ]
+
+
+ASKS = """
+import gc
+
+from pytest_evocode.verifier.in_container.workspace import Defaults, Workspace, WorkspaceFixtures
+
+(plugin,) = (each for each in gc.get_objects() if isinstance(each, WorkspaceFixtures))
+VALUE = int(Workspace(plugin._session, Defaults()).run("cat value").stdout)
+
+def test_x():
+    pass
+"""
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["asked", "kept"])
+@pytest.mark.matrix
+def test_what_a_module_asks_of_the_workspace_or_earlier_suites_kept_may_be_why_it_does_not_import(
+    engine: Engine, tmp_path: Path, kept: bool
+) -> None:
+    toml = '[metadata.evocode]\nverifier_state = ["/var/kept"]\n' if kept else ""
+    files = {**APART, **({} if kept else {"round-1/test_a.py": ASKS})}
+    files = {name: text.replace("CODE", "1") for name, text in files.items()}
+    run = run_native_suite(
+        engine, tmp_path / "task", files, at="round-1", apart=True, workspace="echo no > value", toml=toml
+    )
+    assert [case.id for case in verdict(run).cases] == ["round-1/test_good.py::test_good"]
+    (flag,) = verdict(run).flags
+    assert flag.startswith("not counted: ")
 
 
 def test_no_failing_fixture_after_a_failed_test_and_no_talk_of_a_timeout_excuses_it(native: RunNative) -> None:

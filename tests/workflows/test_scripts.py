@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from pytest_evocode.results.records import Usage
-from tests.result_trees import write_attempt
+from tests.result_trees import write_attempt, write_session
 from tests.workflows.github_server import GitHub, github
 
 pytestmark = pytest.mark.turns(2)
 
+RUN = "2026-03-01__00-00-00-000000000"
 SCRIPTS = Path(__file__).parents[2] / ".github" / "scripts"
 
 
@@ -312,6 +313,34 @@ def test_a_comment_has_the_rounds_that_flipped_and_whether_the_agent_regressed(t
     assert "| gpt | ledger | round-3 | failed | passed |" in won
     assert "New tasks, not compared: new" in won
     assert "Tasks that are gone, not compared: gone" in won
+
+
+def test_what_has_no_record_has_not_regressed_but_was_not_run(tmp_path: Path) -> None:
+    selected = {task: {"gpt": [1]} for task in ("ledger", "shop")}
+    for task in selected:
+        write_attempt(tmp_path / ".baseline" / "merged", task, "gpt", "pp")
+    shard = tmp_path / "shards" / "evocode-job-0"
+    write_attempt(shard, "ledger", "gpt", "pp", run=RUN)
+    write_session(shard, selected, run=RUN, shard=(1, 2))
+    comment, summary, output = summarize(tmp_path, AGAINST="main")
+    assert output == "status=1\n"
+    for told in (comment, summary):
+        assert "shard 2 of 2 is not here" in told
+        assert "| gpt (1 attempt not run) | 100.0 | 50.0 |" in told
+        assert "Tasks that were not run, or not by every attempt, not compared: shop" in told
+    assert "regressed" not in comment
+    assert "| passed | failed |" not in comment
+
+
+def test_the_documented_steps_fail_where_a_shard_is_missing(tmp_path: Path) -> None:
+    recipe = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
+    steps = recipe[recipe.index("    evocode merge shards/*") :].partition("\n\n")[0]
+    write_attempt(tmp_path / "shards" / "one", run=RUN)
+    write_session(tmp_path / "shards" / "one", {"ledger": {"gpt": [1]}}, run=RUN, shard=(1, 2))
+    (tmp_path / "steps.sh").write_text(steps)
+    told = shell(str(tmp_path / "steps.sh"), tmp_path, GITHUB_STEP_SUMMARY=str(tmp_path / "summary"))
+    assert told.returncode == 1
+    assert "Dataset Score" in (tmp_path / "summary").read_text()
 
 
 @pytest.mark.parametrize(("against", "says"), [("main", True), ("", False)])

@@ -208,11 +208,7 @@ class ShellAgent:
             raise UsageError("terminal is a tool of its own, which calls=text cannot call; leave one of them out")
         if self._options.prompt is not None and self._options.prompt_style is not None:
             raise UsageError("prompt replaces the system prompt that prompt_style names; leave one of them out")
-        if budget.limits_cost and not self._client.knows_price:
-            raise UsageError(
-                f"the budget limits the cost, and what {self._client.model} costs is not known; give its prices with "
-                "--evocode-agent-option prices=FILE"
-            )
+        self.check_price(budget)
         check_files(self._options.rules, self._options.prompt, skills=self._options.skills)
         if servers_of_file(self._options.mcp, environ):
             check_sdk()
@@ -220,6 +216,14 @@ class ShellAgent:
         getattr(self._client, "probe", lambda: None)()
         if self._options.compaction == "provider":
             self._check_compaction()
+
+    def check_price(self, budget: Budget) -> None:
+        """Raise UsageError where a budget limits the cost and nobody knows the model's price."""
+        if budget.limits_cost and not self._client.knows_price:
+            raise UsageError(
+                f"the budget limits the cost, and what {self._client.model} costs is not known; give its prices with "
+                "--evocode-agent-option prices=FILE"
+            )
 
     def _check_compaction(self) -> None:
         """Raise UsageError where the provider cannot shorten a conversation."""

@@ -65,7 +65,7 @@ def _never_collected(sources: TaskSources) -> Iterator[TaskError]:
         if is_test_module(file.path.name) or file.path.name == "conftest.py":
             continue
         # Tests that another module imports or inherits run there.
-        if _has_tests(file) and not _is_named(file, (other for other in modules if other is not file)):
+        if _has_tests(file) and not _is_imported(file, (other for other in modules if other is not file)):
             name = _collected_name(file.path.stem)
             advice = f"move them to {name}" if file.path.with_name(name).exists() else f"rename it {name}"
             yield TaskError(f"holds tests that never run, because pytest collects test_*.py; {advice}", file.path)
@@ -89,6 +89,13 @@ def _never_started(sources: TaskSources) -> Iterator[TaskError]:
 
 def _is_named(file: SourceFile, others: Iterable[SourceFile]) -> bool:
     name = re.compile(rf"\b{re.escape(file.path.stem)}\b")
+    return any(name.search(other.text) for other in others)
+
+
+def _is_imported(file: SourceFile, others: Iterable[SourceFile]) -> bool:
+    """Return whether other modules import a file or give its name in quotes; in prose it may be any word."""
+    stem = re.escape(file.path.stem)
+    name = re.compile(rf"""\b(?:from|import)\b[^\n(]*(?:\([^)]*)?\b{stem}\b|["'](?:[\w./]*[./])?{stem}(?:\.py)?["']""")
     return any(name.search(other.text) for other in others)
 
 

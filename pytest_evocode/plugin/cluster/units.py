@@ -265,4 +265,5 @@ def give_up(unit: AttemptUnit, why: str) -> Iterator[RoundRecord]:
     """Yield records of the rounds that no node will run, as :func:`~pytest_evocode.plugin.session.given_up` does."""
     attempt = unit.attempt
     missing = unit.trial.missing([item.index for item in unit.items])
-    yield from given_up(attempt.task, attempt.agent.id, attempt.number, unit.directory, missing, why)
+    brings_along = attempt.rounds.brings_along if attempt.is_chain else lambda index: False
+    yield from given_up(attempt.task, attempt.agent.id, attempt.number, unit.directory, missing, why, brings_along)

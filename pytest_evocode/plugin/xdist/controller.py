@@ -210,7 +210,13 @@ class ControllerPlugin:
         directory = self._session.attempt_directory(task.name, agent, number)
         names = [nodeid.rpartition("::")[2] for nodeid in nodeids]
         indices = [round_.index for name in names for round_ in task.rounds if round_.name == name]
-        records = given_up(task, agent, number, directory, indices, f"worker lost ({why})")
+        brought = {
+            index
+            for each in self._session.selected
+            if (each.task, each.agent, each.number) == (task.name, agent, number)
+            for index in each.brought_along
+        }
+        records = given_up(task, agent, number, directory, indices, f"worker lost ({why})", brought.__contains__)
         for nodeid, record in zip(nodeids, records, strict=True):
             self._report(nodeid, record, task.directory / TASK_FILE)
 

@@ -18,7 +18,7 @@ from pytest_evocode.report.html.processes import Processes, outcome_values, proc
 from pytest_evocode.report.html.rows import SR_BY_TASK, pareto_of, ranked, rows_of
 from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.leaderboard import leaderboard
-from pytest_evocode.report.notes import identity_notes, missing_notes, superseded_notes
+from pytest_evocode.report.notes import identity_notes, missing_notes, price_lines, superseded_notes
 from pytest_evocode.report.pareto import PER_ATTEMPT
 from pytest_evocode.report.score_columns import COLUMNS, REPORT, REPORT_MAIN, REPORT_MORE
 from pytest_evocode.report.score_lines import TRUSTS, apart_lines
@@ -107,6 +107,7 @@ def _notes(table: ScoreTable) -> Iterator[str]:
     if table.rows:
         yield from leaderboard(table, with_intervals=True).notes
         yield from identity_notes(table)
+        yield from price_lines(table.rows)
     yield from apart_lines(table.apart)
     yield from superseded_notes(table)
 

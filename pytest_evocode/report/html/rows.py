@@ -90,7 +90,7 @@ def _row(
         "survival": _survival(row),
         "failures": found,
         "faults": found["rounds"]["agent error"] + found["rounds"]["infrastructure"],
-        "partial": sum(attempt.partial for attempt in row.attempts),
+        "partial": len(row.partial),
         "missing": [{"task": task, "attempt": number} for task, number in row.missing],
         "process": process,
         "notes": list(_notes(row, scores, faults, any_version=table.any_version)),

@@ -61,17 +61,23 @@ def _about_attempts(attempts: Sequence[StoredAttempt]) -> Iterator[str]:
         yield _line(never, "attempt never started, and is not scored", "attempts never started, and are not scored")
     if interrupted := [_name(each) for each in attempts if each.unscored == "unfinished"]:
         yield _line(interrupted, "attempt is unfinished, and not scored", "attempts are unfinished, and not scored")
-    if unfinished := [_name(each) for each in attempts if not each.finished and each.unscored is None]:
+    if unfinished := [_name(each) for each in attempts if each.is_cut_short]:
         yield _line(
             unfinished,
             "attempt is not finished, and its missing rounds count as not passed",
             "attempts are not finished, and their missing rounds count as not passed",
         )
-    if partial := [f"{_name(each)} ({join_first(each.round_names, _MOST)})" for each in attempts if each.partial]:
+    if partial := [f"{_name(each)} ({join_first(each.round_names, _MOST)})" for each in attempts if each.is_part]:
         yield _line(
             partial,
             "attempt is partial, and only the rounds that were selected count",
             "attempts are partial, and only the rounds that were selected count",
+        )
+    if waiting := [f"{_name(each)} ({join_first(each.round_names, _MOST)})" for each in attempts if each.waiting]:
+        yield _line(
+            waiting,
+            "attempt waits for a later session, and only its rounds so far count",
+            "attempts wait for a later session, and only their rounds so far count",
         )
     if regraded := [f"{_name(each)} ({each.record.regraded})" for each in attempts if each.record.regraded]:
         yield _line(regraded, "attempt was verified again later", "attempts were verified again later")

@@ -148,6 +148,8 @@ def summary_markdown(
         "## Leaderboard",
         str(redaction.values(printed(View([leaderboard_table(board)]), "markdown"))) if board.entries else _NOTHING,
     ]
+    notes = [f"- {plain(row['name'])}: {plain(note)}" for row in index["rows"] for note in row["notes"]]
+    parts += ["\n".join(notes)] if notes else []
     if rows := index["rows"]:
         parts += ["## Failures by kind", "How many rounds did not pass, by what kept them from passing:"]
         parts += [_kinds({row["name"]: _rounds(row) for row in rows})]

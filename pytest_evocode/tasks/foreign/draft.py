@@ -73,8 +73,10 @@ class Draft:
             return True
         return False
 
-    def copy(self, source: Path, place: str) -> None:
+    def copy(self, source: Path, place: str, *, executable: bool = False) -> None:
         """Copy a file, or a directory with all that is in it but what tools leave behind.
+
+        A file is made ``executable`` where that is asked for, whatever its mode is.
 
         Raises:
             TaskError: A link leads out of the directory, or something is neither a file nor a directory.
@@ -83,7 +85,9 @@ class Draft:
             # What it leads to was looked at by whoever found it; see Source.
             source = source.resolve()
         if not source.is_dir():
-            _copy_entry(source, self._target(place), source.parent)
+            _copy_entry(source, target := self._target(place), source.parent)
+            if executable:
+                target.chmod(target.stat().st_mode | 0o111)
             return
         self._target(place).mkdir(exist_ok=True)
         for path in entries(source):

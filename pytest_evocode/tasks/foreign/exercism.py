@@ -70,13 +70,13 @@ _LANGUAGES = {
 """By how the names of test modules end."""
 _SUITE = """\
 #!/bin/bash
-# Written by evocode import: the exercise's own tests, and all else that is no solution, in place of what is there.
+# Written by evocode new --from: the exercise's own tests, and all else that is no solution, in place of what is there.
 cp -R /tests/files/. .
 reward=0
 {test} && reward=1
 echo $reward > /logs/verifier/reward.txt
 """
-_SOLUTION = "#!/bin/bash\n# Written by evocode import: the exercise's example.\ncp -R /solution/files/. .\n"
+_SOLUTION = "#!/bin/bash\n# Written by evocode new --from: the exercise's example.\ncp -R /solution/files/. .\n"
 
 
 def import_exercise(source: Source, draft: Draft) -> None:
@@ -133,7 +133,7 @@ class _Exercise:
         # CMake's lists of files go by the name of the directory.
         workdir = f"/exercise/{self.source.root.resolve().name}"
         lines = f"FROM {self.language.image}\n{self.language.prepare}WORKDIR {workdir}\nCOPY workspace/ ./\n"
-        self.draft.write("environment/Dockerfile", f"# Written by evocode import.\n{lines}")
+        self.draft.write("environment/Dockerfile", f"# Written by evocode new --from.\n{lines}")
 
     def _write_solution(self) -> None:
         place = f"steps/{self.round}/solution"

@@ -94,7 +94,10 @@ def import_foreign(format_: str, sources: Sequence[Path], target: Path) -> tuple
     format_of_it = FORMATS[format_]
     if not format_of_it.takes(sources):
         others = [name for name, each in FORMATS.items() if each.takes(sources)]
-        hint = f"; this looks like {others[0]}" if others else ""
+        # RigorBench's tasks have a task.yaml, too, and no script of their own.
+        ours = len(sources) == 1 and (sources[0] / terminal_bench.SUITE).is_file()
+        likely = next((name for name in others if name == "terminal-bench" and ours), next(iter(others), ""))
+        hint = f"; this looks like {likely}" if likely else ""
         raise UsageError(f"{', '.join(map(str, sources))}: {format_} takes {format_of_it.wanted}{hint}")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".evocode-import-", dir=target.parent) as parent:
@@ -115,7 +118,7 @@ def _report(title: str, draft: Draft, sources: Sequence[Path]) -> str:
     lines = [
         f"# Imported from {title}",
         "",
-        "Written by `evocode import`; this file is no part of the task and may be removed.",
+        "Written by `evocode new --from`; this file is no part of the task and may be removed.",
         "",
         "| round | made from |",
         "|---|---|",

@@ -16,7 +16,7 @@ from pytest_evocode.tasks.foreign.draft import Draft
 from pytest_evocode.tasks.foreign.source import Source, YamlTable, read_yaml
 
 _DOCKERFILE = """\
-# Written by evocode import; install here what repo/ needs.
+# Written by evocode new --from; install here what repo/ needs.
 FROM python:3.12-slim
 WORKDIR /workspace
 """

@@ -115,7 +115,7 @@ def _literal(table: YamlTable) -> dict[str, str]:
 
 _SCRIPT = """\
 #!/bin/bash
-# Written by evocode import: the workspace becomes what the directory {name} is.
+# Written by evocode new --from: the workspace becomes what the directory {name} is.
 set -e
 """
 
@@ -306,7 +306,7 @@ class _Problem:
         return requirements
 
     def _write_environment(self, requirements: list[tuple[Path, int, str]]) -> None:
-        lines = [f"# Written by evocode import; SlopCodeBench runs Python problems in this image.\nFROM {_IMAGE}"]
+        lines = [f"# Written by evocode new --from; SlopCodeBench runs Python problems in this image.\nFROM {_IMAGE}"]
         packages = dict.fromkeys([*self._test_packages(), *self._solution_packages(requirements)])
         if packages:
             lines.append(f"RUN python3 -m pip install --no-cache-dir {' '.join(map(_quoted, packages))}")

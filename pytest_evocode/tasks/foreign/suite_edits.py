@@ -12,7 +12,7 @@ from pytest_evocode.errors import TaskError
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-ADDED = "added by evocode import"
+ADDED = "added by evocode new --from"
 """What comments say of lines that are not the authors' own."""
 
 

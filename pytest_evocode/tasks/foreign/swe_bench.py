@@ -21,7 +21,7 @@ _WORKDIR = "/testbed"
 _GIT = f"git -c safe.directory={_WORKDIR}"
 """Whoever the files belong to."""
 _DOCKERFILE = """\
-# Written by evocode import. SWE-bench's own image has the versions of that time: {image}
+# Written by evocode new --from. SWE-bench's own image has the versions of that time: {image}
 FROM python:3.11
 RUN git init -q {workdir} && cd {workdir} && git fetch -q --depth 1 https://github.com/{repo} {commit} \\
     && git checkout -q --detach FETCH_HEAD
@@ -30,14 +30,14 @@ RUN pip install --no-cache-dir pytest -e .
 """
 _SUITE = """\
 #!/bin/bash
-# Written by evocode import: the tests as test_patch has them, of which all that are listed have to pass.
+# Written by evocode new --from: the tests as test_patch has them, of which all that are listed have to pass.
 {restore}{git} apply -v /tests/test.patch
 python -P -m pytest -rA --show-capture=no -p no:cacheprovider {modules} > /tmp/output 2>&1
 cat /tmp/output
 python /tests/listed.py /tests/listed.json /tmp/output
 """
 _LISTED = '''\
-"""Tell which of the listed tests pytest printed as passed; written by evocode import."""
+"""Tell which of the listed tests pytest printed as passed; written by evocode new --from."""
 
 import json
 import pathlib
@@ -54,7 +54,7 @@ for kind, tests in json.loads(listed).items():
         print(f"CASE_RESULT case_id={test} origin_step=round-1 requirement_ref={kind} case_type=core status={status}")
 pathlib.Path("/logs/verifier/reward.txt").write_text(str(reward))
 '''
-_SOLUTION = f"#!/bin/bash\n# Written by evocode import.\n{_GIT} apply -v /solution/fix.patch\n"
+_SOLUTION = f"#!/bin/bash\n# Written by evocode new --from.\n{_GIT} apply -v /solution/fix.patch\n"
 _LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}")

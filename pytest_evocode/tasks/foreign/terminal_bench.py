@@ -29,6 +29,8 @@ from pytest_evocode.tasks.foreign.harbor import note_fetches
 from pytest_evocode.tasks.foreign.source import Source, YamlTable, read_yaml
 
 CONFIG = "task.yaml"
+SUITE = "run-tests.sh"
+"""The script that a task is judged by."""
 _CLIENT = "client"
 _VARIABLE = re.compile(r"\$\{?T_BENCH_\w+")
 """What its runner fills in."""
@@ -46,7 +48,7 @@ _KNOWN = (
 )
 _SUITE = """\
 #!/bin/bash
-# Written by evocode import: the round is passed if run-tests.sh ends well.
+# Written by evocode new --from: the round is passed if run-tests.sh ends well.
 export TEST_DIR=/tests PYTEST_ADDOPTS="--junit-xml=/logs/verifier/junit.xml"
 reward=0
 bash /tests/run-tests.sh && reward=1
@@ -149,7 +151,7 @@ def _without_variables(service: YamlTable) -> dict[str, Any]:
 def _write_solution(source: Source, draft: Draft, round_: str) -> None:
     place = f"steps/{round_}/solution/solve.sh"
     if source.path("solution.sh").is_file():
-        draft.copy(source.path("solution.sh"), place)
+        draft.copy(source.path("solution.sh"), place, executable=True)
         return
     path = source.path("solution.yaml")
     if not path.is_file():
@@ -157,7 +159,7 @@ def _write_solution(source: Source, draft: Draft, round_: str) -> None:
         return
     # A list is read as that of a key, in whose line the file has none.
     values, lines = read_mapping("commands:\n" + source.text("solution.yaml", ""), path, "reference solution")
-    script = ["#!/bin/bash", "# Written by evocode import, of the commands in solution.yaml."]
+    script = ["#!/bin/bash", "# Written by evocode new --from, of the commands in solution.yaml."]
     for number, each in enumerate(values["commands"] or []):
         line = lines.get(("commands", number), 2) - 1
         if not isinstance(each, dict) or not isinstance(each.get("command"), str):
@@ -170,10 +172,10 @@ def _write_solution(source: Source, draft: Draft, round_: str) -> None:
 
 
 def _write_suite(source: Source, draft: Draft, round_: str) -> None:
-    note_fetches(draft, source.path("run-tests.sh"), source.text("run-tests.sh", "it runs the tests of such a task"))
+    note_fetches(draft, source.path(SUITE), source.text(SUITE, "it runs the tests of such a task"))
     if source.path("tests").is_dir():
         draft.copy(source.path("tests"), f"steps/{round_}/tests")
-    draft.copy(source.path("run-tests.sh"), f"steps/{round_}/tests/run-tests.sh")
+    draft.copy(source.path(SUITE), f"steps/{round_}/tests/{SUITE}", executable=True)
     draft.write(f"steps/{round_}/tests/test.sh", _SUITE, executable=True)
 
 
@@ -219,7 +221,7 @@ def _note_the_rest(config: YamlTable, draft: Draft) -> None:
         what = "run_tests_in_same_shell: the suite is run in a shell of its own"
         draft.note(path, what, line=config.line("run_tests_in_same_shell"))
     draft.note(
-        config.source.root / "run-tests.sh",
+        config.source.root / SUITE,
         "ran where the agent worked, and runs in the image as it was built, with the working directory carried over",
         "declare other paths that it looks at as state in [metadata.evocode]; the check oracle tells",
     )

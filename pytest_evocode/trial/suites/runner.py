@@ -32,6 +32,7 @@ from pytest_evocode.trial.suites.order import Places, Rank
 from pytest_evocode.trial.suites.suite_environments import RunningSuites, SuiteEnvironments
 from pytest_evocode.trial.suites.verifier_state import VerifierState
 from pytest_evocode.verifier import (
+    NO_VERDICT_ADVICE,
     NativeSession,
     SuiteRun,
     SuiteSettings,
@@ -410,7 +411,10 @@ class ControlledSuites:
         if suite.verdict is not None:
             return self._suites.compared(environment, snapshot, round_, suite, is_live=is_live), left
         try:
-            return replace(suite, of_agent=self._why_of_agent(round_)), left
+            why = self._why_of_agent(round_)
+            # The control has shown what the advice says that nothing shows.
+            fault = suite.fault.removesuffix(f"\n{NO_VERDICT_ADVICE}") if why else suite.fault
+            return replace(suite, fault=fault, of_agent=why), left
         except BaseException:
             self._suites.let_go(left)
             raise

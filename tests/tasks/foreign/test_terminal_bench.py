@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.errors import UsageError
 from tests.tasks.foreign.conftest import Imported, WriteFiles, refused
 from tests.tasks.foreign.other_tasks import TERMINAL_BENCH
 
@@ -35,6 +36,22 @@ def test_a_task_is_one_round(task: WriteTask) -> None:
     assert config.metadata.model_extra == {"difficulty": "easy", "category": "files"}
     assert "# canary GUID 0\n" in imported.text("task.toml")
     assert [note.partition(": ")[0] for note in imported.notes] == ["done/run-tests.sh"]
+
+
+def test_scripts_are_executable_and_name_the_command_that_wrote_them(task: WriteTask) -> None:
+    source = task({})
+    for name in ("run-tests.sh", "solution.sh"):
+        (source / name).chmod(0o644)
+    imported = Imported("terminal-bench", source)
+    for place in ("tests/run-tests.sh", "tests/test.sh", "solution/solve.sh"):
+        assert (imported.directory / "steps/round-1" / place).stat().st_mode & 0o111 == 0o111
+    for place in ("IMPORT.md", "steps/round-1/tests/test.sh"):
+        assert "evocode new --from" in imported.text(place)
+
+
+def test_a_task_that_is_given_as_another_format_is_recognised(task: WriteTask) -> None:
+    with pytest.raises(UsageError, match="; this looks like terminal-bench$"):
+        Imported("harbor", task({}))
 
 
 def test_services_beside_the_client_are_carried_over_without_what_the_runner_fills_in(task: WriteTask) -> None:
