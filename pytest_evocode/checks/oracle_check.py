@@ -26,6 +26,8 @@ from pytest_evocode.verifier import SuiteRun
 from pytest_evocode.verifier.script import SCRIPT, tail
 
 _SHOWN_PATHS = 10
+_COUNT = re.compile(r" \(\d+ cases\)$", re.MULTILINE)
+"""How many cases a fault is of, which are more in later rounds."""
 _NO_STATE = ("/tmp", "/var/tmp", "/logs", "/solution", "/root/.cache")
 _NOT_THERE = (
     "Its environment is the image as built with all files that the solutions changed: have it need no running process, "
@@ -114,7 +116,7 @@ def explain_failures(task: Task, runs: Sequence[tuple[Round, SuiteRun]]) -> Iter
         passed.update(case.id for case in cases if case.status == "passed")
         missed = [case for case in new if case not in regressions]
         why = why_not(run, missed)
-        if run.verdict is None and (earlier := faults.setdefault(why, round_.name)) != round_.name:
+        if run.verdict is None and (earlier := faults.setdefault(_COUNT.sub("", why), round_.name)) != round_.name:
             yield [f"{round_.name} does not pass for the same reason as {earlier}"]
             continue
         yield (

@@ -43,12 +43,10 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
     """Merge several results directories into a new one, and say what is missing.
 
     Nothing is merged if two of them have different records of the same attempt. An attempt is missing if a session, or
-    any of its shards, was to run it and there is no record of it. The exit status is 1 if a shard is missing.
+    any of its shards, was to run it and there is no record of it. The exit status is 1 if a shard is missing, or has an
+    attempt that is unfinished, which no score counts.
     """
-    try:
-        require_new(out)
-    except UsageError as error:
-        raise click.UsageError(str(error)) from None
+    _require_new(out)
     sources = [load_results([directory]) for directory in directories]
     for problem in (problem for source in sources for problem in source.problems):
         echo(f"warning: {problem}", err=True)
@@ -66,6 +64,8 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
     missing = [(row.name, *attempt) for row in rows for attempt in row.missing]
     unfinished = [attempt for row in rows for attempt in row.attempts if not attempt.finished]
     unfinished += [each.stored for each in table.apart if each.stored is not None and not each.stored.finished]
+    of_shards = {run.record.run for run in merged.runs if run.record.shard is not None}
+    apart = [f"{each.task} {each.agent} attempt {each.attempt}" for each in table.apart if each.run in of_shards]
     for note in identity_notes(table):
         echo(f"note: {note}", err=True)
     if as_json:
@@ -81,7 +81,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
                 "left_out": [str(path) for path in left_out],
             }
         )
-        _end_by(shards)
+        _end_by(shards, apart)
         return
     echo(
         f"merged {len(directories)} directories into {out}: {_count(merged.attempts, 'attempt')} of "
@@ -101,14 +101,29 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
         is_known = any(run.record.selected for run in merged.runs)
         unknown = "what is missing is not known: no run records what was to be run"
         echo("nothing is missing" if is_known else unknown)
-    _end_by(shards)
+    _end_by(shards, apart)
 
 
-def _end_by(shards: Sequence[tuple[int, int]]) -> None:
-    """Exit with the status 1 where shards are missing, for CI to see."""
+def _require_new(out: Path) -> None:
+    """Raise click.UsageError, whose status is not that of a missing shard, where a directory is not empty."""
+    try:
+        require_new(out)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _end_by(shards: Sequence[tuple[int, int]], unfinished: Sequence[str]) -> None:
+    """Exit with the status 1 where shards are missing, or attempts of them are unfinished, for CI to see."""
+    if unfinished:
+        names = join_first(unfinished)
+        echo(
+            f"error: {_count(unfinished, 'attempt')} of shards not scored, {names}; go on with them, and merge again",
+            err=True,
+        )
     if shards:
         names = join_first([f"{number}/{of}" for number, of in shards])
         echo(f"error: {_count(shards, 'shard')} missing, {names}; merge again when the results are there", err=True)
+    if shards or unfinished:
         sys.exit(1)
 
 

@@ -14,7 +14,7 @@ from pytest_evocode.cli.shared_options import DEFAULT_RESULTS, read_results
 from pytest_evocode.environments.cache import lock_run
 from pytest_evocode.report.tables import aligned, format_number
 from pytest_evocode.results.housekeeping import change_run, remove_run, removed_runs, restore_run
-from pytest_evocode.results.identity import conditions_hash
+from pytest_evocode.results.identity import conditions_hash, conditions_of
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RunRecord
 
@@ -125,7 +125,7 @@ def _rows(directory: Path) -> Iterator[dict[str, Any]]:
             "unscored": unscored,
             "scores": _scores(record),
             "scored_tasks": {agent: _scored_tasks(agent, selected, made) for agent in sorted(agents)},
-            "hash": (conditions_hash(record) if record is not None else "") or None,
+            "hash": conditions_hash(conditions_of(record)) if record is not None else None,
             "conditions": record.conditions if record is not None else None,
             "tags": list(record.tags) if record is not None else [],
             "excluded": record is not None and record.excluded,

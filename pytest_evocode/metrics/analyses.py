@@ -224,6 +224,8 @@ class Pooled:
     """By round index."""
     followed: Mapping[int, LifeTableRow]
     """By round index, of the attempts that did not fail before it."""
+    tasks: int
+    """How many tasks these are of, whatever the number of agents."""
     solvable: Mapping[Failed, Solvable] | None
     """By what is counted; None without single rounds, or of them."""
     survives: bool
@@ -265,6 +267,7 @@ def _of_row(table: ScoreTable, row: ScoreRow) -> Analyses:
             row.name,
             pass_rates(row.grid),
             followed(row.grid),
+            len(row.grid.tasks),
             None if single is None else {of: solvable(row.grid, single.grid, table.facts, unit=of) for of in counted},
             row.mode != "single-round",
             _ratios([row]),
@@ -282,6 +285,7 @@ def pool(found: Iterable[Analyses]) -> list[Pooled]:
             scored_name(ALL, *mode),
             total_shares(each.pooled.pass_rates for each in of_mode),
             added(each.pooled.followed for each in of_mode),
+            len({task.task for each in of_mode for task in each.row.grid.tasks}),
             _together([each.pooled.solvable for each in of_mode if each.pooled.solvable is not None]),
             mode[0] != "single-round",
             _ratios([each.row for each in of_mode]),

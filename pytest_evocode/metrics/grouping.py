@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from pytest_evocode.results.directory import STAMP
-from pytest_evocode.results.identity import AgentIdentity, Conditions, Subject, identity_of, settings_of
+from pytest_evocode.results.identity import AgentIdentity, Subject, conditions_of, identity_of
 from pytest_evocode.results.loading import StoredAttempt, StoredRun, numbered
 from pytest_evocode.results.records import AttemptRecord, Mode, RunRecord, TaskFacts
 
@@ -265,11 +265,11 @@ class Grouping:
         record, session = attempt.record, session_of(attempt)
         run = max(self._runs.get(session, ()), key=lambda run: _selects(run, attempt), default=None)
         other = self._of_session.get((session, record.agent)) or self._of_name.get(record.agent)
-        made_by, said = record.made_by, _conditions(record)
+        made_by, said = record.made_by, conditions_of(record)
         if run is not None:
             made_by = made_by or run.agents.get(record.agent, {})
             environment = said.environment or run.environment
-            said = _conditions(run) if said.strict is None else said
+            said = conditions_of(run) if said.strict is None else said
             said = said._replace(environment=environment)
         if other is not None:
             said = said._replace(environment=said.environment or other.conditions.environment)
@@ -285,7 +285,7 @@ class Grouping:
             return other
         subject = Subject(
             self._identity(record.agents.get(agent, {}), agent),
-            _conditions(record),
+            conditions_of(record),
         )
         self._names.setdefault(subject, agent)
         return subject
@@ -295,10 +295,6 @@ class Grouping:
         if key not in self._identities:
             self._identities[key] = identity_of(made_by, agent)
         return self._identities[key]
-
-
-def _conditions(record: AttemptRecord | RunRecord) -> Conditions:
-    return Conditions(record.environment, record.strict, record.verify, settings_of(record.conditions))
 
 
 def _newest_place(subject: Subject, mode: Mode, from_round: str | None) -> Place:

@@ -367,12 +367,14 @@ def _set_apart(
     """Return the attempts that scores count, the runs as if they had selected no others, and those others.
 
     What a run that broke off has selected and not begun never started. Where it is a shard that is not known: the
-    others of its selection are for other shards to make.
+    others of its selection are for other shards to make. One that another shard has unfinished is not missing here.
     """
     made: dict[tuple[str, str, str, int], list[StoredAttempt]] = defaultdict(list)
     for each in attempts:
         made[each.run, each.record.task, each.record.agent, each.record.attempt].append(each)
     apart = [_apart(each, state) for each in attempts if (state := each.unscored) is not None]
+    shards = {stored.record.run: stored.record.shard[1] for stored in runs if stored.record.shard is not None}
+    unfinished = {(shards[each.run], each.task, each.agent, each.attempt) for each in apart if each.run in shards}
     kept = []
     for stored in runs:
         run = stored.record
@@ -384,9 +386,10 @@ def _set_apart(
                 counting = []
                 for number in numbers:
                     of_number = made.get((run.run, task, agent, number), [])
-                    if any(each.unscored is None for each in of_number) or not (of_number or never_begun):
+                    elsewhere = (shards.get(run.run), task, agent, number) in unfinished and not of_number
+                    if any(each.unscored is None for each in of_number) or not (of_number or never_begun or elsewhere):
                         counting.append(number)
-                    elif not of_number and (tasks is None or task in tasks):
+                    elif not (of_number or elsewhere) and (tasks is None or task in tasks):
                         apart.append(ApartAttempt(task, agent, number, run.run, "never started", _NOT_BEGUN))
                 left[task][agent] = tuple(counting)
         kept.append(replace(stored, record=run.model_copy(update={"selected": left})))

@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
             add_datasets(config)
             register_session_plugins(config)
         except pytest.UsageError as error:
-            from pytest_evocode.plugin.github import tell_refusal
+            from pytest_evocode.plugin.github_refusals import tell_refusal
 
             tell_refusal(config, pytest.ExitCode.USAGE_ERROR, str(error))
             raise

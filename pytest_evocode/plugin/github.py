@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
@@ -14,21 +13,19 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.plugin.datasets import path_of
+from pytest_evocode.plugin.github_refusals import heading
 from pytest_evocode.plugin.report_files import measure
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.plugin.task_directories import is_in_task
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import plain
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.secrets import Scrubber
 
 #: What xdist puts before a failure: who it happened to.
 _WORKER = re.compile(r"\A\[gw\d+\] [^\n]*\n")
 _PLACE = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+): ")
 _SHOWN_CHARACTERS = 4000  # of an annotation
 
-NAME = "evocode-github"
-"""What the plugin is registered as."""
 _REASONS_SHOWN = 20
 _REASON_CHARACTERS = 300
 _NOTHING = "nothing that was reported tells why; the output of the session may"
@@ -54,23 +51,6 @@ class _Failure:
         if place is not None and place["file"].endswith(self.nodeid):  # Once is enough.
             why, where = why[place.end() :], f"{self.nodeid}:{place['line']}"
         return f"{where}: {why}"
-
-
-def tell_refusal(config: pytest.Config, status: pytest.ExitCode, reason: str) -> None:
-    """Append to the job's summary why a session ended that has no :class:`GitHubActions`, which tells it otherwise."""
-    target, plugins = os.environ.get("GITHUB_STEP_SUMMARY"), config.pluginmanager
-    if not target or os.environ.get("GITHUB_ACTIONS") != "true" or hasattr(config, "workerinput"):
-        return
-    if plugins.is_blocked(NAME) or plugins.hasplugin(NAME):
-        return
-    text = Scrubber().text(f"{_heading(status)}\n\n- {plain(reason)}\n")
-    with contextlib.suppress(OSError), open(target, "a", encoding="utf-8", errors="replace") as file:
-        file.write(text)
-
-
-def _heading(status: int, counted: str = "") -> str:
-    names = {int(code): code.name.lower().replace("_", " ") for code in pytest.ExitCode}
-    return f"## Exit status {int(status)}: {counted or names.get(status, 'ended early')}"
 
 
 class GitHubActions:
@@ -190,7 +170,7 @@ class GitHubActions:
             items.append(f"- and {more} more")
         if not items and not counted and status != pytest.ExitCode.NO_TESTS_COLLECTED:
             items.append(f"- {_NOTHING}")
-        return "\n\n".join([_heading(status, counted), *(["\n".join(items)] if items else [])]) + "\n"
+        return "\n\n".join([heading(status, counted), *(["\n".join(items)] if items else [])]) + "\n"
 
     def _without_attempts(self) -> Iterator[str]:
         """Yield that a shard had nothing to do, which is no mistake."""

@@ -193,8 +193,7 @@ class HtmlReportPlugin:
         evocode = self._session
         if evocode.run is None or not evocode.selected:
             return
-        status, interrupted = int(session.exitstatus), evocode.interrupted or evocode.snapshots_elsewhere > 0
-        evocode.run.write(evocode.records, evocode.begun, status, interrupted=interrupted)
+        evocode.write_run(int(session.exitstatus))
         process = self._begin(under_way=False)
         _, told = process.communicate()
         lines = told.strip().splitlines()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import StorageFault, UsageError
+from pytest_evocode.errors import RecordFault, StorageFault, UsageError
 from pytest_evocode.plugin.options import AUTO, LATEST
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.report.tables import join_first
@@ -22,7 +23,15 @@ from pytest_evocode.results.harbor_files import write_jobs
 from pytest_evocode.results.identity import differing_settings
 from pytest_evocode.results.records import RECORD_VERSION, RoundRecord, RunRecord
 from pytest_evocode.results.scrubbing import scrubbed
-from pytest_evocode.results.selection import RunProgress, SelectedAttempt, progress_of, run_to_continue, with_selected
+from pytest_evocode.results.selection import (
+    RunProgress,
+    SelectedAttempt,
+    attempts_of,
+    progress_of,
+    run_to_continue,
+    why_not_continued,
+    with_selected,
+)
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
@@ -66,6 +75,12 @@ class SessionRun:
         self.is_used = False
         """Whether attempts were selected, so that the record says what is to be made."""
         self._is_stored = False
+        self._before: RunRecord | None = None
+        """The record of a run that is continued, as its earlier sessions left it."""
+        self._elsewhere: frozenset[tuple[str, str, int]] = frozenset()
+        """Task, agent and number of each attempt that another shard is to make."""
+        self._only_reports = False
+        """Whether nothing is left to be made, so that the record stays as it is."""
         self._storage = _storage_of(settings)
         self.record: RunRecord | None = None
         """The record as it was last read or written; None as long as it is not known which run is to be continued."""
@@ -160,7 +175,9 @@ class SessionRun:
             return is_alike and (run.mode, run.start, run.shard, run.verify) == options
 
         begins = settings.resume == AUTO
-        found = run_to_continue(self._results, selected, fits, agents, only_fitting=begins)
+        found = run_to_continue(
+            self._results, selected, fits, agents, only_fitting=begins, environment=self._environment
+        )
         if found is not None or begins:
             return found
         run = directory.reopen_run(self._results, directory.run_names(self._results)[-1])
@@ -185,6 +202,7 @@ class SessionRun:
         if not selected or self.is_used:
             return ""
         resuming = ""
+        self._elsewhere = frozenset((each.task, each.agent, each.number) for each in selected if each.elsewhere)
         made_by = scrubbed(
             {name: dict(agents[name]) for name in sorted({each.agent for each in selected})}, self._scrubber
         )
@@ -199,24 +217,9 @@ class SessionRun:
         if self.is_new and self._settings.resume is not None:
             resuming = f"nothing to resume: no run there fits what is selected, so {self.name} begins"
         elif not self.is_new:
-            if self.record.shard_times not in (None, shard_times):
-                raise UsageError(
-                    f"the shards of the run {self.record.run} were made by other times ({self.record.shard_times}, not "
-                    f"{shard_times}), so this one would have other attempts; name the same results: "
-                    "--evocode-shard-times=RESULTS"
-                )
-            own = tuple(each for each in selected if not each.elsewhere)
-            self._bring(own)
-            resuming = _resuming(self.record, progress_of(self._results, self.record, own))
-            anew = {
-                "arguments": self._arguments,
-                "earlier_arguments": _earlier_arguments(self.record),
-                "environment": self._environment,
-                "versions": _with_versions(self.record, self._versions),
-            }
-            self.record = self.record.model_copy(
-                update={**anew, "finished": None, "exit_status": None, "interrupted": False, "waiting": ""}
-            )
+            resuming = self._go_on(self.record, [each for each in selected if not each.elsewhere], made_by, shard_times)
+            if self._only_reports:
+                return resuming
         self.is_used = True
         self.record = with_selected(self.record, selected, made_by).model_copy(
             update={"version": RECORD_VERSION, "shard_times": shard_times}
@@ -226,6 +229,41 @@ class SessionRun:
             self._storage.save_run(self._results, self.record.run)
             self._is_stored = True
         return resuming
+
+    def _go_on(
+        self,
+        run: RunRecord,
+        selected: Sequence[SelectedAttempt],
+        made_by: Mapping[str, Mapping[str, Any]],
+        shard_times: str | None,
+    ) -> str:
+        """Begin another session of a run, and return what is left of it, in one line; see :meth:`select`.
+
+        Where nothing is left, the record stays as it is. Raises UsageError where the session does not fit the run.
+        """
+        if run.shard_times not in (None, shard_times):
+            raise UsageError(
+                f"the shards of the run {run.run} were made by other times ({run.shard_times}, not {shard_times}), so "
+                "this one would have other attempts; name the same results: --evocode-shard-times=RESULTS"
+            )
+        self._bring(selected)
+        if why := why_not_continued(self._results, run, selected, made_by, self._environment):
+            raise UsageError(why)
+        found = progress_of(self._results, run, selected)
+        self._before = run
+        if found is not None and found.ended and (not _is_open(run) or self._left()):
+            self.is_used = self._only_reports = True
+        else:
+            anew = {
+                "arguments": self._arguments,
+                "earlier_arguments": _earlier_arguments(run),
+                "environment": self._environment,
+                "versions": _with_versions(run, self._versions),
+            }
+            self.record = run.model_copy(
+                update={**anew, "finished": None, "exit_status": None, "interrupted": False, "waiting": ""}
+            )
+        return _resuming(run, found)
 
     def _bring(self, selected: Sequence[SelectedAttempt]) -> None:
         """Bring the records of attempts, for this session to say what is left; their snapshots come with the trials."""
@@ -254,8 +292,14 @@ class SessionRun:
         from pytest_evocode.metrics.grid import by_agent, scored, suite_facts
         from pytest_evocode.metrics.scores import RunMode
 
-        if self.record is None or not self.is_used:
+        if self.record is None or not self.is_used or self._only_reports:
             return
+        before, waiting = self._before, next((record.waiting for record in records if record.waiting), "")
+        if before is not None:
+            records = [*records, *self._of_others(records)]
+            if _is_open(before) and self._left():  # Attempts that this session was not to make, or not to the end.
+                interrupted |= before.broke_off
+                waiting = waiting or before.waiting
         directories = (
             directory.AttemptDirectory.of(Path(), task, agent, self.name, number).path.as_posix()
             for task, agent, number in begun
@@ -266,7 +310,7 @@ class SessionRun:
             "exit_status": exit_status,
             "interrupted": interrupted,
             "refusal_rates": refusal_rates(scored(records)),
-            "waiting": next((record.waiting for record in records if record.waiting), ""),
+            "waiting": waiting,
             "attempts": tuple(dict.fromkeys((*self.record.attempts, *directories))),
             "scores": {
                 agent: asdict(mode.scores(of_agent, suites)) for agent, of_agent in by_agent(scored(records)).items()
@@ -281,8 +325,38 @@ class SessionRun:
             except StorageFault as error:
                 logger.warning("%s; it has the record that the run began with", error)
 
-    def count_unfinished(self) -> int:
-        """Return how many attempts of the run can be continued."""
+    def _left(self) -> list[directory.AttemptDirectory]:
+        """Return where the attempts of the run that no session has ended are, or would be."""
+        assert self.record is not None
+        places = {
+            (each.task, each.agent, each.number): directory.AttemptDirectory.of(
+                self._results, each.task, each.agent, self.name, each.number
+            )
+            for each in attempts_of(self.record)
+        }
+        return [
+            place
+            for key, place in places.items()
+            if key not in self._elsewhere and not (place.path / "result.json").is_file()
+        ]
+
+    def _of_others(self, records: Sequence[RoundRecord]) -> Iterator[RoundRecord]:
+        """Yield what the run has of attempts that this session was not to make, for its scores."""
+        assert self.record is not None
+        assert self._before is not None
+        own = {(each.task, each.agent, each.attempt) for each in records}
+        for each in attempts_of(self.record):
+            if (each.task, each.agent, each.number) in own:
+                continue
+            place = directory.AttemptDirectory.of(self._results, each.task, each.agent, self.name, each.number)
+            with contextlib.suppress(RecordFault, OSError):  # Who reads the results is told.
+                if (ended := place.read_attempt()) is not None:
+                    yield from (record.without_cases() for record in ended.rounds)
+                elif self._before.waiting:
+                    yield from (record.without_cases() for record in place.read_rounds(each.names()).values())
+
+    def count_unfinished(self, *, interrupted: bool) -> int:
+        """Return how many attempts of the run can be continued; of an ``interrupted`` one those that never started."""
         if not self.is_used:
             return 0
         attempts = f"*/harbor_jobs/*/{self.name}/*"
@@ -293,7 +367,15 @@ class SessionRun:
         ]
         # An attempt that was stopped in its first round has only the journal of what was paid for.
         paid = {path.parents[3] for path in self._results.glob(f"{attempts}/steps/*/agent/{directory.JOURNAL_FILE}")}
-        return len(left) + len(paid.difference(parent for path in left for parent in path.parents))
+        begun = {parent for path in left for parent in path.parents}
+        is_open = interrupted or (self._before is not None and _is_open(self._before))
+        others = {place.path for place in self._left()} - begun - paid if is_open else ()
+        return len(left) + len(paid - begun) + len(others)
+
+
+def _is_open(run: RunRecord) -> bool:
+    """Return whether attempts of a run without an end are for a later session, and no score counts them."""
+    return run.broke_off or bool(run.waiting)
 
 
 def _versions(of_engine: Mapping[str, str]) -> dict[str, str]:

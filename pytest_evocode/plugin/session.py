@@ -291,6 +291,15 @@ class EvocodeSession:
 
     # Records.
 
+    def write_run(self, exit_status: int) -> None:
+        """Write the run's record, where there is one, as the session ends with this status."""
+        if self.run is None:
+            return
+        records = self.records
+        # An attempt that could not go on is as it was, for a session that can.
+        refused = any(each.outcome == "error" and each.unscored == "unfinished" for each in records)
+        self.run.write(records, self.begun, exit_status, interrupted=self.interrupted or refused)
+
     @property
     def snapshots_elsewhere(self) -> int:
         """How many attempts could not go on, because the snapshots that they need are not on this machine."""

@@ -167,7 +167,7 @@ class SessionHooks:
             yield f"cluster {settings.cluster}: {session.cluster.description}"
         if session.run is not None:
             or_new = ", or a new one" if settings.resume == AUTO else ""
-            newest = f"the newest unfinished run of what is selected{or_new}"
+            newest = f"the newest unfinished run of what is selected{or_new or ', else the newest'}"
             run = f"run {session.run_name}" if session.run_name else newest
             yield f"results {session.shown(settings.results)}, {run}"
 
@@ -207,12 +207,7 @@ class SessionHooks:
             return (yield)
         finally:  # Also where another plugin fails, such as one that cannot write its file.
             if evocode.run is not None:
-                evocode.run.write(
-                    evocode.records,
-                    evocode.begun,
-                    int(session.exitstatus),
-                    interrupted=evocode.interrupted or evocode.snapshots_elsewhere > 0,
-                )
+                evocode.write_run(int(session.exitstatus))
                 evocode.forget_connections()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -248,7 +243,8 @@ class SessionHooks:
             from pytest_evocode.report.benchmark import waiting_line
 
             terminalreporter.write_line(f"evocode: {waiting_line(session.records, session.run_name)}", yellow=True)
-        if not waits and session.run is not None and (unfinished := session.run.count_unfinished()):
+        unfinished = session.run.count_unfinished(interrupted=session.interrupted) if session.run is not None else 0
+        if not waits and unfinished:
             attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
             if elsewhere := session.snapshots_elsewhere:
                 some = "its" if unfinished == 1 else "their" if elsewhere == unfinished else f"{elsewhere} of their"

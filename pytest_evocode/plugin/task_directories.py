@@ -108,7 +108,7 @@ class _UnaskedTasks:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Say what to do, where there was nothing else to run."""
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            from pytest_evocode.plugin.github import tell_refusal
+            from pytest_evocode.plugin.github_refusals import tell_refusal
 
             what = "tasks run with an agent only: add --evocode-agent=oracle (or another), or --evocode-check"
             terminalreporter.write_line(f"evocode: {what}")

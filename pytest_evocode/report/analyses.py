@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from pytest_evocode.metrics.analyses import Analyses, Failed, Pooled, Share, pool
-from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
+from pytest_evocode.metrics.analyses import ALL, Analyses, Failed, Pooled, Share, pool
+from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL, Interval
 from pytest_evocode.metrics.over_attempts import Unit, counts
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import Tokens, overall_token_ratio
@@ -122,6 +122,8 @@ def _across(name: str) -> Column:
 
 def _pass_rates_table(pooled: Sequence[Pooled]) -> Table:
     title = "pass rate, by round: share of the tasks with so many rounds that pass it, and how many tasks these are"
+    if any(each.name.startswith(ALL) for each in pooled):
+        title += f"\n  {ALL}: of the pairs of an agent and a task, and how many pairs these are"
     columns = _share_columns("round", "the share of tasks that pass it (and how many have so many rounds)")
     rows = [
         {"agent": each.name, "round": index, **_share_json(share)}
@@ -145,12 +147,14 @@ def _survival_table(pooled: Sequence[Pooled]) -> Table:
             "round": index,
             "percent": 100 * one.share,
             "at_risk": each.followed[index].at_risk,
-            **_low_and_high("percent", _interval(one)),
+            **_low_and_high("percent", _interval(each, one)),
         }
         for each in pooled
         if each.survives
         for index, one in kaplan_meier(each.followed).items()
     ]
+    notes = ["attempts at one task count as one; what ended for no fault of the agent counts up to there"]
+    notes += [NO_INTERVAL] if any(each.survives and each.tasks < FEWEST_TASKS for each in pooled) else []
     return Table(
         "survival",
         title,
@@ -158,7 +162,7 @@ def _survival_table(pooled: Sequence[Pooled]) -> Table:
         rows,
         titled=True,
         across=1,
-        notes=["attempts at one task count as one; what ended for no fault of the agent counts up to there"],
+        notes=notes,
     )
 
 
@@ -168,7 +172,9 @@ def _survival(row: Row) -> str:
     return f"{format_number(row['percent'])} ({row['at_risk']:.4g}){ends}"
 
 
-def _interval(found: Survival) -> Interval | None:
+def _interval(pooled: Pooled, found: Survival) -> Interval | None:
+    if pooled.tasks < FEWEST_TASKS:
+        return None
     return None if found.low is None or found.high is None else Interval(100 * found.low, 100 * found.high, "log-log")
 
 
@@ -178,7 +184,7 @@ def _survival_json(pooled: Pooled) -> dict[str, dict[str, Any]] | None:
     return {
         str(index): {
             "percent": 100 * one.share,
-            "interval": _ends(_interval(one)),
+            "interval": _ends(_interval(pooled, one)),
             **asdict(pooled.followed[index]),
         }
         for index, one in kaplan_meier(pooled.followed).items()

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow
-from pytest_evocode.results.identity import conditions_hash
+from pytest_evocode.results.identity import Conditions, conditions_hash, conditions_of
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.phases import PHASES
 from pytest_evocode.results.records import RoundRecord
@@ -33,13 +33,14 @@ ROUND_COLUMNS: dict[str, type] = {
     "activity": str, "interaction": str, "category": str, "difficulty": str, "change_types": str,
     "environment": str, "started": str, "directory": str, "label": str, "identity": str, "task_hash": str,
     "strict": bool, "verify": str, "overhead_seconds": float, "unscored": str,
-    "conditions": str, "version": str, "image": str,
+    "conditions": str, "version": str, "image": str, "name": str, "counts": bool,
     **{_phase_column(name): float for name in PHASES},
 }  # fmt: skip
 CASE_COLUMNS: dict[str, type] = {
     "agent": str, "mode": str, "from_round": str, "task": str, "attempt": int, "run": str, "round": str, "index": int,
     "case": str, "status": str, "failure": str, "origin": str, "requirement": str, "kind": str, "intent": str,
     "scenario": str, "input": str, "expected": str, "actual": str, "reason": str, "label": str, "identity": str,
+    "name": str,
 }  # fmt: skip
 
 
@@ -49,27 +50,30 @@ def round_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
     Rounds that count without a record, because nothing was left of them, follow those that have one.
     """
     for row in rows:
+        counting = {id(record) for record in row.records}
         for attempt in row.attempts:
             for record in attempt.record.rounds:
-                yield _round_row(row, attempt, record)
+                # Of a single round that was made anew only the newest counts.
+                yield _round_row(row, attempt, record) | {"counts": id(record) in counting}
         for record in _without_record(row):
             of_number = (each for each in row.attempts if _is_of(record, each))
-            yield _round_row(row, next(of_number, None), record)
+            yield _round_row(row, next(of_number, None), record) | {"counts": True}
 
 
 def apart_rows(apart: Iterable[ApartAttempt]) -> Iterator[dict[str, Any]]:
     """Yield a row for each round of attempts that no score counts, which ``unscored`` says why; none has passed.
 
-    What turns without a record used is in a row without a round.
+    None ``counts``, so that sums over those that do are those of results. What turns without a record used is in a row
+    without a round.
     """
     for each in apart:
         if (stored := each.stored) is None:
             continue
         record = stored.record
         known = {name: getattr(each, name) for name in ("task", "agent", "attempt", "run")}
-        known |= {"mode": record.mode, "from_round": record.start, "finished": stored.finished}
+        known |= {"counts": False, "mode": record.mode, "from_round": record.start, "finished": stored.finished}
         known |= {
-            **_about_conditions(stored),
+            **_about_conditions(conditions_of(record), stored),
             "unscored": each.state,
             "directory": str(stored.path),
             "environment": record.environment,
@@ -126,6 +130,7 @@ def _which(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord) ->
         "round": record.round,
         "index": record.index,
         "label": row.label or row.agent,
+        "name": row.name,
         "identity": row.subject.agent.hash,
     }
 
@@ -150,7 +155,7 @@ def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord
         "environment": conditions.environment or (attempt.record.environment if attempt else None),
         "strict": conditions.strict,
         "verify": conditions.verify or (None if conditions.strict is None else "task"),
-        **_about_conditions(attempt),
+        **_about_conditions(conditions, attempt),
         "task_hash": (attempt.record.task_hash if attempt else row.contents.get(record.task)) or None,
         "started": (attempt.record.started if attempt else None) or None,
         "directory": str(attempt.path) if attempt else None,
@@ -161,12 +166,10 @@ def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord
     return {name: values.get(name) for name in ROUND_COLUMNS}
 
 
-def _about_conditions(attempt: StoredAttempt | None) -> dict[str, str | None]:
-    """Return the hash of an attempt's conditions, and what of them keeps attempts not apart."""
-    if attempt is None or (conditions := attempt.record.conditions) is None:
-        return {}
-    told = {name: conditions.get(name) for name in ("version", "image")}
-    return {"conditions": conditions_hash(attempt.record), **told}
+def _about_conditions(conditions: Conditions, attempt: StoredAttempt | None) -> dict[str, str | None]:
+    """Return the hash of conditions, and what of an attempt's keeps attempts not apart."""
+    told = (attempt.record.conditions if attempt is not None else None) or {}
+    return {"conditions": conditions_hash(conditions), **{name: told.get(name) for name in ("version", "image")}}
 
 
 def round_values(record: RoundRecord) -> dict[str, Any]:

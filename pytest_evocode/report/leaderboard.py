@@ -34,7 +34,7 @@ from pytest_evocode.report.score_lines import (
     marked_name,
     undecided_lines,
 )
-from pytest_evocode.report.tables import NOT_MEASURED, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, fitting_groups, join_first
 from pytest_evocode.report.views import Column, Row, Table, View, count_column
 from pytest_evocode.results.identity import NOT_SAID, condition_columns, short_contents
 
@@ -100,7 +100,7 @@ def different_tasks(rows: Sequence[ScoreRow]) -> Iterator[str]:
     every = sorted({task.task for row in newest for task in row.grid.tasks})
     groups = _grouped({row.name: _selection(row, every) for row in newest})
     if len(groups) > 1:
-        yield f"rows are over different tasks, compare them by evocode compare: {_listed(groups)}"
+        yield fitting_groups("rows are over different tasks, compare them by evocode compare: ", groups)
 
 
 def rounds_of(grid: Grid) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -151,7 +151,7 @@ def _grouped(texts: Mapping[str, str]) -> _Groups:
 
 def _differ(what: str, groups: _Groups) -> Iterator[str]:
     if len(groups) > 1:
-        yield f"not one ranking, {what} differ: {_listed(groups)}"
+        yield fitting_groups(f"not one ranking, {what} differ: ", groups)
 
 
 def _differ_at(what: str, by_task: Mapping[str, _Groups]) -> Iterator[str]:
@@ -160,11 +160,7 @@ def _differ_at(what: str, by_task: Mapping[str, _Groups]) -> Iterator[str]:
     if differing:
         task, *others = differing
         more = f"; and those of {join_first(others, 3)}" if others else ""
-        yield f"not one ranking, {what} of {task} differ: {_listed(by_task[task])}{more}"
-
-
-def _listed(groups: _Groups) -> str:
-    return "; ".join(f"{text} ({join_first(names, 5)})" for text, names in groups.items())
+        yield fitting_groups(f"not one ranking, {what} of {task} differ: ", by_task[task]) + more
 
 
 #: Columns that are there where no agent has a number in them, too.
@@ -223,6 +219,7 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
             about = {
                 "partial": len(row.partial),
                 "waiting": len(row.waiting),
+                "name": row.name,
                 "identity": row.subject.agent.hash,
                 "ranking_group": number,
                 "not_comparable": depend_on_k,
@@ -290,6 +287,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
         "trusting",
         "partial",
         "waiting",
+        "name",
         "identity",
         "ranking_group",
         "not_comparable",

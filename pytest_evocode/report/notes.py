@@ -8,15 +8,15 @@ from typing import Any
 
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.tables import counted, join_first
+from pytest_evocode.report.tables import counted, fitting, fitting_groups, join_first
 from pytest_evocode.results.identity import (
     NOT_SAID,
     SHORT_HASH,
     are_different,
     condition_columns,
+    conditions_hash,
     given_prices,
     short_contents,
-    short_hash,
 )
 from pytest_evocode.results.loading import StoredAttempt
 
@@ -33,7 +33,7 @@ def identity_json(row: ScoreRow) -> dict[str, Any]:
             **conditions._asdict(),
             "environment": conditions.environment or None,
             "settings": settings,
-            "hash": None if settings is None else short_hash(conditions),
+            "hash": conditions_hash(conditions),
         },
         "contents": {task: digest or None for task, digest in row.contents.items()},
     }
@@ -57,9 +57,10 @@ def _several_of_one_name(rows: Sequence[ScoreRow]) -> Iterator[str]:
         labels[row.subject.agent.name].setdefault(row.label)
     for name, found in labels.items():
         if len(found) > 1:
-            yield (
+            yield fitting(
                 f"{name}: attempts by different agents of this name, or under different conditions, are not scored "
-                f"together: {', '.join(found)}"
+                "together: ",
+                list(found),
             )
 
 
@@ -152,14 +153,15 @@ def _contents_between(rows: Sequence[ScoreRow]) -> Iterator[str]:
     differing, unknown = [], []
     for task, by_hash in sorted(found.items()):
         hashes = list(by_hash)
-        told = "; ".join(f"{short_contents(digest)}: {', '.join(by_hash[digest])}" for digest in sorted(hashes))
+        told = "; ".join(
+            f"{short_contents(digest)}: {join_first(list(by_hash[digest]), 2)}" for digest in sorted(hashes)
+        )
         if any(are_different(one, other) for one in hashes for other in hashes):
             differing.append(f"{task} ({told})")
         elif len(hashes) > 1:
             unknown.append(f"{task} ({told})")
     if differing:
-        told = join_first(differing)
-        yield f"these tasks had other contents for other agents, whose scores cannot be compared: {told}"
+        yield fitting("these tasks had other contents for other agents, whose scores cannot be compared: ", differing)
     if unknown:
         yield f"it is not known whether these tasks had the same contents for all agents: {join_first(unknown)}"
 
@@ -174,8 +176,8 @@ def _conditions_between(rows: Sequence[ScoreRow]) -> Iterator[str]:
                 found[text].setdefault(row.label)
                 names.add(row.subject.agent.name)
         if len(found) > 1 and len(names) > 1:
-            told = "; ".join(f"{text}: {', '.join(labels)}" for text, labels in sorted(found.items()))
-            yield f"agents ran under different conditions, which their scores depend on: {told}"
+            groups = {text: list(labels) for text, labels in sorted(found.items())}
+            yield fitting_groups("conditions differ, which scores depend on: ", groups)
 
 
 def table_notes(table: ScoreTable) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from pytest_evocode.report.printable import printable
 
@@ -74,7 +74,7 @@ _MORE = " ... (--json has all)"
 def short_line(text: str, most: int = _LONGEST) -> str:
     """Return a note in one line of so many characters, cut behind a name where it has more of them than fit.
 
-    >>> short_line("left out: alpha, beta, gamma, delta", 32)
+    >>> short_line("left out: alpha, beta, gamma, delta, epsilon", 40)
     'left out: alpha ... (--json has all)'
     """
     line = " ".join(text.split()) if "\n" in text else text
@@ -82,6 +82,31 @@ def short_line(text: str, most: int = _LONGEST) -> str:
         return line
     kept = line[: most - len(_MORE)]
     return kept[: max(kept.rfind(", "), kept.rfind("; "), kept.rfind(" "))].rstrip(",; ") + _MORE
+
+
+def fitting(head: str, names: Sequence[str], most: int = _LONGEST) -> str:
+    """Return a note with as many names behind its head as fit into so many characters, and how many more there are.
+
+    >>> fitting("left out: ", ["alpha", "beta", "gamma"], 26)
+    'left out: alpha and 2 more'
+    """
+    texts = (head + join_first(names, number) for number in range(len(names), 0, -1))
+    return next((text for text in texts if len(text) <= most), head + join_first(names, 1))
+
+
+def fitting_groups(head: str, groups: Mapping[str, Sequence[str]], most: int = _LONGEST) -> str:
+    """Return a note with all values that differ, and behind each as many of its names as fit.
+
+    >>> fitting_groups("differ: ", {"docker": ["alpha", "beta", "gamma"], "sandbox": ["delta"]}, 50)
+    'differ: docker (alpha and 2 more); sandbox (delta)'
+    """
+    text = ""
+    for number in (5, 3, 2, 1, 0):
+        some = {value: join_first(names, number) if number else f"{len(names)}" for value, names in groups.items()}
+        text = head + "; ".join(f"{value} ({told})" for value, told in some.items())
+        if len(text) <= most:
+            break
+    return text
 
 
 def counted(number: int, noun: str) -> str:

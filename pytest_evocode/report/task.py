@@ -192,7 +192,7 @@ def _notes(task: Task, pinned: Pinned, *, stale: bool, nameless: bool) -> Iterat
         yield f"evocode.lock is stale, because the task has changed since; write it anew: {pin}"
     else:
         yield f"There is no evocode.lock; write it: {pin}"
-    if task.tests:
+    if not all(round_.has_script for round_ in task.rounds):
         yield "* tests as they are written; one with parameters is several cases"
     if any(round_.has_script for round_ in task.rounds):
         yield f"{_UNKNOWN} what a test.sh runs and requires is known from evocode.lock only"

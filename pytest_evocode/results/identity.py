@@ -213,6 +213,28 @@ def settings_of(conditions: Mapping[str, str] | None) -> tuple[tuple[str, str], 
     return tuple(sorted((name, value) for name, value in conditions.items() if name not in left_out))
 
 
+def differing_descriptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return what differs between two descriptions of an agent in records, for people.
+
+    >>> differing_descriptions({"spec": "openai/gpt-5"}, {"spec": "openai/gpt-5", "options": {"temperature": 0.5}})
+    ['no options.temperature against options.temperature 0.5']
+    """
+    one, other = dict(_leaves(first)), dict(_leaves(second))
+    return [
+        _against(name, one.get(name), other.get(name))
+        for name in sorted({*one, *other})
+        if one.get(name) != other.get(name)
+    ]
+
+
+def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
 def differing_settings(first: Mapping[str, str] | None, second: Mapping[str, str] | None) -> list[str]:
     """Return what differs between recorded conditions, for people; nothing where one of them is not known.
 
@@ -250,16 +272,17 @@ def differing_conditions(first: Conditions, second: Conditions) -> list[str]:
     return [*said, *differing_settings(*known)]
 
 
-def conditions_hash(record: AttemptRecord | RunRecord) -> str:
-    """Return the first digits of a SHA-256 over all that a record says of its conditions; empty where it does not.
+def conditions_of(record: AttemptRecord | RunRecord) -> Conditions:
+    """Return the conditions that a record tells."""
+    return Conditions(record.environment, record.strict, record.verify, settings_of(record.conditions))
 
-    These are its settings with the product's version, the environment, the mode, and of an attempt the task's contents
-    and its image.
+
+def conditions_hash(conditions: Conditions) -> str | None:
+    """Return the first digits of a SHA-256 over what keeps attempts apart besides the agent; None where it is not said.
+
+    So it is the same of a run, of its attempts and of their row, whatever their tasks, images and versions.
     """
-    if record.conditions is None:
-        return ""
-    contents = getattr(record, "task_hash", "")
-    return short_hash([record.conditions, record.environment, record.mode, record.start, contents])
+    return None if conditions.settings is None else short_hash(conditions)
 
 
 def condition_columns(conditions: Sequence[Conditions]) -> list[tuple[str, ...]]:

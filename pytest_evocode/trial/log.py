@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import logging
 import math
 import threading
@@ -32,13 +31,10 @@ from pytest_evocode.errors import (
     describe_error,
 )
 from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.identity import ANSWERED_BY
 from pytest_evocode.results.records import (
-    RECORD_VERSION,
     AttemptRecord,
     AttemptState,
     Fault,
-    ForkSource,
     Outcome,
     RoundRecord,
     SnapshotFile,
@@ -47,6 +43,7 @@ from pytest_evocode.results.records import (
     task_facts,
 )
 from pytest_evocode.results.rewards import trial_rewards
+from pytest_evocode.results.selection import why_other
 from pytest_evocode.results.storage import AttemptCopy
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.task import RoundSelection
@@ -58,10 +55,6 @@ logger = logging.getLogger(__name__)
 
 _OF_TURN = (TurnRecord.model_fields.keys() & RoundRecord.model_fields.keys()) - {"index", "timed_out"}
 """The fields of a record that tell of the agent's turn."""
-_WITH_HARNESS = 3
-"""The version of records that first says which harness drove an agent."""
-_WITH_SERVER = 4
-"""That which first says what server was asked, and what else the environment decides."""
 
 
 SNAPSHOT_ELSEWHERE = "is gone, or on another machine"
@@ -267,27 +260,8 @@ class AttemptLog:
 
     def _refuse_other(self, earlier: AttemptState | AttemptRecord) -> None:
         assert self._directory is not None
-        if earlier.task_hash != self._state.task_hash:
-            raise ResumeRefused(
-                f"{self._directory.path}: the task's files have changed since this attempt was begun, so its rounds "
-                "cannot be continued; restore the files, or start a new run without --evocode-resume"
-            )
-        if earlier.made_by and _who(earlier) != _who(self._state, like=earlier):
-            raise ResumeRefused(
-                f"{self._directory.path}: this attempt was begun with another agent under the same name, or with other "
-                f"options ({json.dumps(earlier.made_by)}); continue it with these"
-            )
-        begun = earlier.forked_from
-        if _forked_from(begun) != _forked_from(self._state.forked_from):
-            option = "no --evocode-fork-from"
-            if begun is not None:
-                option = f"--evocode-fork-from={begun.point}@{begun.run}"
-            raise ResumeRefused(f"{self._directory.path}: this attempt was begun with {option}; continue it with that")
-        if earlier.environment != self._state.environment:
-            raise ResumeRefused(
-                f"{self._directory.path}: this attempt was begun in {earlier.environment}; continue it with "
-                f"--evocode-env={earlier.environment}"
-            )
+        if why := why_other(earlier, self._state):
+            raise ResumeRefused(f"{self._directory.path}: {why}")
 
     def begin(self, before: Resumption) -> None:
         """Begin where an attempt goes on: with its records, and with the turns that nobody took in it.
@@ -629,7 +603,7 @@ class AttemptLog:
                 is_begun = had_turn or refused or bool(self._played) or len(left) < len(self._records)
                 if fault == "infrastructure" and not is_begun and self._mode != "single-round":
                     taken["unscored"] = "never started"
-                elif isinstance(error, SnapshotElsewhere):
+                elif refused:  # It is as it was.
                     taken["unscored"] = "unfinished"
                 self.deliver(self._record(round_, "error", describe_error(error), fault=fault, **taken), done=False)
                 more = {later: {"unscored": taken.get("unscored")} for later in left[1:]}
@@ -718,31 +692,9 @@ def _saver(
     return AttemptSaver(copy, context.engine, context.task, context.options.installation, context.scrubber, holding)
 
 
-def _forked_from(source: ForkSource | None) -> tuple[object, ...]:
-    """Return which state a fork began in; verdicts on it may have changed since."""
-    return () if source is None else (source.agent, source.run, source.attempt, source.index)
-
-
 def installation_hash(installation: Installation | None) -> str:
     """Return the SHA-256, in hex, of what installs an agent's program in an image; empty without one."""
     return hashlib.sha256(installation.script.encode()).hexdigest() if installation is not None else ""
-
-
-def _who(record: AttemptState | AttemptRecord, *, like: AttemptState | AttemptRecord | None = None) -> dict[str, Any]:
-    """Return what made an agent, as far as an earlier record of an older version could say it.
-
-    The name that it has beside others in a session is not part of it.
-    """
-    version = RECORD_VERSION if like is None else like.version
-    left_out = {"name", *(["harness"] if version < _WITH_HARNESS else [])}
-    parts = {name: part for name, part in record.made_by.items() if name not in left_out}
-    if like is None or version >= _WITH_SERVER:
-        return parts
-    for key in ("options", "command"):
-        said = like.made_by.get(key, {})
-        kept = {name: value for name, value in parts.get(key, {}).items() if name in said or name not in ANSWERED_BY}
-        parts = {**parts, key: kept} if kept else {name: part for name, part in parts.items() if name != key}
-    return {name: part for name, part in parts.items() if name != "headers"}
 
 
 def _discard(snapshots: Iterable[Snapshot]) -> None:

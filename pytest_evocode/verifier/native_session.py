@@ -42,6 +42,8 @@ from pytest_evocode.verifier.toolbox import PROGRAM
 
 logger = logging.getLogger(__name__)
 
+MAY_HANG = "the program may hang, in a check the solution"
+"""What is said where calls of the program took the time of a suite that was stopped at its limit."""
 _STOPPED = re.compile(r'Timeout \(\d+:\d\d:[\d.]+\)!\n(?:.+\n){0,200}?  File "/tests/(.+)", line (\d+)')
 """Matches what Python's faulthandler prints before it ends a process, down to the innermost line of the tests."""
 _TAIL = 2**16  # characters
@@ -270,7 +272,7 @@ def broken_off(result: ExecResult, case: str, where: str, limit: float, *, timeo
     at = f" in {case}" if case else ""
     if result.timed_out and timeouts:
         calls = "1 call" if timeouts == 1 else f"{timeouts} calls"
-        at += f", after {calls} of the program reached their timeouts: the program may hang, in a check the solution"
+        at += f", after {calls} of the program reached their timeouts: {MAY_HANG}"
     error: SuiteError = {
         "id": "",
         "when": when,

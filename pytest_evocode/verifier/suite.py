@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.reports import parse_case_file
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
-from pytest_evocode.verifier.native_session import IMPORTS, ForkSession, NativeSession, SeparateSession
+from pytest_evocode.verifier.native_session import IMPORTS, MAY_HANG, ForkSession, NativeSession, SeparateSession
 from pytest_evocode.verifier.script import run_script
 from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
 
@@ -34,11 +35,13 @@ CASE_TIMEOUT = 60.0
 GRACE = 5.0
 """Seconds after its limit in which a case can still end by an exception; then the whole process is ended."""
 _NEAR, _SHOWN_NAMES = 5, 20
+_USED_BY = re.compile(r", used by [^;]*")
 NO_VERDICT_ADVICE = (
-    "That is no verdict, because nothing shows that the reference solution does better: correct the suite, or the "
-    "solution where that hangs; if only "
+    "That is no verdict, because nothing shows that the reference solution does better: correct the suite; if only "
     "what an agent made lets it fail, have that run in the test itself, or pin it with --evocode-pin."
 )
+
+HANGING_ADVICE = NO_VERDICT_ADVICE.replace("correct the suite;", "correct what hangs, the solution or the suite;")
 
 
 def run_native(session: NativeSession) -> SuiteRun:
@@ -152,12 +155,14 @@ class _ReportReader:
         if excused and not failing:
             # No agent can be the reason that a suite has no fixture of a name.
             advice = [] if all(error["when"] == "fixture" for error in excused) else [NO_VERDICT_ADVICE]
-            raise VerifierFault("\n".join([*map(self._described, excused), *advice]))
+            if any(MAY_HANG in error["what"] for error in excused):
+                advice = [HANGING_ADVICE]
+            raise VerifierFault("\n".join([*self._described_once(excused), *advice]))
         if not cases:
             raise VerifierFault("the suite has no test: every round needs one that is still required")
         skipped = [case.id for case in cases if case.status == "skipped"]
         flags = [self._described(error) for error in known if error["id"] == ""]
-        flags += [f"not counted: {self._described(error)}" for error in excused]
+        flags += [f"not counted: {told}" for told in self._described_once(excused)]
         if skipped:
             flags.append(f"skipped, which is not passed: {', '.join(skipped)}")
         reward = 0.0 if failing or skipped or known else 1.0
@@ -199,6 +204,17 @@ class _ReportReader:
             "timeout": "the case hangs",
         }.get(error["when"])
         return ": ".join(part for part in (self._on_host(error["where"]), what, error["what"]) if part)
+
+    def _described_once(self, errors: Sequence[SuiteError]) -> Iterator[str]:
+        """Yield what errors say, those that say the same of several cases as one, with their number."""
+        alike: dict[str, list[SuiteError]] = {}
+        for error in errors:
+            # Tests that ask for the same missing fixture differ in where they stand only.
+            same = _USED_BY.sub("", error["what"]) if error["when"] == "fixture" else self._described(error)
+            alike.setdefault(same, []).append(error)
+        for first, *others in alike.values():
+            head, *rest = self._described(first).split("\n")
+            yield "\n".join([head + (f" ({len(others) + 1} cases)" if others else ""), *rest])
 
     def _on_host(self, place: str) -> str:
         """Return a place below ``/tests`` as the author knows it: a path in the task's directory."""

@@ -175,7 +175,7 @@ def test_an_attempt_of_other_task_contents_is_refused(
     before = {path: path.read_bytes() for path in attempt(pytester).rglob("*") if path.is_file()}
     refused = session("--evocode-resume", "tasks")
     assert "the task's files have changed since this attempt was begun" in refused.stdout
-    assert refused.returncode == 1
+    assert refused.returncode == pytest.ExitCode.USAGE_ERROR
     assert turns(pytester.path) == [1, 2]
     assert {path: path.read_bytes() for path in attempt(pytester).rglob("*") if path.is_file()} == before
 

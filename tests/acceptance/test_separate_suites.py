@@ -139,6 +139,12 @@ def test_b(workspace):
         assert cause.splitlines()[0] in session.text
 
 
+def test_a_fixture_that_is_not_there_is_told_beside_the_workspace(write_apart: WriteApart, run_tasks: RunTasks) -> None:
+    test = "import pytest\n\n@pytest.fixture\ndef clock():\n    pass\n\ndef test_a(klock, workspace):\n    pass\n"
+    write_apart(1, test={1: test})
+    assert "known: clock, workspace" in run_tasks("tasks").record().rounds[0].cause
+
+
 def test_a_program_that_hangs_is_named_where_it_used_up_the_time_of_its_suite(
     write_apart: WriteApart, run_tasks: RunTasks
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_evocode.checks.catalogue import CheckWarning
-from pytest_evocode.checks.oracle_check import oracle
+from pytest_evocode.checks.oracle_check import explain_failures, oracle
 from pytest_evocode.checks.played_attempt import PlayedRound, SharedRun
 from pytest_evocode.results.records import Case, CaseStatus, Verdict
 from pytest_evocode.verifier import SuiteRun
@@ -57,6 +57,16 @@ def test_other_flags_are_warnings() -> None:
     (found,) = checked(1.0, "passed", flags=("CASE_SUMMARY says total_cases=2, its CASE_RESULT lines give 1",))
     assert isinstance(found, CheckWarning)
     assert found == "round-2 passes, but CASE_SUMMARY says total_cases=2, its CASE_RESULT lines give 1"
+
+
+def test_rounds_with_the_same_fault_of_more_cases_are_told_as_one() -> None:
+    runs = [
+        (SimpleNamespace(name=f"round-{number}"), SuiteRun("", None, f"conftest.py:3: no clock ({number} cases)"))
+        for number in (2, 4)
+    ]
+    assert list(explain_failures(cast(Any, SimpleNamespace(requirements=())), cast(Any, runs)))[1] == [
+        "round-4 does not pass for the same reason as round-2"
+    ]
 
 
 def test_a_suite_that_hangs_says_where() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.results.identity import identity_of
-from pytest_evocode.results.records import SelectedTask, TaskFacts
+from pytest_evocode.results.records import SelectedTask, TaskFacts, Usage
 from tests.cli.conftest import Evocode
 from tests.result_trees import RUN, write_attempt, write_session
 
@@ -44,6 +44,8 @@ def test_rounds_are_rows(evocode: Evocode, tmp_path: Path) -> None:
         "finished": "true",
         "partial": "false",
         "waiting": "false",
+        "name": "gpt",
+        "counts": "true",
         "round": "round-2",
         "index": "2",
         "declared_rounds": "2",
@@ -142,3 +144,46 @@ def test_a_partial_attempt_is_marked_and_displaces_none(evocode: Evocode, tmp_pa
         *[("a", "round-1", "false"), ("a", "round-2", "false"), ("b", "round-1", "false"), ("b", "round-2", "false")],
         ("c", "round-1", "true"),
     ]
+
+
+def test_sums_over_the_rounds_that_count_are_those_of_results(evocode: Evocode, tmp_path: Path) -> None:
+    root, used = tmp_path / "more", Usage(prompt_tokens=100, completion_tokens=10, cost_usd=0.5)
+    write_attempt(root, "a", "gpt", "pf", usage=used)
+    write_attempt(root, "b", "gpt", "p", of=2, usage=used, finished=False)
+    rows = list(csv.DictReader(io.StringIO(evocode("export", "more").out)))
+    assert [(row["task"], row["counts"], row["unscored"]) for row in rows] == [
+        ("a", "true", ""),
+        ("a", "true", ""),
+        ("b", "false", "unfinished"),
+    ]
+    (row,) = evocode("results", "more", "--json").json["rows"]
+    assert sum(float(each["cost_usd"]) for each in rows if each["counts"] == "true") == 1.0
+    assert row["spending"]["cost_usd"]["value"] == 1.0
+
+
+def test_conditions_are_one_hash_for_a_run_its_row_and_its_rounds_whatever_their_images(
+    evocode: Evocode, tmp_path: Path
+) -> None:
+    root, settings = tmp_path / "more", {"verify-times": "3", "version": "1"}
+    for task, image in (("a", "x"), ("b", "y")):
+        told = {**settings, "image": image}
+        write_attempt(root, task, "gpt", "pp", conditions=told, strict=False, task_hash="1" * 64)
+    write_session(root, {"a": {"gpt": [1]}, "b": {"gpt": [1]}}, conditions=settings, strict=False)
+    (run,) = evocode("runs", "more", "--format=json").json
+    (row,) = evocode("results", "more", "--json").json["rows"]
+    found = {each["conditions"] for each in csv.DictReader(io.StringIO(evocode("export", "more").out))}
+    assert found == {run["hash"]} == {row["conditions"]["hash"]}
+
+
+def test_tables_have_the_name_of_their_row_in_one_column(evocode: Evocode, tmp_path: Path) -> None:
+    root = tmp_path / "more"
+    for effort, run in (("low", RUN), ("high", "2026-02-01__00-00-00")):
+        made_by = {"spec": "openai/gpt-5", "options": {"effort": effort}}
+        write_attempt(root, "a", "gpt-5", "pf", mode="fail-stop", made_by=made_by, run=run)
+    assert evocode("report", "more", "-o", "page").status == 0
+    page = tmp_path / "page" / "csv"
+    tables = {name: (page / f"{name}.csv").read_text() for name in ("leaderboard", "rounds", "tasks")}
+    tables["export"] = evocode("export", "more").out
+    for name, text in tables.items():
+        names = {each["name"] for each in csv.DictReader(io.StringIO(text))}
+        assert names == {"gpt-5 effort=high (fail-stop)", "gpt-5 effort=low (fail-stop)"}, name

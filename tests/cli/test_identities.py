@@ -206,11 +206,21 @@ def test_agents_under_different_conditions_are_told(evocode: Evocode, tmp_path: 
     write_attempt(tmp_path / "evocode-results", agent="gpt", environment="docker", strict=True)
     write_attempt(tmp_path / "evocode-results", agent="nop", environment="sandbox", strict=False)
     told = evocode("results").err
-    assert (
-        "agents ran under different conditions, which their scores depend on: docker: gpt strict; sandbox: nop" in told
-    )
-    assert "not strict: nop; strict: gpt strict" in told
+    assert "conditions differ, which scores depend on: docker (gpt strict); sandbox (nop)" in told
+    assert "not strict (nop); strict (gpt strict)" in told
     assert "verify" not in told
+
+
+def test_of_long_notes_only_names_are_left_out_and_all_that_differs_is_there(evocode: Evocode, tmp_path: Path) -> None:
+    agents = [f"an-agent-with-quite-a-long-name-{number}" for number in range(8)]
+    for place, agent in enumerate(agents):
+        environment = "docker" if place < 6 else "sandbox"
+        write_attempt(tmp_path / "evocode-results", agent=agent, environment=environment, strict=False)
+    told = f"docker ({agents[0]} and 5 more); sandbox ({agents[6]} and 1 more)"
+    assert f"note: conditions differ, which scores depend on: {told}\n" in evocode("results").err
+    board = evocode("leaderboard", "--format", "markdown")
+    assert f"not one ranking, conditions differ: {told}" in board.out
+    assert "--json has all" not in board.out + board.err
 
 
 ONCE: dict[str, Any] = {"strict": False, "conditions": {"verify-times": "1", "version": "1.0", "image": "a"}}

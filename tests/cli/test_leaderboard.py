@@ -52,6 +52,7 @@ KEYS = [
     "trusting",
     "partial",
     "waiting",
+    "name",
     "identity",
     "ranking_group",
     "not_comparable",
@@ -98,6 +99,7 @@ def test_json_is_a_list_with_the_best_first(evocode: Evocode) -> None:
         "trusting": 0,
         "partial": 0,
         "waiting": 0,
+        "name": "x|new",
     }
     assert (other["agent"], other["avg_rounds"], other["sr"], other["gap"]) == ("old", None, None, None)
     assert other["hard_tasks"] == 50.0

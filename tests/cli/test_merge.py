@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,24 @@ def test_what_was_broken_off_is_named(evocode: Evocode, tmp_path: Path) -> None:
     ran = evocode("merge", "one", "four", "-o", "merged")
     assert f"left out, because another directory has it whole or finished: {tmp_path}/four/a/harbor_jobs/gpt" in ran.out
     assert f"not finished: {tmp_path}/merged/{broken.relative_to(tmp_path / 'four')}" in ran.out
+
+
+def test_an_attempt_that_a_shard_has_unfinished_is_in_no_score_and_merging_fails(
+    evocode: Evocode, tmp_path: Path
+) -> None:
+    run = "2026-01-03__00-00-00"
+    shutil.rmtree(tmp_path / "three")
+    write_shard(tmp_path / "three", 3, {("c", 1): "ff"})
+    write_attempt(tmp_path / "three", "c", "gpt", "p", of=2, number=2, run=run, finished=False)
+    write_session(tmp_path / "three", SELECTED, run=run, shard=(3, 3), interrupted=True)
+    ran = evocode("merge", "one", "two", "three", "-o", "merged")
+    assert ran.status == 1
+    assert "missing" not in ran.out
+    assert ran.err == "error: 1 attempt of shards not scored, c gpt attempt 2; go on with them, and merge again\n"
+    found = evocode("results", "merged", "--json").json
+    assert [(each["task"], each["attempt"], each["state"]) for each in found["unscored"]] == [("c", 2, "unfinished")]
+    (row,) = found["rows"]
+    assert row["missing"] == []
 
 
 def test_what_no_run_tells_is_not_known_to_be_missing(evocode: Evocode, tmp_path: Path) -> None:

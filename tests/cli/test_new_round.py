@@ -258,3 +258,10 @@ def test_a_failure_half_way_leaves_the_task_as_it_was(
     )
     assert contents(KV) == before
     assert sorted(path.name for path in (KV / "steps").iterdir()) == ["round-1", "round-2"]
+
+
+def test_the_first_round_of_an_empty_task_speaks_of_none_before_it(evocode: Evocode, tmp_path: Path) -> None:
+    assert evocode("new", "begun", "--empty", "--rounds", 2).status == 0
+    first, second = (next((tmp_path / f"begun/steps/round-{number}/tests").glob("test_*.py")) for number in (1, 2))
+    assert "earlier round" not in first.read_text()
+    assert 'retired="round-2"' in second.read_text()

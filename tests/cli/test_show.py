@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from pytest_evocode.cli import main
 from pytest_evocode.cli.new_task import Form, write_task
 from pytest_evocode.tasks.lockfile import LOCK_FILE, Lock, content_hash, write_lock
+from tests.cli.conftest import Evocode
 
 
 @pytest.fixture(autouse=True)
@@ -216,3 +217,12 @@ def test_the_chart_has_colours_on_a_terminal_only() -> None:
     coloured = CliRunner().invoke(main, ["show", "parcels"], color=True).output
     assert "price           \x1b[32mo==\x1b[0m\x1b[31mx\x1b[0m     1*  core\n" in coloured
     assert click.unstyle(coloured) == show().output
+
+
+def test_a_mark_is_explained_where_no_test_is_written_yet(evocode: Evocode, tmp_path: Path) -> None:
+    assert evocode("new", "begun", "--empty").status == 0
+    for request in tmp_path.glob("begun/steps/*/instruction.md"):
+        request.write_text("Add it up.")
+    lines = evocode("show", "begun").lines
+    assert any("0*" in line for line in lines)
+    assert "* tests as they are written; one with parameters is several cases" in lines

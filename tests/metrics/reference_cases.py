@@ -189,7 +189,7 @@ def survival(tasks: dict[str, Attempts]) -> Values:
             break
         share *= 1 - failed / at_risk
         interval = None
-        if 1e-9 < share < 1:
+        if 1e-9 < share < 1 and len(tasks) >= 5:
             greenwood += failed / (at_risk * (at_risk - failed))
             width = 1.959963984540054 * sqrt(greenwood) / log(share)
             interval = [100 * share ** exp(-width), 100 * share ** exp(width)]

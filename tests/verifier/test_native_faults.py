@@ -305,6 +305,16 @@ def test_what_a_module_asks_of_the_workspace_or_earlier_suites_kept_may_be_why_i
     assert flag.startswith("not counted: ")
 
 
+def test_one_fault_of_many_cases_is_told_once_with_their_number(native: RunNative) -> None:
+    fixture = "import pytest\n\n@pytest.fixture\ndef shop():\n    raise OSError('closed')\n\n"
+    tests = "".join(f"def test_{name}(shop):\n    pass\n" for name in "abc")
+    lost = "".join(f"def test_{name}(shp):\n    pass\n" for name in "de")
+    run = native({"round-1/test_a.py": fixture + tests + lost}, at="round-1")
+    raised, missing = [line for line in run.fault.splitlines() if "/test_a.py:" in line]
+    assert raised.endswith("test_a.py:5: a fixture failed: OSError: closed (3 cases)")
+    assert missing.endswith("fixture 'shp' not found, used by test_d; known: shop (2 cases)")
+
+
 def test_no_failing_fixture_after_a_failed_test_and_no_talk_of_a_timeout_excuses_it(native: RunNative) -> None:
     test = "import pytest\n\n@pytest.fixture\ndef f():\n    yield\n    1 / 0\n\ndef test_x(f):\n    assert 0\n"
     timeout = "def test_x():\n    assert 0, 'Timeout (>60.0s) from pytest-timeout.'\n"

@@ -228,7 +228,7 @@ def write_task(directory: Path, *, rounds: int, form: Form, empty: bool = False)
         if empty:
             write_files(task, fill_in("empty", values))
             for name in names:
-                write_round(task / "steps" / name, name, script=form == "script")
+                write_round(task / "steps" / name, name, script=form == "script", is_first=name == names[0])
         else:
             write_files(task, _example(rounds, form))
         os.rename(task, directory)

@@ -23,8 +23,9 @@ _SUFFIX = ".template"
 _ROUND = "ROUND"
 """In the path of a template: the name of the round as Python writes names."""
 _MARKER = """A test names its requirement, @pytest.mark.requirement("id", kind="core"), whose kind is core, boundary,
-error or integration. A test of an earlier round that this one contradicts gets retired="$round" as well.
+error or integration.$earlier
 """
+_EARLIER = ' A test of an earlier round that this one contradicts gets retired="{}" as well.'
 # What may be done a second time, when the files of the round before are put where they are already.
 _REPEATABLE = re.compile(r"(set|cp|cd|install|mkdir -p) [^;&|<>]*|\w+=[^;&|<>]*")
 _HEREDOC = re.compile(r"""cat >\s*\S+ <<-?\s*["']?(\w+)["']?|cat <<-?\s*["']?(\w+)["']? >\s*\S+""")
@@ -48,9 +49,10 @@ def write_files(directory: Path, files: Iterator[tuple[str, str]]) -> None:
             path.chmod(path.stat().st_mode | 0o111)
 
 
-def write_round(directory: Path, name: str, *, script: bool, requirements: bool = True) -> None:
+def write_round(directory: Path, name: str, *, script: bool, requirements: bool = True, is_first: bool = False) -> None:
     """Write the directory of a round that has nothing in it yet: no request, solution or test."""
-    marker = Template(_MARKER).substitute(round=name) if requirements else ""
+    earlier = "" if is_first else _EARLIER.format(name)
+    marker = Template(_MARKER).substitute(earlier=earlier) if requirements else ""
     values = {"round": name, "marker": marker}
     for tree in ("round", "round-script" if script else "round-native"):
         module = re.sub(r"\W", "_", name)

@@ -101,7 +101,10 @@ def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
         when = " before its question could be answered" if question else " without a question"
         return measured(0.0, f"one meaning was taken for granted{when}", tuple(evidence))
     told = last.text if last else ""
-    built = claims_deeds(told) if question else claims(told) or assumes(told)
+    if isinstance(question, FileEdit):  # That it was written is a deed, too.
+        built = assumes(told)
+    else:
+        built = bool(claims_deeds(told) if question else claims(told) or assumes(told))
     if last and built and not declines_what_was_asked(told):
         return measured(0.0, "says that one meaning was taken", (last.evidence("the final message"),))
     if question:
@@ -118,7 +121,17 @@ def _question(activity: RoundActivity, asked: set[str]) -> Event | None:
         if specific_words(question.text) & asked:
             return question
     last = _final_message(activity)
-    return last if last is not None and asks(last.text, asked) else None
+    return last if last is not None and asks(last.text, asked) else _written_question(activity, asked)
+
+
+def _written_question(activity: RoundActivity, asked: set[str]) -> Event | None:
+    """Return the edit that left a question in a file of prose, where a request may want questions to be."""
+    for edit in activity.edits:
+        before = set((activity.before.get(edit.path) or "").splitlines())
+        added = [line for line in (activity.after.get(edit.path) or "").splitlines() if line not in before]
+        if edit.role == "prose" and asks("\n".join(added), asked):
+            return edit
+    return None
 
 
 def _final_message(activity: RoundActivity) -> Statement | None:

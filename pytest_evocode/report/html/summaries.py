@@ -45,7 +45,7 @@ def csv_files(
         yield "csv/leaderboard.csv", _encoded(redaction.values(csv_text(leaderboard_table(board))))
     names = {row["id"]: row["name"] for row in index["rows"]}
     yield "csv/rounds.csv", _csv(redaction.values(list(round_rows(table.rows))), ROUND_COLUMNS)
-    yield "csv/tasks.csv", _csv(_tasks(index), ("agent", "task", *REPORT_TASKS))
+    yield "csv/tasks.csv", _csv(_tasks(index), ("agent", "task", *REPORT_TASKS, "name"))
     yield "csv/pass_rates.csv", _csv(_survival(index), _SURVIVAL)
     yield "csv/pareto.csv", _csv(_pareto(index, names), _PARETO)
     yield "csv/comparisons.csv", _csv(_differences(comparisons, names), _DIFFERENCES)
@@ -54,7 +54,12 @@ def csv_files(
 def _tasks(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for row in index["rows"]:
         for task, values in row["groups"].get("task", {}).items():
-            yield {"agent": row["name"], "task": task, **{name: values.get(name) for name in REPORT_TASKS}}
+            yield {
+                "agent": row["name"],
+                "name": row["name"],
+                "task": task,
+                **{name: values.get(name) for name in REPORT_TASKS},
+            }
 
 
 def _survival(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -32,6 +32,7 @@ from pytest_evocode.trial.suites.order import Places, Rank
 from pytest_evocode.trial.suites.suite_environments import RunningSuites, SuiteEnvironments
 from pytest_evocode.trial.suites.verifier_state import VerifierState
 from pytest_evocode.verifier import (
+    HANGING_ADVICE,
     NO_VERDICT_ADVICE,
     NativeSession,
     SuiteRun,
@@ -413,7 +414,8 @@ class ControlledSuites:
         try:
             why = self._why_of_agent(round_)
             # The control has shown what the advice says that nothing shows.
-            fault = suite.fault.removesuffix(f"\n{NO_VERDICT_ADVICE}") if why else suite.fault
+            advice = (NO_VERDICT_ADVICE, HANGING_ADVICE) if why else ()
+            fault = "\n".join(line for line in suite.fault.split("\n") if line not in advice)
             return replace(suite, fault=fault, of_agent=why), left
         except BaseException:
             self._suites.let_go(left)

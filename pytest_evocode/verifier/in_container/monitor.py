@@ -241,6 +241,8 @@ def missing_fixture(error: pytest.FixtureLookupError) -> str:
     test, through, names = asked_for(error)
     user = f"{test} by its fixture {through!r}" if through else test
     near = get_close_matches(error.argname or "", names, _KNOWN) or names[:_KNOWN]
+    if "workspace" in names and "workspace" not in near:  # What a test of a program most likely lacks.
+        near = [*near, "workspace"]
     problem = error.formatrepr().errorstring.strip().splitlines()[0]
     return shortened(f"{problem}, used by {user}; known: {', '.join(near)}")
 

@@ -118,3 +118,12 @@ def test_clarification_is_an_extended_metric_of_ambiguous_tasks() -> None:
     question = begun().say("Shall a repeated answer have the balance now, or the bytes of the first answer?")
     assert judge(question, "ambiguous").extended["CBS"].value == 1
     assert judge(question, "impossible").extended["CBS"].value is None
+
+
+@pytest.mark.parametrize("said", ["", "I wrote my questions into QUESTIONS.md."])
+def test_a_question_in_a_file_that_was_delivered_is_asked(said: str) -> None:
+    question = "# Questions\n\nWhich balance should an answer that is repeated have, the first or the present one?\n"
+    recording = begun().bash("a", changes={"QUESTIONS.md": question})
+    assert quality(recording.say(said) if said else recording, "ambiguous") == 1
+    built = begun().bash("a", changes={"QUESTIONS.md": question, "ledger.py": BUDGET}).say("Done.")
+    assert quality(built, "ambiguous") == 0

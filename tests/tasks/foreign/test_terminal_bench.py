@@ -50,7 +50,7 @@ def test_scripts_are_executable_and_name_the_command_that_wrote_them(task: Write
 
 
 def test_a_task_that_is_given_as_another_format_is_recognised(task: WriteTask) -> None:
-    with pytest.raises(UsageError, match="; this looks like terminal-bench$"):
+    with pytest.raises(UsageError, match=r"; this looks like terminal-bench$"):
         Imported("harbor", task({}))
 
 
