@@ -21,7 +21,7 @@ def test_all_rounds_are_reported_also_where_a_record_cannot_be_read(tmp_path: Pa
     rounds = [SimpleNamespace(name=f"round-{index}") for index in (1, 2, 3)]
     unit: Any = SimpleNamespace(
         attempt=SimpleNamespace(
-            task=SimpleNamespace(name="a", rounds=rounds), agent=SimpleNamespace(id="oracle"), number=1
+            task=SimpleNamespace(name="a", rounds=rounds), agent=SimpleNamespace(id="oracle"), number=1, is_chain=False
         ),
         items=[SimpleNamespace(index=index) for index in (1, 2, 3)],
         directory=AttemptDirectory(tmp_path),
