@@ -417,12 +417,12 @@ def _resuming(run: RunRecord, found: RunProgress | None) -> str:
     if found is None:
         return f"resuming {run.run}: it has none of the selected attempts, so all of them begin anew"
     if not found.to_go:
-        return f"resuming {run.run}: {_rounds(found.kept)} kept, nothing to go; what was recorded is reported again"
-    return f"resuming {run.run}: {_rounds(found.kept)} kept, {found.to_go} to go"
+        return f"resuming {run.run}: {_turns(found.kept)} kept, nothing to go; what was recorded is reported again"
+    return f"resuming {run.run}: {_turns(found.kept)} kept, {found.to_go} to go"
 
 
-def _rounds(number: int) -> str:
-    return "1 round" if number == 1 else f"{number} rounds"
+def _turns(number: int) -> str:
+    return "1 turn" if number == 1 else f"{number} turns"
 
 
 def _names(selected: Sequence[SelectedAttempt]) -> str:

@@ -37,7 +37,7 @@ def test_two_agents_of_one_name_have_names_made_of_what_differs_and_are_found_ag
         "there-small": {"spec": "there/small", "name": "small"},
     }
     resumed = run_tasks(*agents, "--evocode-resume", *workers, "tasks", agent=None)
-    resumed.has("*2 rounds kept, nothing to go*")
+    resumed.has("*2 turns kept, nothing to go*")
 
 
 @pytest.mark.nightly

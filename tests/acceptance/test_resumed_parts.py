@@ -155,7 +155,7 @@ def test_a_resume_that_finds_nothing_to_go_changes_nothing_and_says_so(
     again = run_tasks("--evocode-resume", "tasks", "--evocode-fail-under=10")
     again.has(
         "evocode: results evocode-results, the newest unfinished run of what is selected, else the newest",
-        "evocode: resuming *: 2 rounds kept, nothing to go; what was recorded is reported again",
+        "evocode: resuming *: 2 turns kept, nothing to go; what was recorded is reported again",
     )
     assert again.exit_status == pytest.ExitCode.OK
     assert run_file(first) == before

@@ -187,7 +187,7 @@ def test_the_run_that_goes_on_has_what_is_selected(write_task: WriteTask, run_ta
     first = run_tasks("tasks/a").run.run
     run_tasks("tasks/b")
     again = run_tasks("-n1", "--evocode-resume", "tasks/a")
-    again.has(f"evocode: resuming {first}: 1 round kept, 2 to go")
+    again.has(f"evocode: resuming {first}: 1 turn kept, 2 to go")
     assert again.outcomes == {"passed": 1, "errors": 1, "skipped": 1}
     assert len(list((again.results / "a/harbor_jobs/oracle").iterdir())) == 1
     foreign = run_tasks("--evocode-resume", "tasks/b", agent="nop")
@@ -204,7 +204,7 @@ def test_a_fault_is_tried_again_and_says_how(write_task: WriteTask, run_tasks: R
     )
     assert first.outcomes == {"passed": 1, "errors": 1, "skipped": 1}
     again = run_tasks("--evocode-resume", "tasks")
-    again.has("evocode: resuming *: 1 round kept, 2 to go")
+    again.has("evocode: resuming *: 1 turn kept, 2 to go")
     assert again.outcomes == first.outcomes
     assert task.exists()
 
@@ -239,7 +239,7 @@ def test_where_there_is_nothing_to_resume_auto_begins_a_run_and_else_goes_on(
     again = run_tasks("--evocode-resume=auto", "tasks")
     again.has(
         "evocode: results evocode-results, the newest unfinished run of what is selected, or a new one",
-        f"evocode: resuming {first}: 1 round kept, 1 to go",
+        f"evocode: resuming {first}: 1 turn kept, 1 to go",
     )
     assert len(list((again.results / "runs").glob("*.json"))) == 1
 
@@ -257,7 +257,7 @@ def test_auto_begins_a_run_where_the_others_are_of_other_conditions_or_tasks(
         session = run_tasks("--evocode-resume=auto", *workers, *other)
         session.has(f"evocode: nothing to resume: no run there fits what is selected, so {session.run.run} begins")
         assert len(list((session.results / "runs").glob("*.json"))) == number
-    run_tasks("--evocode-resume=auto", *workers, "tasks/a").has(f"evocode: resuming {first}: 0 rounds kept, 1 to go")
+    run_tasks("--evocode-resume=auto", *workers, "tasks/a").has(f"evocode: resuming {first}: 0 turns kept, 1 to go")
 
 
 @pytest.mark.nightly

@@ -88,7 +88,7 @@ def kill_and_go_on(
     resumed = (f"--evocode-resume={run.stem}", *where("second", storage))
     done = play_tasks(*resumed, agent=remembering_agent.NAME, env=env)
     assert done.outcomes == {"passed": 3}, done.text
-    assert f"resuming {run.stem}: 2 rounds kept, 1 to go" in done.text
+    assert f"resuming {run.stem}: 2 turns kept, 1 to go" in done.text
     assert turns(pytester.path) == [1, 2, 3, 3]
     for number in (1, 2):
         first, second = (

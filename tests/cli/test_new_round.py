@@ -44,6 +44,7 @@ def test_it_makes_what_a_round_has_and_says_what_is_next(evocode: Evocode, kv: P
         "  kv/steps/round-3/instruction.md  the user's request, word for word",
         "  kv/steps/round-3/solution/       starts as the last one: change postage.py, zones.csv",
         "  kv/steps/round-3/tests/          what the round adds to the suite",
+        "  kv/task.toml                     its change_types, where it is no extension",
         "next:",
         "  pytest --evocode-agent=oracle kv -k round-3",
     ]

@@ -139,13 +139,15 @@ def _add_round(task: Path, name: str | None) -> None:
         raise click.UsageError(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{task} cannot be written, and is as it was: {error.strerror or error}") from None
-    solution, suite = directory / "solution", directory / "tests"
+    solution, suite, toml = directory / "solution", directory / "tests", task / "task.toml"
+    has_types = "change_types" in toml.read_text("utf-8")
     rows = [
         (f"{directory}/instruction.md", "the user's request, word for word"),
         *([(f"{solution}/", _about_solution(solution))] if solution.is_dir() else []),
         *([(f"{suite}/", "what the round adds to the suite")] if suite.is_dir() else []),
+        *([(f"{toml}", "its change_types, where it is no extension")] if has_types else []),
     ]
-    echo(f"made {directory}, and its entry in {task / 'task.toml'}; fill in:")
+    echo(f"made {directory}, and its entry in {toml}; fill in:")
     echo("\n".join(f"  {line}" for line in aligned(rows, left=(0, 1))))
     quoted = shlex.quote(str(task))
     echo(f"next:\n  pytest --evocode-agent=oracle {quoted} -k {directory.name}")

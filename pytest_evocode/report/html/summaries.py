@@ -14,7 +14,7 @@ from pytest_evocode.report.leaderboard import Leaderboard, leaderboard_table
 from pytest_evocode.report.printable import printable_json
 from pytest_evocode.report.results import results_json
 from pytest_evocode.report.score_columns import REPORT_TASKS
-from pytest_evocode.report.tables import NOT_MEASURED, markdown_table, plain
+from pytest_evocode.report.tables import NOT_MEASURED, counted, markdown_table, plain
 from pytest_evocode.report.views import View, csv_text, printed
 
 _SURVIVAL = ("agent", "round", "passed", "of", "first_failures")
@@ -184,9 +184,11 @@ def _about(index: Mapping[str, Any]) -> Iterator[str]:
     left_out = len(index["attempts"]) - len(attempts)
     tasks = index["tasks"]
     state = "A session is still writing results. " if index["under_way"] else ""
+    agents = {each["agent"] for each in attempts}
     yield (
-        f"{state}{len(attempts)} attempts by {len({each['agent'] for each in attempts})} agents at {len(tasks)} tasks "
-        f"with {sum(len(task['rounds']) for task in tasks)} rounds, in {len(index['runs'])} runs"
+        f"{state}{counted(len(attempts), 'attempt')} by {counted(len(agents), 'agent')} at "
+        f"{counted(len(tasks), 'task')} with {counted(sum(len(task['rounds']) for task in tasks), 'round')}, in "
+        f"{counted(len(index['runs']), 'run')}"
         f"{f'; {left_out} more do not count' if left_out else ''}; written "
         f"{plain(index['written'])} by pytest-evocode {plain(index['version'])} from "
         f"{', '.join(map(plain, index['directories']))}."

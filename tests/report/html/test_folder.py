@@ -307,7 +307,7 @@ def test_the_summary_counts_the_attempts_that_count(tmp_path: Path) -> None:
     write_attempt(results, "a", "other", "p", of=2, finished=False)
     report = write_report(tmp_path / "report", contents(results)).page.parent
     told = (report / "summary.md").read_text()
-    assert "1 attempts by 1 agents at 1 tasks with 2 rounds, in 1 runs; 1 more do not count; written " in told
+    assert "1 attempt by 1 agent at 1 task with 2 rounds, in 1 run; 1 more do not count; written " in told
 
 
 def test_the_summaries_say_what_was_run_who_is_best_what_failed_and_where_to_look(report: Path) -> None:
