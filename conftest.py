@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 _TESTS = Path(__file__).with_name("tests")
+# Tests of benchmarks import these; the package itself is the installed one where there is one.
+sys.path.append(str(Path(__file__).parent))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,6 +8,7 @@ Faults, whose messages are complete for the user::
 
     EvocodeError
     ├── UsageError                    the command line or the configuration: the user changes the call
+    │   └── NotConverged              draws of the model of rounds that cannot be believed
     ├── TaskError                     the task: its author changes a file
     │   └── NoPython                  its image has no Python that can run a native suite
     ├── EnvironmentFault              the container engine or the sandbox failed
@@ -71,6 +72,10 @@ class EvocodeError(Exception):
 
 class UsageError(EvocodeError):
     """The command line or the configuration is wrong: fix the call."""
+
+
+class NotConverged(UsageError):
+    """The draws of the model of rounds are none of its posterior, as far as their diagnostics tell: take more."""
 
 
 class TaskError(EvocodeError):

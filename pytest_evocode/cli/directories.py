@@ -22,12 +22,12 @@ from pytest_evocode.cli.shared_options import (
 )
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.grouping import Grouping, when
-from pytest_evocode.metrics.score_table import ScoreRow, score_table
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.notes import identity_json, identity_notes
 from pytest_evocode.report.regraded import change_lines, changes, flaky_line, score_changes, scored_together
 from pytest_evocode.report.tables import join_first
-from pytest_evocode.results.loading import load_results
+from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.merging import merge, missing_shards, require_new
 from pytest_evocode.tasks import find_tasks
 from pytest_evocode.trial.recorded import Regraded, Regrader
@@ -59,13 +59,10 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
     left_out = merge(sources, out, grouping.place)
     merged = load_results([out])
     table = score_table(merged)
-    rows = table.rows
     shards = missing_shards(merged.runs)
-    missing = [(row.name, *attempt) for row in rows for attempt in row.missing]
-    unfinished = [attempt for row in rows for attempt in row.attempts if not attempt.finished]
+    missing = [(row.name, *attempt) for row in table.rows for attempt in row.missing]
+    unfinished = [attempt for row in table.rows for attempt in row.attempts if not attempt.finished]
     unfinished += [each.stored for each in table.apart if each.stored is not None and not each.stored.finished]
-    of_shards = {run.record.run for run in merged.runs if run.record.shard is not None}
-    apart = [f"{each.task} {each.agent} attempt {each.attempt}" for each in table.apart if each.run in of_shards]
     for note in identity_notes(table):
         echo(f"note: {note}", err=True)
     if as_json:
@@ -74,14 +71,14 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
                 "output": str(out),
                 "attempts": len(merged.attempts),
                 "runs": len(merged.runs),
-                "agents": [{"name": row.name, **identity_json(row)} for row in rows],
+                "agents": [{"name": row.name, **identity_json(row)} for row in table.rows],
                 "missing_shards": [f"{number}/{of}" for number, of in shards],
                 "missing": [{"agent": agent, "task": task, "attempt": number} for agent, task, number in missing],
                 "unfinished": [str(attempt.path.relative_to(out.resolve())) for attempt in unfinished],
                 "left_out": [str(path) for path in left_out],
             }
         )
-        _end_by(shards, apart)
+        _end_by(shards, _apart_in_shards(merged, table))
         return
     echo(
         f"merged {len(directories)} directories into {out}: {_count(merged.attempts, 'attempt')} of "
@@ -101,7 +98,13 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
         is_known = any(run.record.selected for run in merged.runs)
         unknown = "what is missing is not known: no run records what was to be run"
         echo("nothing is missing" if is_known else unknown)
-    _end_by(shards, apart)
+    _end_by(shards, _apart_in_shards(merged, table))
+
+
+def _apart_in_shards(merged: Results, table: ScoreTable) -> list[str]:
+    """Return the attempts of shards that no score counts."""
+    of_shards = {run.record.run for run in merged.runs if run.record.shard is not None}
+    return [f"{each.task} {each.agent} attempt {each.attempt}" for each in table.apart if each.run in of_shards]
 
 
 def _require_new(out: Path) -> None:

@@ -251,7 +251,9 @@ class SessionRun:
             raise UsageError(why)
         found = progress_of(self._results, run, selected)
         self._before = run
-        if found is not None and found.ended and (not _is_open(run) or self._left()):
+        wider = with_selected(run, selected)
+        is_wider = (wider.selected, wider.partial) != (run.selected, run.partial)
+        if found is not None and found.ended and not is_wider and (not _is_open(run) or self._left()):
             self.is_used = self._only_reports = True
         else:
             anew = {

@@ -105,15 +105,10 @@ def benchmark_lines(
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent, suites)) for agent, of_agent in agents.items()}
     if agents:
-        rows = {mode.name(agent): agent for agent in by_agent(counting)}
-        waits, parts = waiting_attempts(records), partial_attempts(records, mode)
+        waits = {mode.name(each[1]) for each in waiting_attempts(records)} & agents.keys()
+        parts = {mode.name(each[1]) for each in partial_attempts(records, mode)} & agents.keys()
         scores = scores_table(
-            found,
-            spent,
-            table=SESSION[mode.mode],
-            faults=broken,
-            open_rows={name for name, agent in rows.items() if any(each[1] == agent for each in waits)},
-            partial_rows={name for name, agent in rows.items() if any(each[1] == agent for each in parts)},
+            found, spent, table=SESSION[mode.mode], faults=broken, open_rows=waits, partial_rows=parts
         )
         yield from aligned(shown_cells(scores))
         # What is partial is told in the last line, round by round.

@@ -259,7 +259,7 @@ def test_another_server_is_another_agent_however_it_is_named(
         monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
         resumed = run_tasks(f"--evocode-agent={GPT}", "--evocode-resume", "tasks", agent=None)
         second = run_tasks(f"--evocode-agent={GPT}", "tasks", agent=None)
-    assert resumed.outcomes == {"errors": 1}
+    assert (resumed.outcomes, resumed.exit_status) == ({}, pytest.ExitCode.USAGE_ERROR)
     assert second.outcomes == {"passed": 1}
     rows = score_table(load_results([second.results])).rows
     assert sorted(row.label for row in rows) == sorted(

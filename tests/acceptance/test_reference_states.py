@@ -54,7 +54,7 @@ def test_a_single_round_begins_where_the_solutions_before_it_led(
     write_task: WriteTask, play_tasks: RunTasks, env: str
 ) -> None:
     write_task("a", 3, toml=NO_NETWORK)
-    counting = "Not all rounds were selected, only these count: a round-3"
+    counting = "† Not all rounds were selected, only these count: a round-3"
     session = play_tasks(one("round-3"), env=env)
     assert session.outcomes == {"passed": 3}
     session.has(counting)

@@ -145,11 +145,13 @@ def test_a_run_has_harbors_tree_and_says_how_it_was_called_and_continued_and_wha
     assert re.fullmatch(r"\d+(\.\d+)+", run.versions["bubblewrap"][0])
     earlier = {**run.versions, "Python": ("3.11.0",), "tool": ("1",)}
     write_run(session.results, run.model_copy(update={"versions": earlier}))
+    write_task("late", 1)
     continued = run_tasks("--evocode-resume", "tasks").run
     assert continued.versions == {**earlier, "Python": ("3.11.0", platform.python_version())}
     assert "--evocode-resume" in continued.arguments
     assert continued.earlier_arguments == (run.arguments,)
     write_run(session.results, continued.model_copy(update={"earlier_arguments": (("first",), *[("other",)] * 80)}))
+    write_task("later", 1)
     bounded = run_tasks("--evocode-resume", "tasks").run.earlier_arguments
     assert bounded == (("first",), *[("other",)] * 49, continued.arguments)
 

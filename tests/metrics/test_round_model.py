@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import NotConverged, UsageError
 from pytest_evocode.metrics.round_model import posterior
 from pytest_evocode.metrics.round_model.outcomes import Outcomes, grouped_outcomes
-from pytest_evocode.metrics.round_model.posterior import CHAINS, NotConverged, Posterior, fit
+from pytest_evocode.metrics.round_model.posterior import CHAINS, Posterior, fit
 from pytest_evocode.metrics.round_model.sampling import sampled
 from pytest_evocode.metrics.score_table import ScoreRow, score_table
 from pytest_evocode.metrics.scores import dataset_score

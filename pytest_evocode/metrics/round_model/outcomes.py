@@ -164,7 +164,7 @@ def log_odds(draws: Mapping[str, Floats], depth: Floats) -> Floats:
 def probability(values: Floats) -> Floats:
     """Return the probabilities of log-odds.
 
-    >>> probability(0.0)
+    >>> float(probability(0.0))
     0.5
     """
     import numpy as np

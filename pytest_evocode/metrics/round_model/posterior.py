@@ -8,7 +8,7 @@ from functools import cached_property
 from math import pi
 from typing import TYPE_CHECKING
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import NotConverged
 from pytest_evocode.metrics.round_model.outcomes import Outcomes, log_odds, played, probability
 from pytest_evocode.metrics.round_model.sampling import sampled
 from pytest_evocode.metrics.statistics.intervals import t_quantile
@@ -21,10 +21,6 @@ CHAINS = 4
 WORST_R_HAT, FEWEST_EFFECTIVE, MOST_DIVERGENT = 1.05, 100.0, 0.005
 TOLD_APART = 0.975
 """From which probability to be better on two agents are told apart."""
-
-
-class NotConverged(UsageError):
-    """The draws are none of the posterior, as far as its diagnostics tell."""
 
 
 @dataclass(frozen=True, slots=True)
