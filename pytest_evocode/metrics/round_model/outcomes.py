@@ -162,11 +162,7 @@ def log_odds(draws: Mapping[str, Floats], depth: Floats) -> Floats:
 
 
 def probability(values: Floats) -> Floats:
-    """Return the probabilities of log-odds.
-
-    >>> float(probability(0.0))
-    0.5
-    """
+    """Return the probabilities of log-odds, such as 0.5 of 0."""
     import numpy as np
 
     found: Floats = 1 / (1 + np.exp(-values))
