@@ -178,6 +178,11 @@ class Grouping:
         """Return the hash of the contents of a task that any attempt was last made at; empty where it is not known."""
         return self._last.get(task, (0.0, ""))[1]
 
+    def contents_of(self, attempt: StoredAttempt) -> str:
+        """Return the hash of the contents that an attempt was made at; the newest where nothing tells any."""
+        contents = self._contents_of(attempt)
+        return self.newest_contents(attempt.record.task) if contents is None else contents
+
     def changed(self, place: Place) -> dict[str, Mapping[str, int]]:
         """Return how many attempts there are at each of the contents of the tasks that have several, newest first."""
         return {

@@ -320,9 +320,10 @@ def score_table(
     records = [stored.record for stored in runs]
     facts = known_facts(found, records) | dict(tasks or {})
     declared = known_rounds(results.attempts, facts)
-    suites = _suites(found)
+    every = found
     found, runs, apart = _set_apart(found, runs, tasks)
     grouping = Grouping(found, runs, any_version=any_version)
+    suites = _suites(every, grouping)
     places: dict[Place, list[StoredAttempt]] = defaultdict(list)
     for attempt in found:
         places[grouping.place(attempt)].append(attempt)
@@ -334,7 +335,7 @@ def score_table(
         _row(place, places[place], missing[place], facts, declared, all_runs, grouping, labels[place.subject], records)
         for place in {*places, *missing}
     ]
-    rows = [replace(row, suites=_known_of(row, suites)) for row in rows]
+    rows = [replace(row, suites=_known_of(row, suites, grouping)) for row in rows]
     rows.sort(key=lambda row: (row.subject.agent.name, row.label, row.mode, row.from_round or "", row.version))
     superseded = len(found) - sum(len(row.attempts) + len(row.beside) for row in rows)
     return ScoreTable(tuple(rows), facts, superseded, any_version, apart, excluded)
@@ -448,17 +449,17 @@ def _row(
     )
 
 
-def _suites(attempts: Iterable[StoredAttempt]) -> dict[tuple[str, str], SuiteFacts]:
+def _suites(attempts: Iterable[StoredAttempt], grouping: Grouping) -> dict[tuple[str, str], SuiteFacts]:
     """Return what suites gave, by task and the hash of its contents."""
     found: dict[tuple[str, str], list[RoundRecord]] = defaultdict(list)
     for each in attempts:
-        found[each.record.task, each.record.task_hash] += each.record.rounds
+        found[each.record.task, grouping.contents_of(each)] += each.record.rounds
     return {key: facts_of(records) for key, records in found.items()}
 
 
-def _known_of(row: ScoreRow, suites: Mapping[tuple[str, str], SuiteFacts]) -> dict[str, SuiteFacts]:
+def _known_of(row: ScoreRow, suites: Mapping[tuple[str, str], SuiteFacts], grouping: Grouping) -> dict[str, SuiteFacts]:
     """Return what suites gave, by task, at the contents that the attempts of a row were made at."""
     found: dict[str, SuiteFacts] = {}
-    for task, contents in {(each.record.task, each.record.task_hash) for each in row.attempts}:
+    for task, contents in {(each.record.task, grouping.contents_of(each)) for each in row.attempts}:
         found[task] = found.get(task, NOTHING_KNOWN).merged(suites[task, contents])
     return found

@@ -194,10 +194,7 @@ def count_attempts(directories: list[Path], all_runs: bool) -> tuple[dict[Row, V
         row["missing"][missing_key] = None if part is None or before is None else sorted({*part, *before})
     loud: dict[str, set[int]] = {}
     for each in attempts:
-        if (
-            each["record"]["started"] or each["record"]["facts"] or not each["apart"]
-        ):  # Else nobody knows at which contents it was made.
-            loud.setdefault(each["record"]["task"], set()).update(loud_in(each["rounds"]))
+        loud.setdefault(each["record"]["task"], set()).update(loud_in(each["rounds"]))
     for row in rows.values():
         choose(row, all_runs)
         row["lengths"] = lengths

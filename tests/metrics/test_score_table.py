@@ -385,3 +385,15 @@ def test_a_row_knows_its_flaky_rounds_unless_the_contents_of_their_task_differ(
             tmp_path, outcomes=outcomes, number=number, deterministic=deterministic, task_hash=hashes[number - 1]
         )
     assert [each.round for each in only(tmp_path, any_version=True).flaky] == flaky
+
+
+@pytest.mark.parametrize("told_by", ["its session", "the newest attempt of any session"])
+def test_an_attempt_that_left_no_result_knows_which_cases_others_reported(tmp_path: Path, told_by: str) -> None:
+    """Where its own record does not say at which contents it was made, its suite's silence earns it nothing."""
+    run = OLD if told_by == "its session" else NEW
+    write_session(tmp_path, {"a": {"gpt": [1]}, "b": {"other": [1]}}, run=OLD)
+    write_attempt(tmp_path, "a", "gpt", "pp", finished=False, run=OLD)
+    write_attempt(tmp_path, "a", "other", "pp", cases=["pp", "pp"], run=run, task_hash="1" * 64)
+    found = rows(tmp_path)
+    (row,) = (row for row in found.rows if row.agent == "gpt")
+    assert (found.scores(row).case_score, found.scores(row).case_tasks) == (0.0, 1)
