@@ -233,7 +233,7 @@ def _why_apart(state: Unscored, rounds: Sequence[RoundRecord], of: int | None = 
         return next((each.cause for each in rounds if each.cause), "").partition("\n")[0]
     done = sum(each.outcome != "not reached" for each in rounds)
     declared = rounds[0].declared_rounds if of is None else of
-    return f"interrupted with {done} of {declared} round{'' if declared == 1 else 's'} judged"
+    return f"{done} of {declared} round{'' if declared == 1 else 's'} judged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,10 +63,10 @@ def apart_lines(found: Iterable[ApartAttempt]) -> Iterator[str]:
     >>> from pytest_evocode.metrics.score_table import ApartAttempt
     >>> used = Usage(prompt_tokens=1200, completion_tokens=34)
     >>> print(*apart_lines([
-    ...     ApartAttempt("ledger", "gpt", 2, "RUN", "unfinished", "interrupted with 1 of 3 rounds judged", used),
+    ...     ApartAttempt("ledger", "gpt", 2, "RUN", "unfinished", "1 of 3 rounds judged", used),
     ...     ApartAttempt("mesh", "gpt", 1, "RUN", "never started", "no image"),
     ...     ApartAttempt("zoo", "gpt", 1, "RUN", "never started", "no image")]), sep="\n")
-    not scored, unfinished: ledger gpt.2 (RUN): interrupted with 1 of 3 rounds judged, 1,234 tokens
+    not scored, unfinished: ledger gpt.2 (RUN): 1 of 3 rounds judged, 1,234 tokens
     not scored, never started: mesh gpt, zoo gpt (RUN): no image
     """
     groups: dict[tuple[str, str, str], list[ApartAttempt]] = defaultdict(list)

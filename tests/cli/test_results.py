@@ -184,7 +184,7 @@ def test_what_was_broken_off_is_told(evocode: Evocode, results: Path) -> None:
 def test_what_was_interrupted_is_shown_with_its_tokens_and_has_no_score(evocode: Evocode, results: Path) -> None:
     used = Usage(prompt_tokens=1000, completion_tokens=20, cost_usd=0.5)
     write_attempt(results, "third", "gpt", "p", of=4, finished=False, usage=used)
-    line = f"not scored, unfinished: third gpt ({RUN}): interrupted with 1 of 4 rounds judged, 1,020 tokens, $0.5000"
+    line = f"not scored, unfinished: third gpt ({RUN}): 1 of 4 rounds judged, 1,020 tokens, $0.5000"
     ran = evocode("results")
     assert line in ran.lines
     assert ran.lines[1].startswith("gpt 75.0")
@@ -202,7 +202,7 @@ def test_what_was_interrupted_is_shown_with_its_tokens_and_has_no_score(evocode:
 
 def test_where_nothing_is_scored_the_reason_is_all_there_is(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", outcomes="p", of=2, finished=False)
-    line = f"not scored, unfinished: ledger gpt ({RUN}): interrupted with 1 of 2 rounds judged"
+    line = f"not scored, unfinished: ledger gpt ({RUN}): 1 of 2 rounds judged"
     assert evocode("results").lines == [line]
     ran = evocode("leaderboard")
     assert (ran.status, ran.out) == (1, "")

@@ -130,7 +130,7 @@ def test_an_interrupted_attempt_has_no_score_and_replaces_none(tmp_path: Path, e
     found = rows(tmp_path)
     assert (scores(tmp_path), found.superseded, found.rows[0].missing) == ({"gpt": 100.0}, 0, ())
     assert [(each.attempt, each.run, each.state, each.why, each.usage) for each in found.apart] == [
-        (1, NEW, "unfinished", "interrupted with 1 of 2 rounds judged", used),
+        (1, NEW, "unfinished", "1 of 2 rounds judged", used),
         (2, NEW, "never started", "its session was stopped before it, or is under way", None),
     ]
 
@@ -144,7 +144,7 @@ def test_of_an_attempt_that_was_interrupted_in_its_first_turn_the_tokens_are_kno
     write_files(path, {"steps/round-1/agent/trajectory.json": turn})
     found = rows(tmp_path)
     assert found.rows == ()
-    assert [(each.state, each.why) for each in found.apart] == [("unfinished", "interrupted with 0 of 2 rounds judged")]
+    assert [(each.state, each.why) for each in found.apart] == [("unfinished", "0 of 2 rounds judged")]
     assert found.apart[0].usage == Usage(prompt_tokens=50, completion_tokens=5)
 
 

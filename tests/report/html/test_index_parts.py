@@ -289,8 +289,8 @@ def test_a_run_that_was_broken_off_has_the_command_that_continues_it(tmp_path: P
     (run,) = found["runs"]
     assert run["finished"] is None
     assert run["warnings"] == ["1 attempt is unfinished, and not scored: ledger gpt"]
-    assert [each["left_out"] for each in found["attempts"]] == ["unfinished: interrupted with 1 of 2 rounds judged"]
-    assert f"not scored, unfinished: ledger gpt ({RUN}): interrupted with 1 of 2 rounds judged" in found["notes"]
+    assert [each["left_out"] for each in found["attempts"]] == ["unfinished: 1 of 2 rounds judged"]
+    assert f"not scored, unfinished: ledger gpt ({RUN}): 1 of 2 rounds judged" in found["notes"]
     assert ["continue what is unfinished", f"pytest --evocode-resume={RUN}"] in run["commands"]
 
 
