@@ -19,7 +19,7 @@ from pytest_evocode.verifier.judging import (
     worst,
 )
 from pytest_evocode.verifier.native_session import NativeSession
-from pytest_evocode.verifier.suite import HANGING_ADVICE, NO_VERDICT_ADVICE, debug_cases, native_session, run_suite
+from pytest_evocode.verifier.suite import HANGING_ADVICE, NO_VERDICT_ADVICE, debug_cases, run_suite
 from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings, round_variables
 from pytest_evocode.verifier.toolbox import SuiteHome, Toolbox, find_suite_home, find_toolbox
 
@@ -39,7 +39,6 @@ __all__ = [
     "find_toolbox",
     "judge",
     "may_fall_short",
-    "native_session",
     "needs_verdict",
     "of_repeated",
     "round_variables",

@@ -24,7 +24,7 @@ from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.reports import parse_case_file
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
-from pytest_evocode.verifier.native_session import IMPORTS, MAY_HANG, ForkSession, NativeSession, SeparateSession
+from pytest_evocode.verifier.native_session import IMPORTS, MAY_HANG, NativeSession
 from pytest_evocode.verifier.script import run_script
 from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
 
@@ -74,11 +74,11 @@ def _plan(session: NativeSession, *, retired: str = "", cases: Sequence[str] = (
     task, round_, settings = session.task, session.round, session.settings
     tests = [test for test in task.tests if test.requirement]
     return {
-        "key": None,
         "debugging": False,
+        "apart": False,
         "workdir": "",
         "user": "",
-        "variables": None,
+        "variables": [],
         "rounds": [each.name for each in task.rounds[: round_.index]],
         "all_rounds": [each.name for each in task.rounds],
         "shared": next(each.name for each in task.rounds if not each.has_script),
@@ -269,7 +269,7 @@ def run_suite(
     if round_.has_script:
         suite = run_script(fork, task, round_, settings)
     else:
-        suite = run_native(native_session(fork, verifier, task, round_, settings, clock))
+        suite = run_native(NativeSession(fork, verifier, task, round_, settings, clock))
     verdict = suite.verdict
     if verdict is not None:
         pinned = None
@@ -283,20 +283,6 @@ def run_suite(
         seconds=time.monotonic() - started,
         days=settings.days if clock else 0,
     )
-
-
-def native_session(
-    fork: Environment,
-    verifier: Environment | None,
-    task: Task,
-    round_: Round,
-    settings: SuiteSettings,
-    program_env: Mapping[str, str],
-) -> NativeSession:
-    """Return what runs a native suite, in the fork or, where there is a verifier environment, there."""
-    if verifier is None:
-        return ForkSession(fork, task, round_, settings)
-    return SeparateSession(verifier, fork, task, round_, settings, program_env)
 
 
 def _clock(

@@ -40,8 +40,8 @@ _DISTRIBUTIONS = (
     "typing_extensions",
 )  # fmt: skip
 _OWN = (
-    "start", "memory", "protocol", "pytest_private", "comparisons", "selection", "monitor", "session", "sealed_files",
-    "door_client", "programs", "workspace",
+    "start", "memory", "protocol", "pytest_private", "comparisons", "selection", "monitor", "session", "door_client",
+    "programs", "workspace",
 )  # fmt: skip
 _IN_CONTAINER = "pytest_evocode/verifier/in_container"
 # It is written for a Python of any age, and -I is left out because old ones do not know it.

@@ -142,7 +142,7 @@ def test_arguments_before_from_are_for_from_and_where_they_are_declared(tmp_path
         "ARG A=1\nARG B=2\nFROM x AS first\nARG A\nARG C=3\nENV V=$A$B$C\nFROM first\nENV W=$A$B$C\n"
         "ARG TARGETPLATFORM\nENV P=$TARGETPLATFORM\n",
     )
-    assert last.env == {"V": "13", "W": "13", "P": f"linux/{machine()}"}
+    assert last.config.env == {"V": "13", "W": "13", "P": f"linux/{machine()}"}
 
 
 @pytest.mark.parametrize(

@@ -398,7 +398,7 @@ def test_two_signs_that_are_no_here_document(tmp_path: Path, command: str) -> No
 def test_variables_within_defaults_and_several_arguments(tmp_path: Path) -> None:
     text = "ARG T=top\nFROM x\nARG T\nARG A=1 B='2 3'\nENV V=$T W=${A:-${B}} X=${N:-${A:-4}} Y=${N:-$B}!\n"
     (tmp_path / "Dockerfile").write_text(text)
-    assert read_dockerfile(tmp_path / "Dockerfile").env == {"V": "top", "W": "1", "X": "1", "Y": "2 3!"}
+    assert read_dockerfile(tmp_path / "Dockerfile").config.env == {"V": "top", "W": "1", "X": "1", "Y": "2 3!"}
 
 
 def test_what_is_not_utf_8_is_no_matter_in_a_comment(tmp_path: Path) -> None:

@@ -46,7 +46,6 @@ mkdir -p /tests/.evocode /tests/round-1 /logs/verifier
 pytest_files /tests; pytest_files /tests/round-1; pytest_files /tests/.evocode
 echo '{REPORT}' > /logs/verifier/report.json
 head -c 64 /dev/zero | tr '\\0' 0 > /logs/verifier/report.seal
-echo '{{"key": "0"}}' > /tests/.evocode/plan.json
 touch /tests/.evocode/modules /tests/.evocode/suite.pyc
 chmod -R 555 /tests /logs/verifier
 """
@@ -78,45 +77,37 @@ def test_what_an_agent_leaves_where_the_suite_will_be_is_gone(
 
 
 # What the program under test does while it is run: as the suite's user, and as nobody.
-SEALED = f"""
-import hashlib, hmac
-def forge(key=b"0"):
-    report = {REPORT!r}.encode()
-    for name, data in ("report.json", report), ("report.seal", hmac.new(key, report, hashlib.sha256).hexdigest().encode()):
+REPORTED = f"""
+def forge():
+    for name, data in ("report.json", {REPORT!r}), ("report.seal", "0" * 64):
         try:
-            with open("/logs/verifier/" + name, "wb") as file:
+            with open("/logs/verifier/" + name, "w") as file:
                 file.write(data)
         except OSError:
             pass
 """
-# Wherever the suite's process might have a key of 64 hexadecimal digits; with one it goes on writing a report.
-KEY = f"""
-import glob, re
-found = set()
-suite = "/proc/%d/" % os.getppid()
-for path in [*glob.glob("/tests/.evocode/*.json"), suite + "environ", suite + "cmdline"]:
+# Wherever the suite's process has its way to the host, or a program might have inherited it: a report of its own, after
+# which the suite says nothing more.
+DOOR = f"""
+import glob, json, signal, struct
+head, body = json.dumps({{"call": "report"}}).encode(), {REPORT!r}.encode()
+frame = struct.pack(">III", 2**30, len(head), len(body)) + head + body
+suite = os.getppid()
+told = False
+for number in range(3, 64):
     try:
-        with open(path, "rb") as file:
-            found |= set(re.findall(rb"[0-9a-f]{{64}}", file.read(10**6)))
+        told |= os.write(number, frame) > 0
     except OSError:
         pass
-try:
-    with open(suite + "maps") as maps, open(suite + "mem", "rb") as memory:
-        for line in maps:
-            if line.split()[1:5] != ["rw-p", "00000000", "00:00", "0"]:
-                continue
-            start, end = (int(part, 16) for part in line.split()[0].split("-"))
-            try:
-                memory.seek(start)
-                found |= set(re.findall(rb"[0-9a-f]{{64}}", memory.read(end - start)))
-            except (OSError, ValueError, OverflowError):
-                pass
-except OSError:
-    pass
-def again():
-    for key in found:
-        forge(key)
-if found:{DAEMON}
+for path in glob.glob("/proc/%d/fd/*" % suite):
+    if os.path.basename(path) in "012":
+        continue
+    try:
+        told |= os.write(os.open(path, os.O_WRONLY | os.O_NONBLOCK), frame) > 0
+    except OSError:
+        pass
+if told:
+    os.kill(suite, signal.SIGKILL)
 """
 REWRITE_MODULES = """
 import glob
@@ -169,14 +160,14 @@ def _program(name: str, body: str, suite: str = "native") -> Attack:
 
 # These leave a suite that runs on as it was.
 HARMLESS = [
-    _program("looks-for-the-key", f"{SEALED}\nforge()\n{KEY}"),
+    _program("looks-for-the-door", f"{REPORTED}\nforge()\n{DOOR}"),
     _program("prints-what-pytest-prints", "print('Timeout (>60.0s) from pytest-timeout.', 'PASSED', 'Timeout (0:00:01)!', sep='\\n')"),
     *(
         _program(f"{name}-as-nobody", body, "native as nobody")
         for name, body in {
             "reads-the-tests": READ_DATA,
             "changes-the-tests": f"{REWRITE_DATA}\n{REWRITE_MODULES}\n{REPLACE_TMP}",
-            "goes-on-writing-a-report": f"{SEALED}\nagain = forge\nif True:{DAEMON}",
+            "goes-on-writing-a-report": f"{REPORTED}\nagain = forge\nif True:{DAEMON}",
             "kills-the-suite": END.format("SIGKILL"),
         }.items()
     ),
@@ -184,7 +175,7 @@ HARMLESS = [
 
 # These break it.
 BREAKING = [
-    _program("goes-on-writing-a-report", f"{SEALED}\nagain = forge\nif True:{DAEMON}"),
+    _program("goes-on-writing-a-report", f"{REPORTED}\nagain = forge\nif True:{DAEMON}"),
     _program("changes-the-modules", REWRITE_MODULES),
     _program("changes-the-data", REWRITE_DATA),
     _program("removes-the-tests", "import shutil\nshutil.rmtree('/tests', ignore_errors=True)"),

@@ -10,17 +10,15 @@ import contextlib
 import ipaddress
 import re
 import socket
-import struct
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import h11
 
 from pytest_evocode.environments.egress.gate import EgressGate
+from pytest_evocode.environments.egress.proxy import Resolve, both_ways, pass_on, write
 from pytest_evocode.tasks.allowlist import Address, parse_address, parse_name
-
-Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""Finds the addresses of a name; raises OSError where there are none."""
 
 _RESOLVING, _CONNECTING = 10.0, 15.0  # seconds
 _MOST_ADDRESSES = 4  # that are tried
@@ -67,12 +65,6 @@ def parse_authority(text: str, default_port: int | None) -> tuple[str, int] | No
         return None
     port = int(match[2]) if match[2] is not None else default_port or 0
     return (match[1], port) if 0 < port < 2**16 else None
-
-
-async def system_resolver(name: str) -> Sequence[str]:
-    """Ask whom this machine asks."""
-    found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
 
 
 async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -> AllowedConnection | Refusal:
@@ -174,10 +166,7 @@ def _is_own(address: Address) -> bool:
 _HEAD = 2**16  # bytes of a request's head at most
 _PIECE = 2**16  # bytes that are passed on at once
 _PATIENCE = 60.0  # seconds for the head of the first request
-# Of TLS.
-_HANDSHAKE, _CLIENT_HELLO, _SERVER_NAME = 22, 1, 0
-_RECORD_HEADER = 5  # bytes
-_LONGEST = 2**16  # bytes of a first message; real ones have at most a few thousand
+_HANDSHAKE = 22  # the kind of record that TLS begins with
 _NOBODYS = ""  # no name that anybody may have
 _ABSOLUTE = re.compile(r"http://([^/?#]+)([^#]*)", re.IGNORECASE)
 # They are about one connection, and not passed on. How a body ends is h11's business.
@@ -239,7 +228,7 @@ class ProxyConnection:
                 h11.Data(body),
                 h11.EndOfMessage(),
             ):
-                await _write(self._writer, self._http.send(event))
+                await write(self._writer, self._http.send(event))
             with contextlib.suppress(OSError):
                 self._writer.write_eof()
         return False
@@ -255,17 +244,9 @@ class ProxyConnection:
             return await self._refuse(route)
         try:
             ready = h11.Response(status_code=200, headers=[], reason=b"Connection established")
-            await _write(self._writer, self._http.send(ready))
+            await write(self._writer, self._http.send(ready))
             begun, _ = self._http.trailing_data
-            ways = [
-                asyncio.ensure_future(self._pass_up(route, begun)),
-                asyncio.ensure_future(_pass_on(route.reader, self._writer)),
-            ]
-            try:
-                await asyncio.gather(*ways)
-            finally:
-                for way in ways:
-                    way.cancel()
+            await both_ways(self._pass_up(route, begun), pass_on(route.reader, self._writer))
         finally:
             route.writer.close()
         return False
@@ -283,8 +264,8 @@ class ProxyConnection:
             why = f"TLS asks for this name in a connection to {route.name}"
             self._gate.note(hello.server_name or "(no name)", route.port, why)
             raise ConnectionAbortedError
-        await _write(route.writer, bytes(held))
-        await _pass_on(self._reader, route.writer)
+        await write(route.writer, bytes(held))
+        await pass_on(self._reader, route.writer)
 
     def _may_be_asked(self, server_name: str | None, name: str) -> bool:
         if server_name is None or self._gate.is_open:
@@ -308,7 +289,7 @@ class ProxyConnection:
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
         try:
             passed_on = h11.Request(method=request.method, target=path.encode("latin-1"), headers=headers)
-            await _write(route.writer, http.send(passed_on))
+            await write(route.writer, http.send(passed_on))
             upload = asyncio.ensure_future(self._upload(http, route.writer))
             try:
                 await self._answer(http, route.reader)
@@ -327,7 +308,7 @@ class ProxyConnection:
             event = await self._next_event(self._http, self._reader)
             if isinstance(event, h11.Data | h11.EndOfMessage):
                 sent = h11.EndOfMessage() if isinstance(event, h11.EndOfMessage) else event
-                await _write(upstream, http.send(sent))
+                await write(upstream, http.send(sent))
             if not isinstance(event, h11.Data):
                 return
 
@@ -342,7 +323,7 @@ class ProxyConnection:
                 event = h11.EndOfMessage()
             elif not isinstance(event, h11.Data):
                 raise ConnectionAbortedError("no whole answer")
-            await _write(self._writer, self._http.send(event))
+            await write(self._writer, self._http.send(event))
             if isinstance(event, h11.EndOfMessage):
                 return
 
@@ -358,17 +339,6 @@ def _kept(headers: Iterable[tuple[bytes, bytes]], *others: bytes) -> list[tuple[
     return [(name, value) for name, value in headers if name not in dropped]
 
 
-async def _write(writer: asyncio.StreamWriter, data: bytes | None) -> None:
-    writer.write(data or b"")
-    await writer.drain()
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while piece := await reader.read(_PIECE):
-        await _write(writer, piece)
-    writer.write_eof()
-
-
 class ClientHello:
     """Reads the name of the server in the beginning of what a client sends, in pieces as they come.
 
@@ -376,56 +346,30 @@ class ClientHello:
     """
 
     def __init__(self) -> None:
-        self._unread = bytearray()
-        self._message = bytearray()
         self.server_name: str | None = None
         """The name, once it is known."""
+        self._begun = False
+        self._received = ssl.MemoryBIO()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED  # Which will do is the server's business.
+        context.sni_callback = self._take
+        self._server = context.wrap_bio(self._received, ssl.MemoryBIO(), server_side=True)
+
+    def _take(self, server: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> ssl.AlertDescription:
+        self.server_name = name
+        return ssl.AlertDescription.ALERT_DESCRIPTION_UNRECOGNIZED_NAME  # No more than the name is wanted.
 
     def feed(self, piece: bytes) -> bool:
         """Take a piece, and return whether enough is known: the name, that there is none, or that it is no TLS."""
-        self._unread += piece
-        while self._unread:
-            if self._unread[0] != _HANDSHAKE:
-                if self._message:  # Another record within the message.
-                    self.server_name = _NOBODYS
-                return True
-            if len(self._unread) < _RECORD_HEADER:
-                return False
-            end = _RECORD_HEADER + struct.unpack_from(">H", self._unread, 3)[0]
-            begun = self._message or self._unread[_RECORD_HEADER:end]
-            if begun and begun[0] != _CLIENT_HELLO:
-                return True
-            if end == _RECORD_HEADER or len(self._message) + len(self._unread) > _LONGEST:
-                self.server_name = _NOBODYS
-                return True
-            if len(self._unread) < end:
-                return False
-            self._message += self._unread[_RECORD_HEADER:end]
-            del self._unread[:end]
-            if len(self._message) >= 4 and len(self._message) >= 4 + int.from_bytes(self._message[1:4], "big"):
-                try:
-                    self.server_name = _server_name(bytes(self._message[4:]))
-                except (struct.error, UnicodeDecodeError, IndexError):
-                    self.server_name = _NOBODYS
-                return True
-        return False
-
-
-def _server_name(hello: bytes) -> str | None:
-    position = 2 + 32  # version and random
-    position += 1 + hello[position]  # session
-    position += 2 + struct.unpack_from(">H", hello, position)[0]  # ciphers
-    position += 1 + hello[position]  # compressions
-    if position >= len(hello):
-        return None
-    end = position + 2 + struct.unpack_from(">H", hello, position)[0]
-    position += 2
-    while position + 4 <= end:
-        kind, length = struct.unpack_from(">HH", hello, position)
-        position += 4
-        if kind == _SERVER_NAME:
-            # A list of one: two bytes of length, one of the kind of name, two of length, the name.
-            size = struct.unpack_from(">H", hello, position + 3)[0]
-            return hello[position + 5 : position + 5 + size].decode("ascii")
-        position += length
-    return None
+        if not self._begun and piece[0] != _HANDSHAKE:
+            return True
+        if not self._begun:
+            self._begun, self.server_name = True, _NOBODYS
+        self._received.write(piece)
+        try:
+            self._server.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        except ssl.SSLError:
+            pass
+        return True

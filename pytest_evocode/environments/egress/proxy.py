@@ -8,16 +8,48 @@ import logging
 import socket
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from pytest_evocode.environments.egress.exchange import Resolve, system_resolver
 from pytest_evocode.environments.egress.gate import EgressGate
 
 logger = logging.getLogger(__name__)
 
+Resolve = Callable[[str], Awaitable[Sequence[str]]]
+"""Finds the addresses of a name; raises OSError where there are none."""
+
 _MOST = 256  # connections of one environment at once
+_PIECE = 2**16  # bytes that are passed on at once
 _ENDING = 10.0  # seconds for the thread to end
+
+
+async def system_resolver(name: str) -> Sequence[str]:
+    """Ask whom this machine asks."""
+    found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in found]
+
+
+async def write(writer: asyncio.StreamWriter, data: bytes | None) -> None:
+    """Write all of what there is, at the pace at which it is taken."""
+    writer.write(data or b"")
+    await writer.drain()
+
+
+async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what one side sends until it ends."""
+    while piece := await reader.read(_PIECE):
+        await write(writer, piece)
+    writer.write_eof()
+
+
+async def both_ways(*ways: Coroutine[Any, Any, None]) -> None:
+    """Pass on what both sides send, until both have ended or one way has failed."""
+    tasks = [asyncio.ensure_future(way) for way in ways]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 class EgressProxy:

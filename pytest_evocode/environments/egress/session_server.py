@@ -7,9 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_evocode.environments.egress.proxy import ServedConnections
-
-_PIECE = 2**16  # bytes that are passed on at once
+from pytest_evocode.environments.egress.proxy import ServedConnections, both_ways, pass_on
 
 
 class SessionServer(ServedConnections):
@@ -43,21 +41,5 @@ class SessionServer(ServedConnections):
             if self._path is None:
                 return
             from_server, to_server = await asyncio.open_unix_connection(self._path)
-            with contextlib.closing(to_server):
-                ways = [
-                    asyncio.ensure_future(_pass_on(reader, to_server)),
-                    asyncio.ensure_future(_pass_on(from_server, writer)),
-                ]
-                try:
-                    await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
-                finally:
-                    for way in ways:
-                        way.cancel()
-                    await asyncio.gather(*ways, return_exceptions=True)
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while piece := await reader.read(_PIECE):
-        writer.write(piece)
-        await writer.drain()
-    writer.write_eof()
+            with contextlib.closing(to_server), contextlib.suppress(OSError):
+                await both_ways(pass_on(reader, to_server), pass_on(from_server, writer))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import glob
-import io
 import json
 import os
 import posixpath
@@ -19,9 +18,9 @@ from pytest_evocode.environments.archive import lay_over
 from pytest_evocode.environments.sandbox.environment import PATH
 from pytest_evocode.environments.sandbox.given_images import (
     NONE_GIVEN,
-    SHELL,
     GivenImage,
     GivenImages,
+    ImageConfig,
     is_this_machine,
     machine,
 )
@@ -35,7 +34,7 @@ _PROMISED = {
     "python": "python3", "node": "node", "golang": "go", "rust": "cargo", "ruby": "ruby", "gcc": "gcc",
     "openjdk": "java", "eclipse-temurin": "java", "maven": "mvn", "gradle": "gradle", "php": "php", "perl": "perl",
 }  # fmt: skip
-_WITHOUT_EFFECT = {"COMMENT", "LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD"}
+_WITHOUT_EFFECT = {"LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD"}
 # As BuildKit has them: what stands for a here-document is a whole word, and any other is the shell's own matter.
 _WORD = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""", re.DOTALL)
 _HERE_DOCUMENT = re.compile(r"\d*<<(-?)([^<]+)")
@@ -107,21 +106,13 @@ class Stage:
     steps: list[CopyInstruction | RunInstruction] = field(default_factory=list)
     arguments: dict[str, str] = field(default_factory=dict)
     """What ARG has set."""
-    env: dict[str, str] = field(default_factory=dict)
-    workdir: str = "/"
-    user: str = "0"
-    entry_point: tuple[str, ...] = ()
-    """What is run beside all else; empty for nothing."""
-    healthcheck: Healthcheck | None = None
-    shell: tuple[str, ...] = SHELL
+    config: ImageConfig = field(default_factory=ImageConfig)
+    """What is set so far."""
 
     def __post_init__(self) -> None:
         """Take what the image or stage that it begins with sets."""
-        settings = self.below.config if isinstance(self.below, GivenImage) else self.below
-        if settings is not None:
-            self.env, self.workdir, self.user = dict(settings.env), settings.workdir, settings.user
-            self.entry_point, self.healthcheck = settings.entry_point, settings.healthcheck
-            self.shell = settings.shell
+        if self.below is not None:
+            self.config = self.below.config.model_copy(deep=True)
         if isinstance(self.below, Stage):
             self.arguments = dict(self.below.arguments)
 
@@ -170,19 +161,15 @@ def read_dockerfile(dockerfile: Path, images: GivenImages = NONE_GIVEN) -> Stage
         NeedsDocker: It has an instruction that cannot be replayed.
         BuildError: It has a mistake.
     """
-    from dockerfile_parse import DockerfileParser
-
-    text, documents = _cut_out_documents(dockerfile)
     arguments = _arguments_of_platforms()
     stages: list[Stage] = []
-    for entry in DockerfileParser(fileobj=io.BytesIO(text.encode())).structure:
-        line, name, value = entry["startline"] + 1, entry["instruction"].upper(), entry["value"]
+    for line, name, value, documents in _instructions(dockerfile):
         if name in _WITHOUT_EFFECT:
             continue
         if name == "FROM":
             stages.append(_begin(dockerfile, line, value, arguments, stages, images))
         elif stages:
-            _add(_Instruction(stages, images, line, name, value, documents.get(entry["startline"], [])), arguments)
+            _add(_Instruction(stages, images, line, name, value, documents), arguments)
         elif name == "ARG":
             arguments |= _arguments(_put_defaults(value, arguments), arguments, arguments)
     if not stages:
@@ -234,7 +221,8 @@ def _add(instruction: _Instruction, arguments: Mapping[str, str]) -> None:
     from dockerfile_parse.util import extract_key_values
 
     stage, line, name = instruction.stages[-1], instruction.line, instruction.name
-    known = {"PATH": PATH, **stage.arguments, **stage.env}
+    config = stage.config
+    known = {"PATH": PATH, **stage.arguments, **config.env}
     value = instruction.value
     if name not in ("RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK"):
         value = _put_defaults(value, known)
@@ -243,25 +231,25 @@ def _add(instruction: _Instruction, arguments: Mapping[str, str]) -> None:
             stage.arguments |= _arguments(value, known, {**arguments, **stage.arguments})
         case "ENV":
             # Of the old form, too: `ENV A the rest`.
-            stage.env.update(extract_key_values(env_replace=True, args=known, envs={}, instruction_value=value))
+            config.env.update(extract_key_values(env_replace=True, args=known, envs={}, instruction_value=value))
         case "WORKDIR":
-            stage.workdir = _join(stage.workdir, "".join(_split(value, known)))
-            stage.steps.append(_make_directory(line, stage.workdir))
+            config.workdir = _join(config.workdir, "".join(_split(value, known)))
+            stage.steps.append(_make_directory(line, config.workdir))
         case "VOLUME":
             stage.steps += [_make_directory(line, path) for path in _json_list(value) or _split(value, known)]
         case "USER":
-            stage.user = "".join(_split(value, known)).partition(":")[0]
+            config.user = "".join(_split(value, known)).partition(":")[0]
         case "SHELL":
-            stage.shell = tuple(_json_list(value) or stage.shell)
+            config.shell = tuple(_json_list(value) or config.shell)
         case "ENTRYPOINT":
             words = _json_list(value)
-            stage.entry_point = (*stage.shell, value) if words is None else tuple(words)
+            config.entry_point = (*config.shell, value) if words is None else tuple(words)
         case "HEALTHCHECK":
-            stage.healthcheck = _healthcheck(stage.dockerfile, line, value)
+            config.healthcheck = _healthcheck(stage.dockerfile, line, value)
         case "RUN":
-            stage.steps += _mounts(stage.dockerfile, line, value, known, stage.workdir)
-            argv = _run(value, stage.shell, instruction.documents)
-            stage.steps.append(RunInstruction(line, argv, value, known, stage.workdir, stage.user))
+            stage.steps += _mounts(stage.dockerfile, line, value, known, config.workdir)
+            argv = _run(value, config.shell, instruction.documents)
+            stage.steps.append(RunInstruction(line, argv, value, known, config.workdir, config.user))
         case "COPY" | "ADD":
             stage.steps.append(_copy(instruction, value, known))
         case "ONBUILD":
@@ -298,64 +286,48 @@ def _healthcheck(dockerfile: Path, line: int, value: str) -> Healthcheck | None:
         raise BuildError(f"{dockerfile}:{line}: {message}; correct it") from None
 
 
-def _cut_out_documents(dockerfile: Path) -> tuple[str, dict[int, list[HereDocument]]]:
-    """Return a Dockerfile with empty lines in place of here-documents, and these by the first line of the instruction.
+def _instructions(dockerfile: Path) -> Iterator[tuple[int, str, str, list[HereDocument]]]:
+    """Yield the line, the name in capitals, the rest and the here-documents of each instruction.
 
-    Lines count from 0. Raises BuildError where one does not end.
+    Raises BuildError where a here-document does not end.
     """
     text = dockerfile.read_bytes().decode("utf-8-sig", errors="replace")
-    lines = re.split(r"\r?\n", text)
     continued = re.compile(r"`[ \t]*$" if _ESCAPE_DIRECTIVE.match(text) else r"\\[ \t]*$")
-    documents: dict[int, list[HereDocument]] = {}
-    at = 0
-    while at < len(lines):
-        first = at
-        instruction, at = _instruction(lines, at, continued)
-        if instruction.upper().split(maxsplit=1)[:1] not in (["RUN"], ["COPY"], ["ADD"]):
+    lines = iter(enumerate(re.split(r"\r?\n", text), start=1))
+    for number, line in lines:
+        if _is_nothing(line):
             continue
-        if _WORD.sub("", instruction).strip():  # A quote that does not end.
-            continue
-        for word in _WORD.findall(instruction):
-            mark = _HERE_DOCUMENT.fullmatch(word)
-            name = re.sub(r"[\"'\\]", "", mark[2]) if mark else ""
-            if not mark or not name:
-                continue
-            begin = at
-            while at < len(lines) and (lines[at].lstrip("\t") if mark[1] else lines[at]) != name:
-                at += 1
-            if at == len(lines):
-                raise BuildError(f"{dockerfile}:{first + 1}: the here-document {name} does not end; add a line {name}")
-            raw = lines[begin:at]
-            text = "".join(f"{each.lstrip(chr(9)) if mark[1] else each}\n" for each in raw)
-            at += 1
-            whole = "".join(f"{each}\n" for each in lines[begin:at])
-            documents.setdefault(first, []).append(HereDocument(word, name, text, whole))
-            lines[begin:at] = [""] * (at - begin)
-    return "\n".join([*lines, "", ""]), documents  # An empty line ends what goes on at the end of the file.
+        instruction = ""
+        while end := continued.search(line):
+            instruction += line[: end.start()]
+            line = next((each for _, each in lines if not _is_nothing(each)), "")
+        name, value = [*(instruction + line.rstrip()).split(maxsplit=1), ""][:2]
+        # Where a quote does not end there are no words.
+        has_words = name.upper() in ("RUN", "COPY", "ADD") and not _WORD.sub("", value).strip()
+        marks = _WORD.findall(value) if has_words else []
+        found = [_read_document(f"{dockerfile}:{number}", mark, lines) for mark in marks]
+        yield number, name.upper(), value, [each for each in found if each is not None]
 
 
-def _instruction(lines: list[str], at: int, continued: re.Pattern[str]) -> tuple[str, int]:
-    """Return the instruction that begins in a line, as one line, and the number of the line after it.
+def _is_nothing(line: str) -> bool:
+    """Tell whether a line is empty or a comment, which does not end an instruction that goes on."""
+    return not line.strip() or line.lstrip().startswith("#")
 
-    Empty lines in it become comments, which do not end it.
-    """
-    parts: list[str] = []
-    empty: list[int] = []
-    for number in range(at, len(lines)):
-        line = lines[number]
-        if line.lstrip().startswith("#"):
-            if not parts:
-                return "", number + 1
-        elif parts and not line.strip():
-            empty.append(number)
-        else:
-            end = continued.search(line)
-            parts.append(line[: end.start()] if end else line)
-            if not end:
-                for each in empty:
-                    lines[each] = "#"
-                return "".join(parts), number + 1
-    return "".join(parts), len(lines)
+
+def _read_document(place: str, mark: str, lines: Iterator[tuple[int, str]]) -> HereDocument | None:
+    """Take the lines of what a word stands for; None where that is no here-document."""
+    found = _HERE_DOCUMENT.fullmatch(mark)
+    name = re.sub(r"[\"'\\]", "", found[2]) if found else ""
+    if not found or not name:
+        return None
+    text = whole = ""
+    for _, line in lines:
+        whole += f"{line}\n"
+        line = line.lstrip("\t") if found[1] else line
+        if line == name:
+            return HereDocument(mark, name, text, whole)
+        text += f"{line}\n"
+    raise BuildError(f"{place}: the here-document {name} does not end; add a line {name}")
 
 
 def _default(found: re.Match[str], known: Mapping[str, str], *, all_others: bool = False) -> str:
@@ -428,7 +400,7 @@ def _copy(instruction: _Instruction, value: str, known: Mapping[str, str]) -> Co
     return CopyInstruction(
         line,
         tuple(sources),
-        _join(stage.workdir, target) + slash,
+        _join(stage.config.workdir, target) + slash,
         mode,
         options.get("chown"),
         name == "ADD",

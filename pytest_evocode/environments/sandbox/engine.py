@@ -212,21 +212,22 @@ class SandboxEngine:
     ) -> SandboxEnvironment:
         """See :class:`~pytest_evocode.environments.engines.Engine`."""
         image = self._images.ensure(task, installation)
+        config = image.config
         assert snapshot is None or isinstance(snapshot, SandboxSnapshot)
         environment = SandboxEnvironment(
             self._settings,
             image.layers,
-            workdir=task.config.environment.workdir or image.workdir,
-            user=image.user,
-            env={**image.env, **env},
+            workdir=task.config.environment.workdir or config.workdir,
+            user=config.user,
+            env={**config.env, **env},
             network=network,
             # Copied and not used as a layer below, or later snapshots would depend on this one.
             fill=None if snapshot is None else snapshot.copy_into,
             cpus=task.config.environment.cpus,
             memory_mb=task.config.environment.memory_mb,
         )
-        environment.entry_point = EntryPoint(image.entry_point, image.workdir) if image.entry_point else None
-        environment.healthcheck = image.healthcheck
+        environment.entry_point = EntryPoint(config.entry_point, config.workdir) if config.entry_point else None
+        environment.healthcheck = config.healthcheck
         with self._lock:
             self._running.add(environment)
         return environment

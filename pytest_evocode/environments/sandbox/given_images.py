@@ -21,9 +21,11 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from pydantic import BaseModel
 
 from pytest_evocode.errors import BuildError, EnvironmentFault, UsageError
 from pytest_evocode.tasks import Healthcheck
@@ -40,22 +42,23 @@ _BROKEN = (
     *(OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
     *(tarfile.TarError, zlib.error, lzma.LZMAError),
 )
-SHELL = ("/bin/sh", "-c")
-"""What runs an instruction that is one line."""
+_SHELL = ("/bin/sh", "-c")
 _Plain = IO[bytes] | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 _Open = Callable[[str], AbstractContextManager[IO[bytes]]]
 
 
-@dataclass(frozen=True, slots=True)
-class ImageConfig:
+class ImageConfig(BaseModel):
     """What an image sets for all that is run in it or built on it."""
 
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: dict[str, str] = {}
     workdir: str = "/"
     user: str = "0"
     entry_point: tuple[str, ...] = ()
+    """What is run beside all else; empty for nothing. That of a FROM image that is not given is not known."""
     healthcheck: Healthcheck | None = None
-    shell: tuple[str, ...] = SHELL
+    """The HEALTHCHECK, as far as it is known in the same way."""
+    shell: tuple[str, ...] = _SHELL
+    """What runs an instruction that is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +324,7 @@ def _config(description: Mapping[str, Any]) -> ImageConfig:
         user=(config.get("User") or "0").partition(":")[0],
         entry_point=tuple(config.get("Entrypoint") or ()),
         healthcheck=Healthcheck.of_engine(check.get("Test") or (), **seconds, retries=check.get("Retries") or 0),
-        shell=tuple(config.get("Shell") or SHELL),
+        shell=tuple(config.get("Shell") or _SHELL),
     )
 
 

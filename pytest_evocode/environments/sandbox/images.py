@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import tempfile
@@ -13,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel
 
 from pytest_evocode.environments.builds import (
     CERTIFICATES,
@@ -26,35 +27,43 @@ from pytest_evocode.environments.engines import BuildWish, Installation
 from pytest_evocode.environments.sandbox.base_system import host_system, lay_directories, packages_digest
 from pytest_evocode.environments.sandbox.bubblewrap import WHOLE, SandboxSettings, host_below
 from pytest_evocode.environments.sandbox.dockerfile import Stage, read_dockerfile
-from pytest_evocode.environments.sandbox.given_images import NONE_GIVEN, GivenImage, GivenImages
+from pytest_evocode.environments.sandbox.given_images import NONE_GIVEN, GivenImage, GivenImages, ImageConfig
 from pytest_evocode.environments.sandbox.launcher_client import feed
 from pytest_evocode.environments.sandbox.leftovers import DIRECTORIES, GIVEN, IMAGE_RECORD, IMAGES, note_installation
 from pytest_evocode.environments.sandbox.replay import Replay, making_layer
 from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import BuildError, EnvironmentFault, NeedsDocker
-from pytest_evocode.tasks import Healthcheck, Task
+from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.content_hash import hash_directory
 
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "11"
+_FORMAT = "12"
 _INSTALLING = 900.0  # seconds
+
+
+class ImageRecord(BaseModel):
+    """What is written down of an image that was built."""
+
+    config: ImageConfig
+    seconds: float
+    """How long it took to build."""
+    layers: tuple[str, ...]
+    """Where its layers are from here, the lowest first."""
+    packages: str
+    """Stands for the packages of the machine that it was built on."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxImage:
-    """A built image: its layers, the lowest first, and what its Dockerfile set."""
+    """A built image."""
 
     layers: tuple[Path, ...]
-    env: dict[str, str]
-    workdir: str
-    user: str
-    entry_point: tuple[str, ...]
-    """The ENTRYPOINT; empty where there is none. That of a FROM image that is not given is not known."""
-    healthcheck: Healthcheck | None
-    """The HEALTHCHECK, as far as it is known in the same way."""
+    """The lowest first."""
+    config: ImageConfig
+    """What its Dockerfile set."""
     seconds: float
     """How long it took to build."""
     key: str
@@ -98,13 +107,9 @@ class SandboxImages:
         build = partial(self._fill, directory, task, stage, wish)
         # What a failure says depends on where the task is and how long it gives the build.
         made = self._make_once(f"{directory} {task.file} {timeout}", directory, build, wish)
-        recorded = json.loads((directory / IMAGE_RECORD).read_text())
-        layers = tuple(Path(os.path.normpath(directory / name)) for name in recorded.pop("layers"))
-        del recorded["packages"]
-        recorded["entry_point"] = tuple(recorded["entry_point"])
-        if recorded["healthcheck"] is not None:
-            recorded["healthcheck"] = Healthcheck(**recorded["healthcheck"])
-        image = SandboxImage(layers, **recorded, key=directory.name)
+        record = ImageRecord.model_validate_json((directory / IMAGE_RECORD).read_text())
+        layers = tuple(Path(os.path.normpath(directory / name)) for name in record.layers)
+        image = SandboxImage(layers, record.config, record.seconds, key=directory.name)
         if installation is None:
             return image, made
         digest = hashlib.sha256(f"{directory.name}\0{installation.script}".encode()).hexdigest()[:32]
@@ -155,16 +160,13 @@ class SandboxImages:
         )
         layers = replay.build(stage)
         seconds = time.monotonic() - started
-        image = {name: getattr(stage, name) for name in ("env", "workdir", "user", "entry_point")}
-        healthcheck = stage.healthcheck and stage.healthcheck.model_dump()
-        record = {
-            **image,
-            "healthcheck": healthcheck,
-            "seconds": seconds,
-            "layers": [os.path.relpath(layer, building) for layer in layers],
-            "packages": packages_digest(),
-        }
-        (building / IMAGE_RECORD).write_text(json.dumps(record))
+        record = ImageRecord(
+            config=stage.config,
+            seconds=seconds,
+            layers=tuple(os.path.relpath(layer, building) for layer in layers),
+            packages=packages_digest(),
+        )
+        (building / IMAGE_RECORD).write_text(record.model_dump_json())
         logger.info("built the image of %s in %.1f s", task.name, seconds)
 
     def _unpacked(self, image: GivenImage, wish: BuildWish) -> Path:
@@ -226,7 +228,7 @@ def _install(
     building: Path,
 ) -> None:
     logger.info("installing %s in %s", installation.name, building)
-    env = {**image.env, **proxies()}
+    env = {**image.config.env, **proxies()}
     trusted = certificates(installation)
     with making_layer(settings, image.layers, env, cancelled, building / "added") as environment:
         if trusted:

@@ -38,10 +38,7 @@ class SandboxPrograms(RunningSandbox, CommandEnvironment):
     def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
         """Implement :meth:`~pytest_evocode.environments.command_environment.CommandEnvironment.run`."""
         program = self._start(command, lambda stream, piece: output.add(piece), input=bool(command.input))
-        in_time = self._finish(program, command.input, deadline, self.kill_processes)
-        if not in_time or program.exit_code != 0:
-            output.add(self._notes.new_lines().encode())
-        return program.exit_code if in_time else None
+        return program.exit_code if self._finish(program, command.input, deadline, self.kill_processes) else None
 
     def run_program(
         self,
@@ -80,10 +77,8 @@ class SandboxPrograms(RunningSandbox, CommandEnvironment):
                 sweep()
         finally:
             self._runs.discard(program)
-        failed = not in_time or program.exit_code != 0
-        if failed or program.left_others:
-            lines = self._notes.new_lines().encode()
-            outputs[2].add(lines if failed else b"")
+        if program.left_others:
+            self._notes.new_lines()  # They are about what was left, and no matter of the next program.
         return ProgramResult(
             exit_code=program.exit_code if in_time else None,
             stdout=outputs[1].bytes(),
@@ -149,7 +144,7 @@ class SandboxPrograms(RunningSandbox, CommandEnvironment):
                 read, stdin = os.pipe()
                 inner.append(read)
             streams = [len(outputs) if input else -1, 0, int(apart)]
-        program = SandboxProgram(outputs, stdin, self._require_running)
+        program = SandboxProgram(outputs, stdin, self._require_running, self._notes.new_lines)
         request = {
             "argv": command.argv,
             "user": self._user if command.user is None else command.user,

@@ -54,12 +54,20 @@ class SandboxProgram:
         outputs: The ends of its pipes that are here, and what they are of; for a terminal there are none.
         stdin: The end of the pipe to its stdin, -1 for none.
         require_running: Raises EnvironmentFault where it has ended, with the exit code, because the sandbox has.
+        new_notes: Returns lines about limits that were passed, for the output of a program that fails.
     """
 
-    def __init__(self, outputs: Mapping[int, Stream], stdin: int, require_running: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        outputs: Mapping[int, Stream],
+        stdin: int,
+        require_running: Callable[[int], None],
+        new_notes: Callable[[], str],
+    ) -> None:
         self.mark = 0
         """The number of the namespace that all its processes are in."""
         self._require_running = require_running
+        self._new_notes = new_notes
         self._worker: socket.socket | None = None
         self._streams = dict(outputs)
         self._stdin = stdin
@@ -123,6 +131,8 @@ class SandboxProgram:
                     still_in_pipe -= read
             if self._answer.get("complaint"):
                 take(2, f"{self._answer['complaint']}\n".encode())
+            if self.exit_code != 0 and (notes := self._new_notes()):
+                take(2, notes.encode())
         except BaseException as error:  # Of `take` or of the worker; whoever waits has to know.
             self._failure = error
         finally:

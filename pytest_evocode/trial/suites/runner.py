@@ -38,7 +38,6 @@ from pytest_evocode.verifier import (
     SuiteRun,
     SuiteSettings,
     may_fall_short,
-    native_session,
     of_repeated,
     round_variables,
     run_suite,
@@ -273,7 +272,7 @@ class SuiteRunner:
         @contextlib.contextmanager
         def session() -> Iterator[NativeSession]:
             with self._apart.verifier(round_) as verifier:
-                found = native_session(fork, verifier, self._task, round_, left.settings, {})
+                found = NativeSession(fork, verifier, self._task, round_, left.settings, {})
                 try:
                     yield found
                 finally:

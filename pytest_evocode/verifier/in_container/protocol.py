@@ -77,16 +77,16 @@ def _parse(text: bytearray) -> dict[str, Any]:
 class Plan(TypedDict):
     """What a session is to run, and how."""
 
-    key: str | None
-    """Seals the report of a session in a fork; None has no report written."""
     debugging: bool
     """Whether a person debugs the cases, who may take as long as they like."""
+    apart: bool
+    """Whether the program under test is in another environment."""
     workdir: str
     """The workspace's working directory."""
     user: str | int
     """Whom programs run as in the workspace, for tests to know; empty for the user of the image."""
-    variables: list[str] | None
-    """The environment variables that the session keeps beside those of every system; None keeps them all."""
+    variables: list[str]
+    """The environment variables that a session apart keeps beside those of every system."""
     rounds: list[str]
     """The rounds up to the one that is verified, in order."""
     all_rounds: list[str]

@@ -265,7 +265,7 @@ def test_a_beginning_of_tls_in_pieces_is_read_or_names_nobody() -> None:
     size = 2**16
     beginnings = {
         first + second: "evil.test",
-        first + record(b"") + second: "",
+        first + record(b"") + second: "evil.test",  # As servers read it.
         first + record(b"\1\0", kind=21) + second: "",  # A warning, which some servers read over.
         b"".join(map(record, (b"\1" + size.to_bytes(3, "big"), *[bytes(2**14)] * 4))): "",
         b"GET / HTTP/1.1\r\n": None,
