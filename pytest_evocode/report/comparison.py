@@ -12,9 +12,9 @@ from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip, 
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
 from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, interval_column
+from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number
-from pytest_evocode.report.views import Column, Row, Table, View, count_column, shown_cells, text_column
+from pytest_evocode.report.views import Column, Row, Table, View, ends, shown_cells
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
 SHOWN_ATTEMPTS = (1, 2, 4, 8, 16)
@@ -81,8 +81,8 @@ def plan_table(plans: Mapping[str, ComparisonPlan]) -> Table:
         for tasks, attempts in product(*planned_sizes(made))
     ]
     columns = (
-        text_column("of", "of"),
-        count_column("tasks", "tasks"),
+        Column.text("of", "of"),
+        Column.count("tasks", "tasks"),
         Column("attempts", lambda row: counted(row["attempts"], "attempt"), fields=("attempts",)),
         Column(
             "difference",
@@ -210,9 +210,9 @@ def comparisons_view(pairs: Sequence[NamedComparison], json: Callable[[], Any]) 
 
 
 _FLIPS = (
-    text_column("A", "a"),
-    text_column("B", "b"),
-    text_column("task", "task"),
+    Column.text("A", "a"),
+    Column.text("B", "b"),
+    Column.text("task", "task"),
     Column("round", lambda row: row["round"] or f"round {row['index']}", fields=("round", "index"), left=True),
     Column("passed in A, %", lambda row: f"{100 * row['first']:.0f}", fields=("first",)),
     Column("passed in B, %", lambda row: f"{100 * row['second']:.0f}", fields=("second", "passed_in")),
@@ -230,22 +230,21 @@ def comparison_table(pairs: Sequence[NamedComparison]) -> Table:
                 name: getattr(each, name)
                 for name in ("first", "second", "difference", "won", "tied", "lost", "p_value")
             },
-            "low": each.interval and each.interval.low,
-            "high": each.interval and each.interval.high,
+            **ends(each.interval),
             "p_adjusted": pair.adjusted[metric] if pair.adjusted else None,
         }
         for pair in pairs
         for metric, each in pair.found.items()
     ]
     columns = [
-        text_column("A is", "first_name"),
-        text_column("B is", "second_name"),
-        text_column("", "metric"),
+        Column.text("A is", "first_name"),
+        Column.text("B is", "second_name"),
+        Column.text("", "metric"),
         Column("A", lambda row: format_number(row["first"], digits=_digits(row)), fields=("first",)),
         Column("B", lambda row: format_number(row["second"], digits=_digits(row)), fields=("second",)),
         Column("B - A", lambda row: f"{row['difference']:+.{_digits(row)}f}", fields=("difference",)),
-        interval_column("95 %", "low", "high", nothing=""),
-        *(count_column(name, name) for name in ("won", "tied", "lost")),
+        Column.interval("95 %", "low", "high", nothing=""),
+        *(Column.count(name, name) for name in ("won", "tied", "lost")),
     ]
     if any(pair.headline.test is not None for pair in pairs):
         columns.append(Column("p", lambda row: format_p_value(row["p_value"]), fields=("p_value",)))

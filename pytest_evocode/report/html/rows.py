@@ -24,6 +24,7 @@ from pytest_evocode.report.notes import changed_tasks, row_notes
 from pytest_evocode.report.score_columns import REPORT, WITHOUT_FAULTS
 from pytest_evocode.report.score_lines import describe_faults, trusting_rounds
 from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.views import ends
 from pytest_evocode.results.identity import AgentIdentity
 
 
@@ -79,11 +80,7 @@ def _row(
         "strict": conditions.strict,
         "ranking": ranking,
         "scores": score_values(scores),
-        "intervals": {
-            name: {"low": each.low, "high": each.high}
-            for name, each in intervals.items()
-            if each is not None and name in REPORT
-        },
+        "intervals": {name: ends(each) for name, each in intervals.items() if each is not None and name in REPORT},
         "without_faults": None if faults is None else {name: getattr(faults, name) for name in WITHOUT_FAULTS},
         "spending": _spending(row, scores),
         "groups": {by: _groups(table, row, by) for by in get_args(Dimension)},
@@ -286,7 +283,7 @@ def _difference(field: str, found: Comparison) -> dict[str, Any]:
         "first": found.first,
         "second": found.second,
         "difference": found.difference,
-        "interval": None if interval is None else {"low": interval.low, "high": interval.high},
+        "interval": interval and ends(interval),
         "p_value": found.p_value,
         "won": found.won,
         "lost": found.lost,
