@@ -14,7 +14,7 @@ from pytest_evocode.metrics.spending import Tokens, overall_token_ratio
 from pytest_evocode.metrics.statistics.survival import Survival, kaplan_meier
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.score_columns import COLUMNS, OLDER_LEADERBOARD, score_columns, score_values
-from pytest_evocode.report.tables import NOT_MEASURED
+from pytest_evocode.report.tables import NOT_MEASURED, values_of
 from pytest_evocode.report.views import Column, Table, View, ends
 
 _COUNTED: dict[Failed, str] = {"round": "rounds", "record": "failed records"}
@@ -243,7 +243,7 @@ def analyses_json(found: Sequence[Analyses]) -> dict[str, Any]:
                 "from_round": each.row.from_round,
                 "pass_at_k": {unit: _estimates(each, unit) for unit in each.pass_at_k},
                 "passes": {unit: _passes(each, unit) for unit in each.pass_at_k},
-                **{name: getattr(each.scores, name) for name in _OF_SCORES},
+                **values_of(each.scores, *_OF_SCORES),
                 "reliability_interval": _ends(each.reliability_interval),
                 **_pooled_json(each.pooled),
             }
@@ -298,7 +298,7 @@ def _pooled_json(pooled: Pooled) -> dict[str, Any]:
 
 
 def _share_json(share: Share) -> dict[str, float | None]:
-    return {"percent": share.percent, "passed": share.passed, "of": share.of}
+    return values_of(share, "percent", "passed", "of")
 
 
 def _shares_json(shares: Mapping[int, Share] | Mapping[str, Share]) -> dict[str, dict[str, float | None]]:

@@ -15,7 +15,7 @@ from pytest_evocode.metrics.analyses import FirstFailure, Share, first_failures,
 from pytest_evocode.metrics.failures import FailureKinds, RequirementFailures, failure_kinds, worst_requirements
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.report.notes import identity_json
-from pytest_evocode.report.tables import counted, join_first
+from pytest_evocode.report.tables import counted, join_first, values_of
 from pytest_evocode.report.views import Column, Row, Table, View
 from pytest_evocode.results.cases import GAP, without_middle
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord
@@ -238,8 +238,8 @@ def _pass_rates_table(shares: Mapping[str, Mapping[int, Share]], first: Mapping[
         failing = Counter(failure.index for failure in first[agent])
         for index in sorted(of_row):
             share = of_row[index]
-            about = {"percent": share.percent, "passed": share.passed, "of": share.of}
-            rows.append({"agent": agent, "round": index, **about, "first_failures": failing[index]})
+            about = {"agent": agent, "round": index, "first_failures": failing[index]}
+            rows.append({**about, **values_of(share, "percent", "passed", "of")})
     columns = (
         Column.text("agent", "agent"),
         Column.count("round", "round"),

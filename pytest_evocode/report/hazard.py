@@ -9,7 +9,7 @@ from pytest_evocode.metrics.hazard import Event, EventHistory, Hazard, hazards
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.report.neighbours import attempts_of_others, grid_of
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import join_first, values_of
 from pytest_evocode.report.views import Column, Table, View, ends
 
 _EVENTS: dict[Event, str] = {
@@ -91,8 +91,7 @@ def _by_change(known: Sequence[_History]) -> Table:
 
 
 def _row(name: str, event: Event, of: EventHistory, by: str, key: int | str | None, one: Hazard) -> dict[str, Any]:
-    counts = {"events": one.events, "at_risk": one.at_risk, "censored": one.censored}
-    about = {"agent": name, "event": event, by: key, "percent": one.percent, **counts}
+    about = {"agent": name, "event": event, by: key, **values_of(one, "percent", "events", "at_risk", "censored")}
     return {**about, **ends(one.interval, "percent"), "clusters": of.clusters if one.interval else None}
 
 

@@ -17,7 +17,7 @@ from pytest_evocode.metrics.neighbours.summary import (
     agent_metrics,
 )
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import join_first, values_of
 from pytest_evocode.report.views import Column, Table, View
 
 _COLUMNS: dict[str, tuple[Column, ...]] = {
@@ -153,7 +153,7 @@ def _parts(part: Milestones | Regressions | RoundRegressions | CodeQuality) -> l
 def _of_agent(each: AgentMetrics) -> dict[str, Any]:
     row, decay = each.efficiency, each.decay
     rises = {name: getattr(decay, name, None) for name in ("verbosity_rises", "erosion_rises")}
-    amounts = {name: getattr(row, name) for name in ("score", "score_per_usd", "usd_per_passed_round")}
+    amounts = values_of(row, "score", "score_per_usd", "usd_per_passed_round")
     return {**rises, **amounts, "cost_usd_each_task_once": row.cost_usd.value}
 
 
@@ -193,13 +193,8 @@ def _agent_json(each: AgentMetrics, names: Sequence[str], by_round: bool) -> dic
     if "swe-ci" in found:
         found["swe-ci"]["gamma"] = each.gamma
     if "cost" in names:
-        row = each.efficiency
-        found["cost"] = {
-            "score": row.score,
-            "cost_usd": asdict(row.cost_usd),
-            "score_per_usd": row.score_per_usd,
-            "usd_per_passed_round": row.usd_per_passed_round,
-        }
+        found["cost"] = values_of(each.efficiency, "score", "score_per_usd", "usd_per_passed_round")
+        found["cost"]["cost_usd"] = asdict(each.efficiency.cost_usd)
     if "slopcodebench" in names:
         found["slopcodebench"] = None if each.decay is None else asdict(each.decay)
     for field in ("without_reference", "untold", "without_base", "nameless"):

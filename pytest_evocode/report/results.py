@@ -27,7 +27,7 @@ from pytest_evocode.report.score_lines import (
     notes_below,
     scores_table,
 )
-from pytest_evocode.report.tables import NOT_MEASURED, format_number, join_first
+from pytest_evocode.report.tables import NOT_MEASURED, format_number, join_first, values_of
 from pytest_evocode.report.views import Column, Row, Table, View, ends
 from pytest_evocode.results.loading import StoredAttempt
 
@@ -220,9 +220,7 @@ def results_json(
 
 def apart_json(apart: ApartAttempt) -> dict[str, Any]:
     """Return an attempt that no score counts as JSON values."""
-    values: dict[str, Any] = {
-        name: getattr(apart, name) for name in ("task", "agent", "attempt", "run", "state", "why")
-    }
+    values = values_of(apart, "task", "agent", "attempt", "run", "state", "why")
     rounds = apart.stored.record.rounds if apart.stored is not None else ()
     return values | {
         "rounds": {each.round: each.outcome for each in rounds},

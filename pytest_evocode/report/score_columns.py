@@ -15,7 +15,7 @@ from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.intervals import Interval
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.tables import NOT_MEASURED, format_number, format_thousands
+from pytest_evocode.report.tables import NOT_MEASURED, format_number, format_thousands, values_of
 from pytest_evocode.report.views import Column, ends
 from pytest_evocode.results.records import Mode
 
@@ -212,12 +212,7 @@ def score_values(
             values[field + _WITHOUT_FAULTS] = values[field] if faults is None else getattr(faults, field)
     if with_faults:
         values["faults"] = 0 if faults is None else faults.rounds
-    return {
-        **values,
-        "decided_tasks": scores.decided_tasks,
-        "whole_tasks": scores.whole_tasks,
-        "trusting": scores.trusting,
-    }
+    return {**values, **values_of(scores, "decided_tasks", "whole_tasks", "trusting")}
 
 
 def score_columns(table: Iterable[str], *, intervals: bool = False, with_faults: bool = False) -> Iterator[Column]:

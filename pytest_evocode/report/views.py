@@ -6,7 +6,6 @@ and which numbers in full precision programs get of it; so every view has every 
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -17,7 +16,7 @@ from string import Formatter
 from typing import Any, Literal, Self, get_args
 
 from pytest_evocode.metrics.intervals import Interval
-from pytest_evocode.report.export import csv_cell
+from pytest_evocode.report.export import write_csv
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, markdown_table, plain, short_line
 
@@ -292,16 +291,9 @@ def _csv(view: View, definitions: bool) -> str:
 
 
 def csv_text(table: Table, *, exact: bool = False) -> str:
-    """Return a table as CSV with numbers in full precision; what was not measured is empty, and lists have spaces.
-
-    With ``exact``, a text that spreadsheets take for a formula is as it is.
-    """
+    """Return a table as :func:`~pytest_evocode.report.export.write_csv` writes it, with numbers in full precision."""
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.fields)
-    for row in _values(table):
-        cells = [" ".join(each) if isinstance(each, list | tuple) else each for each in row.values()]
-        writer.writerow(cells if exact else map(csv_cell, cells))
+    write_csv(_values(table), table.fields, file, exact=exact)
     return file.getvalue()
 
 
