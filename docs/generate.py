@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from pytest_evocode.cli import VIEWS  # noqa: E402
 from pytest_evocode.cli import main as evocode  # noqa: E402
 from pytest_evocode.llm.model_options import ModelOptions  # noqa: E402
 from pytest_evocode.plugin.options import add_options  # noqa: E402
-from pytest_evocode.report.json_keys import markdown_of_keys  # noqa: E402
+from pytest_evocode.report.score_columns import COLUMNS  # noqa: E402
 from pytest_evocode.tasks.compatibility import tables  # noqa: E402
 from tests.model_faults import table  # noqa: E402
 
@@ -75,7 +76,7 @@ def write(folder: Path) -> None:
         "task-keys.md": keys("", schema),
         "harbor.md": tables().splitlines(),
         "faults.md": table(),
-        "json-keys.md": markdown_of_keys(),
+        "json-keys.md": json_keys(),
     }
     for name, lines in texts.items():
         text, path = "\n".join(lines) + "\n", folder / name
@@ -180,6 +181,22 @@ def keys(path: str, table: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     for here, below in inner:
         yield from keys(here, below)
+
+
+def described_keys() -> dict[str, dict[str, str]]:
+    """Return the keys of the JSON that commands print with their meanings, by command."""
+    described = tomllib.loads((ROOT / "docs" / "json_keys.toml").read_text(encoding="utf-8"))
+    return {
+        command: {key: text or COLUMNS[key.rpartition(".")[2]].help.removesuffix(".") for key, text in found.items()}
+        for command, found in described.items()
+    }
+
+
+def json_keys() -> Iterator[str]:
+    """Yield the table of these keys for each command."""
+    for command, described in described_keys().items():
+        yield from ("", f"`evocode {command} --json`", "", "| key | meaning |", "|---|---|")
+        yield from (f"| `{key}` | {text} |" for key, text in described.items())
 
 
 def tables_in(key: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

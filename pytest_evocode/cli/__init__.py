@@ -40,7 +40,7 @@ VIEWS = {
     "analyses": "tables",
     "hazard": "tables",
     "metrics": "metrics",
-    "model": "model",
+    "model": "tables",
     "pareto": "tables",
     "plan": "comparisons",
 }

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,7 +48,7 @@ from pytest_evocode.report.comparison import (
     SMALL_DIFFERENCE,
     TITLES,
     Compared,
-    NamedComparison,
+    ComparedPair,
     comparisons_view,
     plan_lines,
     plan_table,
@@ -58,7 +59,7 @@ from pytest_evocode.report.comparison import (
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.score_lines import cut_lines
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import join_first, values_of
 from pytest_evocode.report.views import Format, Table, View, printed
 from pytest_evocode.results.identity import differing_conditions, short_contents, subject_labels
 from pytest_evocode.results.loading import Results
@@ -269,25 +270,6 @@ def _protocol(row: ScoreRow) -> tuple[str, str | None]:
 Regression = Literal["noise", "score", "round", "interval"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two rows that are compared."""
-
-    sides: tuple[Side, Side]
-    rows: tuple[ScoreRow, ScoreRow]
-    found: dict[Compared, Comparison]
-    """Without the metrics that were not measured for both, or cannot be compared."""
-    left_out: tuple[Metric, ...]
-    """Those that cannot, because the two have different numbers of attempts."""
-    faults: tuple[int, int]
-    """How many rounds of either infrastructure errors kept from a verdict."""
-    plan: ComparisonPlan | None
-
-    @property
-    def headline(self) -> Comparison:
-        return self.found["dataset_score"]
-
-
 class _Trouble(click.ClickException):
     exit_code = 2
 
@@ -360,15 +342,10 @@ def compare_command(
     rows = [(each, matching) for each, found in matched for matching in found]
     # Of m comparisons a p-value can be up to 0.05 as adjusted by Holm only if it is up to 0.05 / m for one of them.
     pairs = [_compared(each, *matching, alpha=ALPHA / len(rows)) for each, matching in rows]
-    adjusted = _adjusted(pairs)
+    pairs = _adjusted(pairs) if len(pairs) > 1 else pairs
     rules = [_rule(pair, regression, len(pairs)) for pair in pairs]
     worse = _worse(pairs, rules)
-    compared = [
-        _in_words(pair, of_pair if len(pairs) > 1 else None) for pair, of_pair in zip(pairs, adjusted, strict=True)
-    ]
-    view = comparisons_view(
-        compared, json=lambda: [_pair_json(*each) for each in zip(pairs, adjusted, rules, worse, strict=True)]
-    )
+    view = comparisons_view(pairs, json=lambda: [_pair_json(*each) for each in zip(pairs, rules, worse, strict=True)])
     said = []
     if fail_on_regression:
         gone = [line for each, found in matched for line in _gone_agents(*each, found)]
@@ -388,7 +365,7 @@ def compare_command(
 
 
 def _regression_lines(
-    pairs: Sequence[_Pair], regression: Regression, rules: Sequence[Regression], worse: Sequence[bool]
+    pairs: Sequence[ComparedPair], regression: Regression, rules: Sequence[Regression], worse: Sequence[bool]
 ) -> Iterator[str]:
     """Yield who is worse by which rule, and why by that one where another was asked for."""
     for rule in dict.fromkeys(rules):
@@ -411,12 +388,12 @@ def _gone_agents(first: Side, second: Side, matching: Sequence[tuple[ScoreRow, S
             yield f"gone: {second.name} lacks agents of {first.name}: {', '.join(gone)}"
 
 
-def _gone_tasks(pair: _Pair) -> Iterator[str]:
+def _gone_tasks(pair: ComparedPair) -> Iterator[str]:
     if gone := pair.headline.only_first:
         yield f"gone: {pair.rows[1].name} lacks tasks of A (--any-tasks allows that): {join_first(gone)}"
 
 
-def _compared(sides: tuple[Side, Side], first: ScoreRow, second: ScoreRow, *, alpha: float) -> _Pair:
+def _compared(sides: tuple[Side, Side], first: ScoreRow, second: ScoreRow, *, alpha: float) -> ComparedPair:
     found: dict[Compared, Comparison] = {}
     left_out: list[Metric] = []
     lost = _faults(first), _faults(second)
@@ -441,7 +418,11 @@ def _compared(sides: tuple[Side, Side], first: ScoreRow, second: ScoreRow, *, al
             left_out.append(metric)
         else:
             found[name] = comparison
-    return _Pair(sides, (first, second), found, tuple(left_out), lost, plan(first.grid, second.grid, alpha=alpha))
+    a, b = sides
+    planned = plan(first.grid, second.grid, alpha=alpha)
+    return ComparedPair(
+        a.title(first), b.title(second), (first, second), (a.name, b.name), found, left_out, lost, planned
+    )
 
 
 def _without_faults(row: ScoreRow) -> Grid:
@@ -454,27 +435,29 @@ def _faults(row: ScoreRow) -> int:
     return found.rounds if found else 0
 
 
-def _adjusted(pairs: Sequence[_Pair]) -> list[dict[Compared, float | None]]:
-    """Return the p-values of each pair by metric, adjusted for the number of pairs."""
-    adjusted: list[dict[Compared, float | None]] = [{} for _ in pairs]
-    for metric in TITLES:
-        p_values = holm([pair.found[metric].p_value if metric in pair.found else None for pair in pairs])
-        for of_pair, p in zip(adjusted, p_values, strict=True):
-            of_pair[metric] = p
-    return adjusted
+def _adjusted(pairs: Sequence[ComparedPair]) -> list[ComparedPair]:
+    """Return the pairs with p-values adjusted for their number."""
+    by_metric = {
+        metric: holm([pair.found[metric].p_value if metric in pair.found else None for pair in pairs])
+        for metric in TITLES
+    }
+    return [
+        replace(pair, adjusted={metric: of_metric[place] for metric, of_metric in by_metric.items()})
+        for place, pair in enumerate(pairs)
+    ]
 
 
-def _rule(pair: _Pair, regression: Regression, pairs: int) -> Regression:
+def _rule(pair: ComparedPair, regression: Regression, pairs: int) -> Regression:
     """Return the rule that one of several pairs is judged by: without noise, or the means to tell, any loss counts."""
     any_lower = _has_no_noise(pair) or _has_too_few_tasks(pair, pairs)
     return "score" if regression == "noise" and any_lower else regression
 
 
-def _has_no_noise(pair: _Pair) -> bool:
+def _has_no_noise(pair: ComparedPair) -> bool:
     return all(row.deterministic for row in pair.rows)
 
 
-def _worse(pairs: Sequence[_Pair], rules: Sequence[Regression]) -> list[bool]:
+def _worse(pairs: Sequence[ComparedPair], rules: Sequence[Regression]) -> list[bool]:
     """Return of each pair whether B is worse."""
     beyond_noise = regressed([pair.headline for pair in pairs])
     found = []
@@ -491,13 +474,13 @@ def _worse(pairs: Sequence[_Pair], rules: Sequence[Regression]) -> list[bool]:
     return found
 
 
-def _has_too_few_tasks(pair: _Pair, pairs: int) -> bool:
+def _has_too_few_tasks(pair: ComparedPair, pairs: int) -> bool:
     """Return whether no p-value of so many comparisons could be small enough, whatever happened at the tasks."""
     tasks = pair.headline.tasks
     return tasks < FEWEST_TASKS or smallest_p_value(tasks, two_sided=False) * pairs > ALPHA
 
 
-def _tell_too_few_tasks(pairs: Sequence[_Pair], regression: Regression) -> None:
+def _tell_too_few_tasks(pairs: Sequence[ComparedPair], regression: Regression) -> None:
     """Tell which pairs have too few tasks for a regression to be told from noise."""
     for pair in pairs:
         tasks, name = pair.headline.tasks, pair.rows[1].name
@@ -508,21 +491,7 @@ def _tell_too_few_tasks(pairs: Sequence[_Pair], regression: Regression) -> None:
             tell_note(f"{name}: {count} cannot show a regression beyond noise, however large")
 
 
-def _in_words(pair: _Pair, adjusted: Mapping[Compared, float | None] | None) -> NamedComparison:
-    (a, b), (first, second) = pair.sides, pair.rows
-    return NamedComparison(
-        a.title(first),
-        b.title(second),
-        pair.found,
-        plan=pair.plan,
-        adjusted=adjusted,
-        left_out=pair.left_out,
-        faults=pair.faults,
-        single_rounds=first.mode == "single-round",
-    )
-
-
-def _pair_json(pair: _Pair, adjusted: Mapping[Compared, float | None], rule: Regression, worse: bool) -> dict[str, Any]:
+def _pair_json(pair: ComparedPair, rule: Regression, worse: bool) -> dict[str, Any]:
     headline, (first, second) = pair.headline, pair.rows
     metrics = {}
     for metric, each in pair.found.items():
@@ -531,11 +500,12 @@ def _pair_json(pair: _Pair, adjusted: Mapping[Compared, float | None], rule: Reg
             del values[name]
         values["interval"] = None if each.interval is None else [each.interval.low, each.interval.high]
         values["interval_method"] = None if each.interval is None else each.interval.method
-        values |= {"p_value": each.p_value, "p_lower": each.p_lower, "p_adjusted": adjusted[metric]}
+        values |= {"p_value": each.p_value, "p_lower": each.p_lower}
+        values["p_adjusted"] = each.p_value if pair.adjusted is None else pair.adjusted[metric]
         metrics[metric] = values
     return {
-        "first": {"name": first.name, "in": pair.sides[0].name, **identity_json(first)},
-        "second": {"name": second.name, "in": pair.sides[1].name, **identity_json(second)},
+        "first": {"name": first.name, "in": pair.places[0], **identity_json(first)},
+        "second": {"name": second.name, "in": pair.places[1], **identity_json(second)},
         "changed_tasks": [
             {"task": task, "first": first.contents[task], "second": second.contents[task]}
             for task in differing_contents(first, second)
@@ -548,14 +518,10 @@ def _pair_json(pair: _Pair, adjusted: Mapping[Compared, float | None], rule: Reg
         "left_out": pair.left_out,
         "faults": {"first": pair.faults[0], "second": pair.faults[1]},
         "flips": [{**asdict(flip), "lost": flip.lost} for flip in headline.flips],
-        "flips_p_value": headline.flips_p_value,
-        "flips_by_task_p_value": headline.flips_by_task_p_value,
+        **values_of(headline, "flips_p_value", "flips_by_task_p_value", "only_first", "only_second", "undecided"),
         "alpha": pair.plan and pair.plan.alpha,
         **range_json("detectable", pair.plan.detectable if pair.plan else Range(None, None)),
         "wanted": pair.plan and wanted(pair.plan, SMALL_DIFFERENCE),
-        "only_first": headline.only_first,
-        "only_second": headline.only_second,
-        "undecided": headline.undecided,
     }
 
 
@@ -674,17 +640,13 @@ def _titles(sides: Sequence[Side], rows: Sequence[ScoreRow], correlation: float)
 def _plan_json(
     sides: Sequence[Side], rows: Sequence[ScoreRow], made: ComparisonPlan, difference: float
 ) -> dict[str, Any]:
-    tasks, attempts = planned_sizes(made)
     named = {
         place: {"name": row.name, "in": side.name}
         for place, side, row in zip(("first", "second"), sides, rows, strict=False)
     }
     return {
         **named,
-        "tasks": made.tasks,
-        "attempts": made.attempts,
-        "alpha": made.alpha,
-        "power": made.power,
+        **values_of(made, "tasks", "attempts", "alpha", "power"),
         "variance": {
             "between_tasks": made.variance and max(0.0, made.variance.between),
             "within_tasks": made.variance and made.variance.within,
@@ -694,8 +656,7 @@ def _plan_json(
         **range_json("detectable", Range(None, None) if made.why_not else made.detectable),
         "table": [
             {"tasks": number, "attempts": each, **range_json("detectable", made.difference(number, each))}
-            for number in tasks
-            for each in attempts
+            for number, each in product(*planned_sizes(made))
         ],
         "wanted": wanted(made, difference),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -26,7 +26,7 @@ from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.notes import identity_json, identity_notes
 from pytest_evocode.report.regraded import change_lines, changes, flaky_line, score_changes, scored_together
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import counted, join_first
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.merging import merge, missing_shards, require_new
 from pytest_evocode.tasks import find_tasks
@@ -78,18 +78,17 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
                 "left_out": [str(path) for path in left_out],
             }
         )
-        _end_by(shards, _apart_in_shards(merged, table))
-        return
+        return _end_by(shards, _apart_in_shards(merged, table))
     echo(
-        f"merged {len(directories)} directories into {out}: {_count(merged.attempts, 'attempt')} of "
-        f"{_count(merged.runs, 'run')}"
+        f"merged {len(directories)} directories into {out}: {counted(len(merged.attempts), 'attempt')} of "
+        f"{counted(len(merged.runs), 'run')}"
     )
     for path in left_out:
         echo(f"left out, because another directory has it whole or finished: {path}")
     for number, of in shards:
         echo(f"missing: shard {number} of {of}")
     if missing:
-        echo(f"missing, counted as not passed: {_count(missing, 'attempt')}")
+        echo(f"missing, counted as not passed: {counted(len(missing), 'attempt')}")
         for agent, task, number in missing:
             echo(f"  {task} {agent} attempt {number}")
     if unfinished:
@@ -118,21 +117,15 @@ def _require_new(out: Path) -> None:
 def _end_by(shards: Sequence[tuple[int, int]], unfinished: Sequence[str]) -> None:
     """Exit with the status 1 where shards are missing, or attempts of them are unfinished, for CI to see."""
     if unfinished:
-        names = join_first(unfinished)
-        echo(
-            f"error: {_count(unfinished, 'attempt')} of shards not scored, {names}; go on with them, and merge again",
-            err=True,
-        )
+        what = f"{counted(len(unfinished), 'attempt')} of shards not scored, {join_first(unfinished)}"
+        echo(f"error: {what}; go on with them, and merge again", err=True)
     if shards:
         names = join_first([f"{number}/{of}" for number, of in shards])
-        echo(f"error: {_count(shards, 'shard')} missing, {names}; merge again when the results are there", err=True)
+        echo(
+            f"error: {counted(len(shards), 'shard')} missing, {names}; merge again when the results are there", err=True
+        )
     if shards or unfinished:
         sys.exit(1)
-
-
-def _count(things: Sized, name: str) -> str:
-    number = len(things)
-    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 @click.command("regrade")
@@ -167,13 +160,8 @@ def _print(found: Sequence[Regraded], rows: Sequence[ScoreRow], as_json: bool) -
     by_path = {each.attempt.path: list(zip(each.before, each.after, strict=True)) for each in found}
     pairs = [pair for of_attempt in by_path.values() for pair in of_attempt]
     scored = scored_together(rows, by_path)
-    same = [
-        (before, after)
-        for each in found
-        if each.same_task
-        for before, after in zip(each.before, each.after, strict=True)
-        if {before.outcome, after.outcome} <= {"passed", "failed"}
-    ]
+    of_same_task = (pair for each in found if each.same_task for pair in by_path[each.attempt.path])
+    same = [pair for pair in of_same_task if {each.outcome for each in pair} <= {"passed", "failed"}]
     verified = sum(each.verified for each in found)
     problems = [(each.attempt.path, problem) for each in found for problem in each.problems]
     if as_json:

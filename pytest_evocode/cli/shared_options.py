@@ -189,12 +189,9 @@ def named_runs(results: Results, name: str) -> frozenset[str]:
     raise click.ClickException(f"there is no {what}; there are {', '.join(results.run_names)}{known}")
 
 
-def agents_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command with :func:`selection_options`, which come before it, the option ``--agent``."""
-    show = "Show only this agent, by its label, name or identity; repeatable."
-    option = click.option("--agent", "agents", metavar="NAME", multiple=True, help=show)
-    decorated: Callable[..., None] = option(command)
-    return decorated
+_SHOW = "Show only this agent, by its label, name or identity; repeatable."
+agents_option = click.option("--agent", "agents", metavar="NAME", multiple=True, help=_SHOW)
+"""The option ``--agent`` of commands with :func:`selection_options`, which come before it."""
 
 
 def selection_options(command: Callable[..., None]) -> Callable[..., None]:

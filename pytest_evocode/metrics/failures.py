@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal, get_args
 
 from pytest_evocode.metrics.grid import Grid, Rounds, by_agent, suite_facts
@@ -236,25 +235,40 @@ def worst_requirements(*groups: Iterable[RoundRecord]) -> list[RequirementFailur
     >>> [(found.requirement, found.failed, found.of) for found in worst_requirements(records)]
     [('c', 1, 1), ('a', 1, 2), ('b', 1, 2)]
     """
-    run: Counter[tuple[str, str]] = Counter()
-    failed: Counter[tuple[str, str]] = Counter()
-    kinds: dict[tuple[str, str], Counter[FailureKind]] = defaultdict(Counter)
-    every = [list(group) for group in groups]
-    for record in chain.from_iterable(every):
-        checked: dict[tuple[str, str], bool] = {}
-        for case in record.verdict.cases if record.verdict else ():
-            key = record.task, case.requirement or case.id
-            if case.status != "skipped" and key[1]:
-                checked[key] = checked.get(key, False) or case.failing
-        run.update(checked.keys())
-        failed.update(key for key, fails in checked.items() if fails)
-    for record, case, kind in chain.from_iterable(map(failing_cases, every)):
-        kinds[record.task, case.requirement or case.id][kind] += 1
-    found = [
-        RequirementFailures(*key, failed=number, of=run[key], kinds=dict(sorted(kinds[key].items())))
-        for key, number in failed.items()
-    ]
-    return sorted(found, key=lambda each: (-each.share, -each.failed, each.task, each.requirement))
+    counts = RequirementCounts()
+    for group in groups:
+        counts.add(list(group))
+    return counts.worst()
+
+
+class RequirementCounts:
+    """Counts how often requirements were checked and failed, where records come and go one attempt after another."""
+
+    def __init__(self) -> None:
+        self._run: Counter[tuple[str, str]] = Counter()
+        self._failed: Counter[tuple[str, str]] = Counter()
+        self._kinds: dict[tuple[str, str], Counter[FailureKind]] = defaultdict(Counter)
+
+    def add(self, records: Sequence[RoundRecord]) -> None:
+        """Add records, as a group of :func:`worst_requirements`."""
+        for record in records:
+            checked: dict[tuple[str, str], bool] = {}
+            for case in record.verdict.cases if record.verdict else ():
+                key = record.task, case.requirement or case.id
+                if case.status != "skipped" and key[1]:
+                    checked[key] = checked.get(key, False) or case.failing
+            self._run.update(checked.keys())
+            self._failed.update(key for key, fails in checked.items() if fails)
+        for record, case, kind in failing_cases(records):
+            self._kinds[record.task, case.requirement or case.id][kind] += 1
+
+    def worst(self) -> list[RequirementFailures]:
+        """Return what :func:`worst_requirements` returns."""
+        found = [
+            RequirementFailures(*key, failed=number, of=self._run[key], kinds=dict(sorted(self._kinds[key].items())))
+            for key, number in self._failed.items()
+        ]
+        return sorted(found, key=lambda each: (-each.share, -each.failed, each.task, each.requirement))
 
 
 def refusal_rates(records: Iterable[RoundRecord]) -> dict[str, float]:

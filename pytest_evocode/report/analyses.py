@@ -13,24 +13,22 @@ from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import Tokens, overall_token_ratio
 from pytest_evocode.metrics.statistics.survival import Survival, kaplan_meier
 from pytest_evocode.report.notes import identity_json
-from pytest_evocode.report.score_columns import COLUMNS, OLDER_LEADERBOARD, interval_column, score_columns, score_values
-from pytest_evocode.report.tables import NOT_MEASURED, format_number
-from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
+from pytest_evocode.report.score_columns import COLUMNS, OLDER_LEADERBOARD, score_columns, score_values
+from pytest_evocode.report.tables import NOT_MEASURED, values_of
+from pytest_evocode.report.views import Column, Table, View, ends
 
 _COUNTED: dict[Failed, str] = {"round": "rounds", "record": "failed records"}
 _TOKENS: dict[Tokens, str] = {"generated": "generated tokens", "total": "prompt and generated tokens"}
 
 
 _PASS_AT_K = (
-    text_column("agent", "agent"),
-    count_column("k", "k", "How many attempts the numbers are for."),
-    number_column("pass@k", "pass_at_k", "That any of k attempts passes."),
-    interval_column("95 %", "pass_at_k_low", "pass_at_k_high", help="The interval before it, over tasks.", nothing=""),
-    number_column("pass^k", "pass_hat_k", "That all of k attempts pass."),
-    interval_column("95 %", "pass_hat_k_low", "pass_hat_k_high", nothing=""),
-    Column(
-        "tasks", lambda row: f"{row['tasks']}/{row['of']}", help="The tasks with k attempts.", fields=("tasks", "of")
-    ),
+    Column.text("agent", "agent"),
+    Column.count("k", "k", "How many attempts the numbers are for."),
+    Column.number("pass@k", "pass_at_k", "That any of k attempts passes."),
+    Column.interval("95 %", "pass_at_k_low", "pass_at_k_high", "The interval before it, over tasks.", nothing=""),
+    Column.number("pass^k", "pass_hat_k", "That all of k attempts pass."),
+    Column.interval("95 %", "pass_hat_k_low", "pass_hat_k_high", nothing=""),
+    Column.form("tasks", "{tasks}/{of}", "The tasks with k attempts."),
 )
 
 
@@ -57,8 +55,8 @@ def _pass_at_k_table(name: str, title: str, found: Sequence[Analyses], unit: Uni
             "agent": each.row.name,
             **asdict(one),
             "of": each.scores.tasks,
-            **_low_and_high("pass_at_k", at),
-            **_low_and_high("pass_hat_k", hat),
+            **ends(at, "pass_at_k"),
+            **ends(hat, "pass_hat_k"),
         }
         for each in found
         for one, (at, hat) in zip(each.pass_at_k.get(unit, ()), each.intervals.get(unit, ()), strict=True)
@@ -71,34 +69,22 @@ def _pass_at_k_table(name: str, title: str, found: Sequence[Analyses], unit: Uni
     return Table(name, title, _PASS_AT_K, rows, titled=True, notes=notes)
 
 
-def _low_and_high(name: str, found: Interval | None) -> dict[str, float | None]:
-    low, high = (None, None) if found is None else (found.low, found.high)
-    return {f"{name}_low": low, f"{name}_high": high}
-
-
 def _reliability_table(found: Sequence[Analyses]) -> Table:
     rows = [
         {
             "agent": each.row.name,
             "reliability": each.scores.reliability,
-            **_low_and_high("reliability", each.reliability_interval),
+            **ends(each.reliability_interval, "reliability"),
             "tasks": each.scores.reliability_tasks,
             "of": each.scores.tasks,
         }
         for each in found
     ]
     columns = (
-        text_column("agent", "agent"),
-        number_column("Reliability", "reliability", COLUMNS["reliability"].help),
-        interval_column(
-            "95 %", "reliability_low", "reliability_high", help="Its 95 % interval, over tasks.", nothing=""
-        ),
-        Column(
-            "tasks",
-            lambda row: f"{row['tasks']}/{row['of']}",
-            help="Those with two or more attempts.",
-            fields=("tasks", "of"),
-        ),
+        Column.text("agent", "agent"),
+        Column.number("Reliability", "reliability", COLUMNS["reliability"].help),
+        Column.interval("95 %", "reliability_low", "reliability_high", "Its 95 % interval, over tasks.", nothing=""),
+        Column.form("tasks", "{tasks}/{of}", "Those with two or more attempts."),
     )
     unknown = any(row["reliability"] is not None and row["reliability_low"] is None for row in rows)
     title = "Reliability: of the rounds that any attempt passes, the share that all pass; over tasks with two or more"
@@ -107,17 +93,9 @@ def _reliability_table(found: Sequence[Analyses]) -> Table:
 
 def _share_columns(across: str, help: str) -> tuple[Column, ...]:
     """Return the columns of agents, and of a share for each of something that is across."""
-    share = Column(
-        "share",
-        lambda row: f"{format_number(row['percent'])} ({row['of']})",
-        help=help,
-        fields=("percent", "passed", "of"),
-    )
-    return text_column("agent", "agent"), _across(across), share
-
-
-def _across(name: str) -> Column:
-    return Column(name, lambda row: "all" if row[name] is None else str(row[name]), fields=(name,))
+    shown, fields = "{percent:.1f} ({of})", ("percent", "passed", "of")
+    share = Column.form("share", shown, help, unknown=f"{NOT_MEASURED} ({{of}})", fields=fields)
+    return Column.text("agent", "agent"), Column.across(across), share
 
 
 def _pass_rates_table(pooled: Sequence[Pooled]) -> Table:
@@ -135,11 +113,11 @@ def _pass_rates_table(pooled: Sequence[Pooled]) -> Table:
 
 def _survival_table(pooled: Sequence[Pooled]) -> Table:
     title = "survival (Kaplan-Meier), by round: share of the attempts that fail in no round so far, of how many at risk"
-    share = Column(
+    share = Column.form(
         "share",
-        _survival,
-        help="the share that has failed in no round so far (of how many at risk), and its 95 % interval, log-log",
-        fields=("percent", "at_risk", "percent_low", "percent_high"),
+        "{percent:.1f} ({at_risk:.4g})",
+        "the share that has failed in no round so far (of how many at risk), and its 95 % interval, log-log",
+        behind=" {percent_low:.1f}..{percent_high:.1f}",
     )
     rows = [
         {
@@ -147,7 +125,7 @@ def _survival_table(pooled: Sequence[Pooled]) -> Table:
             "round": index,
             "percent": 100 * one.share,
             "at_risk": each.followed[index].at_risk,
-            **_low_and_high("percent", _interval(each, one)),
+            **ends(_interval(each, one), "percent"),
         }
         for each in pooled
         if each.survives
@@ -158,18 +136,12 @@ def _survival_table(pooled: Sequence[Pooled]) -> Table:
     return Table(
         "survival",
         title,
-        (text_column("agent", "agent"), _across("round"), share),
+        (Column.text("agent", "agent"), Column.across("round"), share),
         rows,
         titled=True,
         across=1,
         notes=notes,
     )
-
-
-def _survival(row: Row) -> str:
-    low, high = row["percent_low"], row["percent_high"]
-    ends = "" if low is None else f" {low:.1f}..{high:.1f}"
-    return f"{format_number(row['percent'])} ({row['at_risk']:.4g}){ends}"
 
 
 def _interval(pooled: Pooled, found: Survival) -> Interval | None:
@@ -227,12 +199,8 @@ def _solvable_tables(pooled: Sequence[Pooled]) -> Iterator[Table]:
 
 def _token_ratios_table(kind: Tokens, pooled: Sequence[Pooled]) -> Table:
     title = f"{_TOKENS[kind]} of failing over passing rounds, by round, and how many of both there are"
-    ratio = Column(
-        "ratio",
-        _ratio,
-        help="failing over passing (and how many of both)",
-        fields=("ratio", "failing_rounds", "passing_rounds"),
-    )
+    about = "failing over passing (and how many of both)"
+    ratio = Column.form("ratio", "{ratio:.2f}", about, behind=" ({failing_rounds}/{passing_rounds})")
     rows = []
     for each in pooled:
         ratios = each.token_ratios[kind]
@@ -244,16 +212,11 @@ def _token_ratios_table(kind: Tokens, pooled: Sequence[Pooled]) -> Table:
     return Table(
         f"token-ratios-{kind}",
         title,
-        (text_column("agent", "agent"), _across("round"), ratio),
+        (Column.text("agent", "agent"), Column.across("round"), ratio),
         rows,
         titled=True,
         across=1,
     )
-
-
-def _ratio(row: Row) -> str:
-    text = format_number(row["ratio"], digits=2)
-    return text if row["failing_rounds"] is None else f"{text} ({row['failing_rounds']}/{row['passing_rounds']})"
 
 
 def older_table(scores: Mapping[str, Scores]) -> Table:
@@ -261,10 +224,11 @@ def older_table(scores: Mapping[str, Scores]) -> Table:
     title = (
         "columns of EvoCode-Bench's older leaderboard; turns and tokens are of one attempt over all rounds of a task"
     )
-    columns = [text_column("agent", "agent")]
+    gap = COLUMNS["gap"]
+    columns = [Column.text("agent", "agent")]
     for column in score_columns(OLDER_LEADERBOARD):
-        signed = replace(column, text=lambda row: NOT_MEASURED if row["gap"] is None else f"{row['gap']:+.1f}")
-        columns.append(replace(signed if column.fields == ("gap",) else column, nothing=""))
+        signed = Column.form(gap.title, "{gap:+.1f}", gap.help)
+        columns.append(signed if column.fields == ("gap",) else replace(column, nothing=""))
     rows = [{"agent": name, **score_values(OLDER_LEADERBOARD, row)} for name, row in scores.items()]
     return Table("older-leaderboard", title, columns, rows, titled=True)
 
@@ -279,7 +243,7 @@ def analyses_json(found: Sequence[Analyses]) -> dict[str, Any]:
                 "from_round": each.row.from_round,
                 "pass_at_k": {unit: _estimates(each, unit) for unit in each.pass_at_k},
                 "passes": {unit: _passes(each, unit) for unit in each.pass_at_k},
-                **{name: getattr(each.scores, name) for name in _OF_SCORES},
+                **values_of(each.scores, *_OF_SCORES),
                 "reliability_interval": _ends(each.reliability_interval),
                 **_pooled_json(each.pooled),
             }
@@ -334,7 +298,7 @@ def _pooled_json(pooled: Pooled) -> dict[str, Any]:
 
 
 def _share_json(share: Share) -> dict[str, float | None]:
-    return {"percent": share.percent, "passed": share.passed, "of": share.of}
+    return values_of(share, "percent", "passed", "of")
 
 
 def _shares_json(shares: Mapping[int, Share] | Mapping[str, Share]) -> dict[str, dict[str, float | None]]:

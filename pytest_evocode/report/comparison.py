@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import inf, sqrt
 from typing import Any, Literal
 
 from pytest_evocode.metrics.comparison import Comparison, ComparisonPlan, Flip, Range
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL
+from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.metrics.statistics.variance import CONFIDENCE, MOST_PAIRS
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX, interval_column
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number
-from pytest_evocode.report.views import Column, Row, Table, View, count_column, shown_cells, text_column
+from pytest_evocode.report.score_columns import COLUMNS, COMPARED, SUFFIX
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, values_of
+from pytest_evocode.report.views import Column, Row, Table, View, ends, shown_cells
 
 SHOWN_TASKS = (10, 20, 50, 100, 200)
 SHOWN_ATTEMPTS = (1, 2, 4, 8, 16)
@@ -58,10 +59,8 @@ def plan_lines(plan: ComparisonPlan, difference: float, *, single_rounds: bool =
         yield f"no number is given: {plan.why_not}"
         return
     yield f"smallest difference that is seen in {100 * plan.power:.0f} of 100 comparisons, at p <= {plan.alpha:.3g}:"
-    tasks, attempts = planned_sizes(plan)
-    rows = [("tasks", *(counted(number, "attempt") for number in attempts))]
-    rows += [(str(number), *(_points(plan.difference(number, each)) for each in attempts)) for number in tasks]
-    yield from aligned(rows, left=())
+    table = plan_table({"": plan})
+    yield from aligned(shown_cells(replace(table, columns=table.columns[1:], across=1)), left=())
     bounds = f"{100 * CONFIDENCE:.0f} % upper bounds of how much varies"
     yield f"the first number of two is by what was observed, the second by {bounds}, and keeps the power"
     yield ""
@@ -81,8 +80,8 @@ def plan_table(plans: Mapping[str, ComparisonPlan]) -> Table:
         for tasks, attempts in product(*planned_sizes(made))
     ]
     columns = (
-        text_column("of", "of"),
-        count_column("tasks", "tasks"),
+        Column.text("of", "of"),
+        Column.count("tasks", "tasks"),
         Column("attempts", lambda row: counted(row["attempts"], "attempt"), fields=("attempts",)),
         Column(
             "difference",
@@ -162,25 +161,27 @@ SMALL_DIFFERENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class NamedComparison:
-    """Two agents that are compared, and what is to be said of them."""
+class ComparedPair:
+    """Two rows that are compared, A and B, and what is to be said of them."""
 
     first: str
-    """The name of A; ``second`` is that of B."""
+    """What A is called; ``second`` is that of B."""
     second: str
+    rows: tuple[ScoreRow, ScoreRow]
+    places: tuple[str, str]
+    """The directory, run or name that was given for either."""
     found: Mapping[Compared, Comparison]
-    """By metric; the Dataset Score is one of them, and its flips are listed."""
-    _: KW_ONLY
-    plan: ComparisonPlan | None = None
+    """By metric, without those that were not measured for both, or cannot be compared; the Dataset Score is one of
+    them, and its flips are listed.
+    """
+    left_out: Sequence[Metric]
+    """The metrics that are not compared because the two have different numbers of attempts."""
+    faults: tuple[int, int]
+    """How many rounds of either infrastructure errors kept from a verdict."""
+    plan: ComparisonPlan | None
     """What differences the two could show; None below five tasks."""
     adjusted: Mapping[Compared, float | None] | None = None
     """The p-values as adjusted for several pairs that are compared at once; None for one pair."""
-    left_out: Sequence[Metric] = ()
-    """The metrics that are not compared because the two have different numbers of attempts."""
-    faults: tuple[int, int] = (0, 0)
-    """How many rounds of either infrastructure errors kept from a verdict."""
-    single_rounds: bool = False
-    """Whether the two were measured in mode single-round, where the Dataset Score is the SR by task."""
 
     @property
     def headline(self) -> Comparison:
@@ -188,12 +189,17 @@ class NamedComparison:
         return self.found["dataset_score"]
 
     @property
+    def single_rounds(self) -> bool:
+        """Whether the two were measured in mode single-round, where the Dataset Score is the SR by task."""
+        return self.rows[0].mode == "single-round"
+
+    @property
     def paired(self) -> str:
         """How the two were compared, in one line."""
         return f"paired by task, {self.headline.tasks} of them; {_methods(self.found.values())}"
 
 
-def comparisons_view(pairs: Sequence[NamedComparison], json: Callable[[], Any]) -> View:
+def comparisons_view(pairs: Sequence[ComparedPair], json: Callable[[], Any]) -> View:
     """Return the metrics of each pair, and the rounds that only one of the two passes."""
     flips = [
         {"a": pair.first, "b": pair.second, **asdict(flip), "passed_in": "A" if flip.lost else "B"}
@@ -210,42 +216,38 @@ def comparisons_view(pairs: Sequence[NamedComparison], json: Callable[[], Any]) 
 
 
 _FLIPS = (
-    text_column("A", "a"),
-    text_column("B", "b"),
-    text_column("task", "task"),
+    Column.text("A", "a"),
+    Column.text("B", "b"),
+    Column.text("task", "task"),
     Column("round", lambda row: row["round"] or f"round {row['index']}", fields=("round", "index"), left=True),
     Column("passed in A, %", lambda row: f"{100 * row['first']:.0f}", fields=("first",)),
     Column("passed in B, %", lambda row: f"{100 * row['second']:.0f}", fields=("second", "passed_in")),
 )
 
 
-def comparison_table(pairs: Sequence[NamedComparison]) -> Table:
+def comparison_table(pairs: Sequence[ComparedPair]) -> Table:
     """Return a row for each metric of each pair."""
     rows = [
         {
             "first_name": pair.first,
             "second_name": pair.second,
             "metric": "SR, by task" if pair.single_rounds and metric == "dataset_score" else TITLES[metric],
-            **{
-                name: getattr(each, name)
-                for name in ("first", "second", "difference", "won", "tied", "lost", "p_value")
-            },
-            "low": each.interval and each.interval.low,
-            "high": each.interval and each.interval.high,
+            **values_of(each, "first", "second", "difference", "won", "tied", "lost", "p_value"),
+            **ends(each.interval),
             "p_adjusted": pair.adjusted[metric] if pair.adjusted else None,
         }
         for pair in pairs
         for metric, each in pair.found.items()
     ]
     columns = [
-        text_column("A is", "first_name"),
-        text_column("B is", "second_name"),
-        text_column("", "metric"),
+        Column.text("A is", "first_name"),
+        Column.text("B is", "second_name"),
+        Column.text("", "metric"),
         Column("A", lambda row: format_number(row["first"], digits=_digits(row)), fields=("first",)),
         Column("B", lambda row: format_number(row["second"], digits=_digits(row)), fields=("second",)),
         Column("B - A", lambda row: f"{row['difference']:+.{_digits(row)}f}", fields=("difference",)),
-        interval_column("95 %", "low", "high", nothing=""),
-        *(count_column(name, name) for name in ("won", "tied", "lost")),
+        Column.interval("95 %", "low", "high", nothing=""),
+        *(Column.count(name, name) for name in ("won", "tied", "lost")),
     ]
     if any(pair.headline.test is not None for pair in pairs):
         columns.append(Column("p", lambda row: format_p_value(row["p_value"]), fields=("p_value",)))
@@ -264,7 +266,7 @@ def _digits(row: Row) -> int:
     return next((digits for digits in range(1, 7) if round(difference, digits)), 1)
 
 
-def comparison_lines(pair: NamedComparison) -> Iterator[str]:
+def comparison_lines(pair: ComparedPair) -> Iterator[str]:
     """Yield the table of metrics, what it can and cannot tell, and the rounds that only one of two agents passes."""
     headline = pair.headline
     yield f"A: {pair.first}"
@@ -281,7 +283,7 @@ def comparison_lines(pair: NamedComparison) -> Iterator[str]:
         yield from ("", line)
 
 
-def _said(pair: NamedComparison) -> Iterator[str]:
+def _said(pair: ComparedPair) -> Iterator[str]:
     """Yield what a comparison can and cannot tell."""
     headline = pair.headline
     if pair.plan is None:
@@ -298,7 +300,7 @@ def _said(pair: NamedComparison) -> Iterator[str]:
     yield from _tests_of_flips(headline)
 
 
-def _absent(pair: NamedComparison) -> Iterator[str]:
+def _absent(pair: ComparedPair) -> Iterator[str]:
     """Yield which tasks are not compared."""
     headline = pair.headline
     if tasks := headline.undecided:

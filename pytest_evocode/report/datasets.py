@@ -9,56 +9,21 @@ Only what tasks say of themselves is in them; what nothing says is said to be un
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pytest_evocode.report.tables import counted, join_first, markdown_table, plain
-from pytest_evocode.report.views import Table, count_column, csv_text, text_column
+from pytest_evocode.report.views import Column, Table, csv_text
 from pytest_evocode.results.records import task_facts
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.lockfile import content_hash, read_pins
 
 UNKNOWN = "unknown"
-_CONTEXT = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
+_CONTEXT = Path(__file__).with_name("croissant_context.json")
 """The one that every file of Croissant 1.0 has."""
 _NUMBERS = ("rounds", "index", "cases")
 
@@ -106,25 +71,25 @@ def dataset_tables(tasks: Sequence[Task]) -> tuple[Table, Table]:
                 }
             )
     of_tasks = (
-        text_column("task", "task", "The directory's name."),
-        text_column("name", "name", "The name in task.toml."),
-        text_column("version", "version", "The version in task.toml."),
-        text_column("description", "description", "The description in task.toml."),
-        text_column("keywords", "keywords", "The keywords in task.toml."),
-        text_column("difficulty", "difficulty", "The difficulty that task.toml states."),
-        text_column("category", "category", "The category that task.toml states."),
-        text_column("activity", "activity", "The activity that task.toml states."),
-        text_column("interaction", "interaction", "How the user works with the agent, as task.toml states."),
-        count_column("rounds", "rounds", "How many requests there are."),
-        text_column("sha256", "sha256", "A hash over the task's files."),
+        Column.text("task", "task", "The directory's name."),
+        Column.text("name", "name", "The name in task.toml."),
+        Column.text("version", "version", "The version in task.toml."),
+        Column.text("description", "description", "The description in task.toml."),
+        Column.text("keywords", "keywords", "The keywords in task.toml."),
+        Column.text("difficulty", "difficulty", "The difficulty that task.toml states."),
+        Column.text("category", "category", "The category that task.toml states."),
+        Column.text("activity", "activity", "The activity that task.toml states."),
+        Column.text("interaction", "interaction", "How the user works with the agent, as task.toml states."),
+        Column.count("rounds", "rounds", "How many requests there are."),
+        Column.text("sha256", "sha256", "A hash over the task's files."),
     )
     of_rounds = (
-        text_column("task", "task", "The directory's name."),
-        text_column("round", "round", "The round's name."),
-        count_column("index", "index", "The place of the round, from 1."),
-        text_column("change_types", "change_types", "What the request does to earlier requirements."),
-        count_column("cases", "cases", "How many cases the reference solution passes."),
-        text_column("instruction", "instruction", "The user's request, word for word."),
+        Column.text("task", "task", "The directory's name."),
+        Column.text("round", "round", "The round's name."),
+        Column.count("index", "index", "The place of the round, from 1."),
+        Column.text("change_types", "change_types", "What the request does to earlier requirements."),
+        Column.count("cases", "cases", "How many cases the reference solution passes."),
+        Column.text("instruction", "instruction", "The user's request, word for word."),
     )
     return Table("tasks", "Tasks", of_tasks, rows), Table("rounds", "Rounds", of_rounds, rounds)
 
@@ -146,7 +111,7 @@ def croissant(tasks: Sequence[Task], facts: DatasetFacts, files: Mapping[str, st
     sources = dict(zip(("tasks", "rounds"), files, strict=True))
     tables = dataset_tables(tasks)
     return {
-        "@context": _CONTEXT,
+        "@context": json.loads(_CONTEXT.read_text(encoding="utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": facts.name,

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ApartAttempt, ScoreRow
+from pytest_evocode.report.tables import values_of
 from pytest_evocode.results.identity import Conditions, conditions_hash, conditions_of
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.phases import PHASES
@@ -70,7 +71,7 @@ def apart_rows(apart: Iterable[ApartAttempt]) -> Iterator[dict[str, Any]]:
         if (stored := each.stored) is None:
             continue
         record = stored.record
-        known = {name: getattr(each, name) for name in ("task", "agent", "attempt", "run")}
+        known = values_of(each, "task", "agent", "attempt", "run")
         known |= {"counts": False, "mode": record.mode, "from_round": record.start, "finished": stored.finished}
         known |= {
             **_about_conditions(conditions_of(record), stored),
@@ -121,14 +122,10 @@ def case_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
 
 def _which(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord) -> dict[str, Any]:
     return {
-        "agent": record.agent,
+        **values_of(record, "agent", "task", "attempt", "round", "index"),
         "mode": row.mode,
         "from_round": attempt.record.start if attempt else row.from_round,
-        "task": record.task,
-        "attempt": record.attempt,
         "run": attempt.run if attempt else None,
-        "round": record.round,
-        "index": record.index,
         "label": row.label or row.agent,
         "name": row.name,
         "identity": row.subject.agent.hash,
@@ -142,13 +139,11 @@ def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord
     values = {
         **{_phase_column(name): seconds for name, seconds in phases.items()},
         **round_values(record),
-        "overhead_seconds": record.overhead_seconds,
+        **values_of(record, "overhead_seconds", "declared_rounds", "passed"),
         **_which(row, attempt, record),
         "finished": attempt.finished if attempt else False,
         "waiting": attempt.waiting if attempt else False,
         "partial": attempt.is_part if attempt else (record.task, record.attempt) in row.missing_parts,
-        "declared_rounds": record.declared_rounds,
-        "passed": record.passed,
         "cause": record.cause or None,
         "pinned_passed": pinned_passed,
         "pinned": pinned,
@@ -161,7 +156,7 @@ def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord
         "directory": str(attempt.path) if attempt else None,
     }
     if facts is not None:
-        values |= {name: getattr(facts, name) for name in ("activity", "interaction", "category", "difficulty")}
+        values |= values_of(facts, "activity", "interaction", "category", "difficulty")
         values["change_types"] = " ".join(facts.changes(record.index))
     return {name: values.get(name) for name in ROUND_COLUMNS}
 
@@ -178,22 +173,14 @@ def round_values(record: RoundRecord) -> dict[str, Any]:
     passed, cases = record.case_counts if verdict else (None, None)
     failing = [case.id for case in verdict.cases if case.failing] if verdict else []
     return {
-        "task": record.task,
-        "agent": record.agent,
-        "attempt": record.attempt,
-        "round": record.round,
-        "outcome": record.outcome,
-        "fault": record.fault,
-        "timed_out": record.timed_out,
+        **values_of(record, "task", "agent", "attempt", "round", "outcome", "fault", "timed_out"),
         "stopped": record.stopped or None,
         "reward": verdict.reward if verdict else None,
         "cases_passed": passed,
         "cases": cases,
         "failed_cases": ", ".join(failing) or None,
-        "tool_calls": record.tool_calls,
         **(dict(usage) if usage else {}),
-        "agent_seconds": record.agent_seconds,
-        "verifier_seconds": record.verifier_seconds,
+        **values_of(record, "tool_calls", "agent_seconds", "verifier_seconds"),
     }
 
 
@@ -208,12 +195,16 @@ def csv_cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def write_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str], file: IO[str]) -> None:
-    """Write a header and the rows; what is unknown is empty."""
-    writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+def write_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str], file: IO[str], *, exact: bool = False) -> None:
+    """Write a header and these columns of the rows; what is unknown is empty, and lists have spaces.
+
+    With ``exact``, a text that spreadsheets take for a formula is as it is.
+    """
+    writer = csv.DictWriter(file, list(columns), lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: csv_cell(value) for name, value in row.items()})
+        cells = {name: " ".join(each) if isinstance(each, list | tuple) else each for name, each in row.items()}
+        writer.writerow(cells if exact else {name: csv_cell(value) for name, value in cells.items()})
 
 
 def write_parquet(rows: Iterable[dict[str, Any]], columns: dict[str, type], path: Path) -> None:

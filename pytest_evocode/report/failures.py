@@ -15,8 +15,8 @@ from pytest_evocode.metrics.analyses import FirstFailure, Share, first_failures,
 from pytest_evocode.metrics.failures import FailureKinds, RequirementFailures, failure_kinds, worst_requirements
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.report.notes import identity_json
-from pytest_evocode.report.tables import counted, format_number, join_first
-from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
+from pytest_evocode.report.tables import counted, join_first, values_of
+from pytest_evocode.report.views import Column, Row, Table, View
 from pytest_evocode.results.cases import GAP, without_middle
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord
 
@@ -218,8 +218,8 @@ def _counts(name: str, title: str, help: Mapping[Any, str], counts: Mapping[str,
     kinds = [*next(iter(counts.values()))]
     rows = [{"agent": agent, **found} for agent, found in counts.items()]
     columns = [
-        text_column("agent", "agent"),
-        *(count_column(kind, kind, _sentence(help.get(kind, "")), nothing="0") for kind in kinds),
+        Column.text("agent", "agent"),
+        *(Column.count(kind, kind, _sentence(help.get(kind, "")), nothing="0") for kind in kinds),
     ]
     if not any(each[kind] for each in counts.values() for kind in kinds):
         return Table(name, title, columns, rows, titled=True, most=0, rest="none")
@@ -238,15 +238,16 @@ def _pass_rates_table(shares: Mapping[str, Mapping[int, Share]], first: Mapping[
         failing = Counter(failure.index for failure in first[agent])
         for index in sorted(of_row):
             share = of_row[index]
-            about = {"percent": share.percent, "passed": share.passed, "of": share.of}
-            rows.append({"agent": agent, "round": index, **about, "first_failures": failing[index]})
+            about = {"agent": agent, "round": index, "first_failures": failing[index]}
+            rows.append({**about, **values_of(share, "percent", "passed", "of")})
     columns = (
-        text_column("agent", "agent"),
-        count_column("round", "round"),
-        Column(
+        Column.text("agent", "agent"),
+        Column.count("round", "round"),
+        Column.form(
             "passed",
-            lambda row: "" if row["percent"] is None else f"{format_number(row['percent'])} ({row['first_failures']})",
-            help="the share of tasks that pass it (and how many attempts fail there first)",
+            "{percent:.1f} ({first_failures})",
+            "the share of tasks that pass it (and how many attempts fail there first)",
+            unknown="",
             fields=("percent", "passed", "of", "first_failures"),
         ),
     )
@@ -264,13 +265,13 @@ def _first_failures_table(first: Mapping[str, Sequence[FirstFailure]], top: int)
         key=lambda row: (row["position"], row["task"], row["agent"], row["attempt"]),
     )
     columns = (
-        text_column("task", "task"),
-        text_column("agent", "agent"),
-        Column("attempt", lambda row: f"attempt {row['attempt']}", fields=("attempt",), left=True),
-        Column(
+        Column.text("task", "task"),
+        Column.text("agent", "agent"),
+        Column.form("attempt", "attempt {attempt}", left=True),
+        Column.form(
             "round",
-            lambda row: f"round {row['index']} of {row['declared']}",
-            help="The first one that the attempt did not pass.",
+            "round {index} of {declared}",
+            "The first one that the attempt did not pass.",
             fields=("index", "declared", "position"),
             left=True,
         ),
@@ -295,11 +296,11 @@ def _requirements_table(worst: Sequence[RequirementFailures], top: int) -> Table
         for each in worst
     ]
     columns = (
-        text_column("task", "task"),
-        text_column("requirement", "requirement"),
-        count_column("failed", "failed", "Rounds with a failing case of the requirement."),
-        count_column("of", "of", "Rounds that checked it."),
-        number_column("%", "share", "The share of them that failed."),
+        Column.text("task", "task"),
+        Column.text("requirement", "requirement"),
+        Column.count("failed", "failed", "Rounds with a failing case of the requirement."),
+        Column.count("of", "of", "Rounds that checked it."),
+        Column.number("%", "share", "The share of them that failed."),
         Column(
             "cases",
             lambda row: ", ".join(row["kinds"]),

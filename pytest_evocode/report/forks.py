@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pytest_evocode.metrics.forks import ForkedRound
-from pytest_evocode.report.views import Column, Table, View, text_column
+from pytest_evocode.report.views import Column, Table, View
 
 _COUNTS = {
     "state": "The states that passed the suite of the round in FROM, of all.",
@@ -21,12 +21,12 @@ _COUNTS = {
 def forks_view(rounds: Sequence[ForkedRound]) -> View:
     """Return the table of the rounds after forks."""
     columns = (
-        text_column("task", "task"),
-        text_column("from", "point", "Whose state the forks went on from, and the round that it was left after."),
-        text_column("agent", "agent", "Who went on."),
-        text_column("round", "round"),
+        Column.text("task", "task"),
+        Column.text("from", "point", "Whose state the forks went on from, and the round that it was left after."),
+        Column.text("agent", "agent", "Who went on."),
+        Column.text("round", "round"),
         *(_passes_column(name, help) for name, help in _COUNTS.items()),
-        text_column("reading", "reading", "What that means where each count is all or none; else mixed."),
+        Column.text("reading", "reading", "What that means where each count is all or none; else mixed."),
     )
     notes = ["only the first round after a fork begins in the state itself; later ones go on from what came of it too"]
     if any(each.forked.of == 1 for each in rounds):

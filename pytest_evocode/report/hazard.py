@@ -9,8 +9,8 @@ from pytest_evocode.metrics.hazard import Event, EventHistory, Hazard, hazards
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.report.neighbours import attempts_of_others, grid_of
-from pytest_evocode.report.tables import format_number, join_first
-from pytest_evocode.report.views import Column, Row, Table, View, text_column
+from pytest_evocode.report.tables import join_first, values_of
+from pytest_evocode.report.views import Column, Table, View, ends
 
 _EVENTS: dict[Event, str] = {
     "break": "one that passed fails",
@@ -41,24 +41,21 @@ _History = tuple[str, Event, EventHistory]
 
 def _columns(across: str, cell: Column) -> tuple[Column, ...]:
     return (
-        text_column("agent", "agent"),
-        text_column("event", "event", _EVENT),
-        Column(across, lambda row: "all" if row[across] is None else str(row[across]), fields=(across,)),
+        Column.text("agent", "agent"),
+        Column.text("event", "event", _EVENT),
+        Column.across(across),
         cell,
     )
 
 
-_HAZARD = Column(
+_ENDS = " {percent_low:.1f}..{percent_high:.1f}"
+_HAZARD = Column.form(
     "hazard",
-    lambda row: f"{format_number(row['percent'])} ({row['events']}/{row['at_risk']}){_ends(row)}",
-    help="the share to which it happens (of how many that had come as far without it), and its 95 % interval",
+    "{percent:.1f} ({events}/{at_risk})",
+    "the share to which it happens (of how many that had come as far without it), and its 95 % interval",
+    behind=_ENDS,
     fields=("percent", "events", "at_risk", "censored", "percent_low", "percent_high", "clusters"),
 )
-
-
-def _ends(row: Row) -> str:
-    low, high = row["percent_low"], row["percent_high"]
-    return "" if low is None else f" {low:.1f}..{high:.1f}"
 
 
 def _by_rounds(known: Sequence[_History]) -> Table:
@@ -94,14 +91,8 @@ def _by_change(known: Sequence[_History]) -> Table:
 
 
 def _row(name: str, event: Event, of: EventHistory, by: str, key: int | str | None, one: Hazard) -> dict[str, Any]:
-    counts = {"events": one.events, "at_risk": one.at_risk, "censored": one.censored}
-    about = {"agent": name, "event": event, by: key, "percent": one.percent, **counts}
-    return {**about, **_low_and_high(one.interval), "clusters": of.clusters if one.interval else None}
-
-
-def _low_and_high(found: Interval | None) -> dict[str, float | None]:
-    low, high = (None, None) if found is None else (found.low, found.high)
-    return {"percent_low": low, "percent_high": high}
+    about = {"agent": name, "event": event, by: key, **values_of(one, "percent", "events", "at_risk", "censored")}
+    return {**about, **ends(one.interval, "percent"), "clusters": of.clusters if one.interval else None}
 
 
 def _without(known: Sequence[_History]) -> Table:
@@ -115,11 +106,12 @@ def _without(known: Sequence[_History]) -> Table:
                 interval = interval and Interval(100 - interval.high, 100 - interval.low, interval.method)
             about = {"agent": name, "event": event, "rounds": rounds}
             clusters = each.clusters if interval else None
-            rows.append({**about, "percent": percent, **_low_and_high(interval), "clusters": clusters})
-    share = Column(
+            rows.append({**about, "percent": percent, **ends(interval, "percent"), "clusters": clusters})
+    share = Column.form(
         "share",
-        lambda row: f"{format_number(row['percent'])}{_ends(row)}",
-        help="the share of all up to then that never broke, or that were repaired or caught up, and its 95 % interval",
+        "{percent:.1f}",
+        "the share of all up to then that never broke, or that were repaired or caught up, and its 95 % interval",
+        behind=_ENDS,
         fields=("percent", "percent_low", "percent_high", "clusters"),
     )
     title = "kept unbroken, repaired and caught up (Kaplan-Meier), by rounds since the same"

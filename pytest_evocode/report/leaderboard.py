@@ -35,7 +35,7 @@ from pytest_evocode.report.score_lines import (
     undecided_lines,
 )
 from pytest_evocode.report.tables import NOT_MEASURED, fitting_groups, join_first
-from pytest_evocode.report.views import Column, Row, Table, View, count_column
+from pytest_evocode.report.views import Column, Row, Table, View
 from pytest_evocode.results.identity import NOT_SAID, condition_columns, short_contents
 
 _Groups = Mapping[str, Sequence[str]]
@@ -270,10 +270,10 @@ def leaderboard_table(board: Leaderboard) -> Table:
     columns = [Column("Agent", _name, fields=("agent",), left=True)]
     for column in score_columns(LEADERBOARD, intervals="dataset_score_low" in first, with_faults=with_faults):
         columns.append(
-            replace(column, text=partial(_with_k, column), nothing="" if column.title in _ALWAYS else column.nothing)
+            replace(column, cell=partial(_with_k, column), nothing="" if column.title in _ALWAYS else column.nothing)
         )
     if with_faults:
-        columns.append(count_column("Faults", "faults", "Rounds that infrastructure errors kept from a verdict."))
+        columns.append(Column.count("Faults", "faults", "Rounds that infrastructure errors kept from a verdict."))
     if len({entry["ranking_group"] for entry in board.entries}) > 1:
         about = "Rows of one number can be ranked against each other; the number is no rank. Controls are not ranked."
         columns.append(Column("Ranking group", lambda entry: str(entry["ranking_group"] or "control"), help=about))
@@ -297,7 +297,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
 
 def _with_k(column: Column, entry: Row) -> str:
     """Return the cell of a score, with k behind it where it depends on that and not all rows have the same."""
-    cell = column.text(entry)
+    cell = column.cell(entry)
     if cell == NOT_MEASURED or not any(COLUMNS[field].title == column.title for field in entry["not_comparable"]):
         return cell
     return f"{cell} (k={format_range(entry['k_min'], entry['k_max'])})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from typing import Any
 
 from pytest_evocode.metrics.grid import Grid, TaskRounds
@@ -17,70 +17,55 @@ from pytest_evocode.metrics.neighbours.summary import (
     agent_metrics,
 )
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
-from pytest_evocode.report.tables import NOT_MEASURED, format_money, join_first
-from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
-
-
-def _zero(row: Row) -> str:
-    percent = row["zero_regression"]
-    return NOT_MEASURED if percent is None else f"{percent:.1f} ({row['without']}/{row['of']})"
-
+from pytest_evocode.report.tables import join_first, values_of
+from pytest_evocode.report.views import Column, Table, View
 
 _COLUMNS: dict[str, tuple[Column, ...]] = {
     "swe-ci": (
-        number_column("EvoScore", "evo_score", "SWE-CI: how far from what nop passes to what is required."),
-        Column(
+        Column.number("EvoScore", "evo_score", "SWE-CI: how far from what nop passes to what is required."),
+        Column.form(
             "zero-regression",
-            _zero,
-            help="SWE-CI: the share of attempts (so many of so many) that never lose a case that passed.",
-            fields=("zero_regression", "without", "of"),
+            "{zero_regression:.1f} ({without}/{of})",
+            "SWE-CI: the share of attempts (so many of so many) that never lose a case that passed.",
         ),
     ),
     "evoclaw": (
-        number_column(
+        Column.number(
             "recall", "recall", "EvoClaw: the share that pass of the cases that a round is the first to require."
         ),
-        number_column(
+        Column.number(
             "precision",
             "precision",
             "EvoClaw: new passing cases over these and older failing ones, with 1 added to both.",
         ),
-        number_column("F1", "f1", "EvoClaw: the harmonic mean of both in each round, the mean over rounds."),
+        Column.number("F1", "f1", "EvoClaw: the harmonic mean of both in each round, the mean over rounds."),
     ),
     "swe-evo": (
-        number_column("Fix Rate", "fix_rate", "SWE-EVO: as recall, but 0 where a case fails that passed before."),
+        Column.number("Fix Rate", "fix_rate", "SWE-EVO: as recall, but 0 where a case fails that passed before."),
     ),
     "regressions": (
-        number_column("lost", "lost", "Cases that passed before and fail, over all rounds."),
-        number_column("recovered", "recovered", "Lost cases that passed again."),
-        number_column("standing", "standing", "Lost cases that still fail in the last round."),
-        number_column(
+        Column.number("lost", "lost", "Cases that passed before and fail, over all rounds."),
+        Column.number("recovered", "recovered", "Lost cases that passed again."),
+        Column.number("standing", "standing", "Lost cases that still fail in the last round."),
+        Column.number(
             "standing, %", "standing_share", "The share of the cases that passed before and are still required."
         ),
-        number_column("so far", "so_far", "Cases that were lost up to this round."),
+        Column.number("so far", "so_far", "Cases that were lost up to this round."),
     ),
     "slopcodebench": (
-        number_column("verbosity", "verbosity", "SlopCodeBench: the share of lines that are flagged or cloned."),
-        number_column("erosion", "erosion", "SlopCodeBench: functions' mass in those of a complexity over 10."),
-        number_column("lines", "lines", "Lines of code."),
-        number_column("verbosity rises, %", "verbosity_rises", "The share of attempts whose verbosity rises."),
-        number_column("erosion rises, %", "erosion_rises", "The share of attempts whose erosion rises."),
+        Column.number("verbosity", "verbosity", "SlopCodeBench: the share of lines that are flagged or cloned."),
+        Column.number("erosion", "erosion", "SlopCodeBench: functions' mass in those of a complexity over 10."),
+        Column.number("lines", "lines", "Lines of code."),
+        Column.number("verbosity rises, %", "verbosity_rises", "The share of attempts whose verbosity rises."),
+        Column.number("erosion rises, %", "erosion_rises", "The share of attempts whose erosion rises."),
     ),
     "cost": (
-        number_column("score", "score", "The Dataset Score, or SR of single rounds."),
-        Column(
-            "cost, each task once",
-            lambda row: format_money(row["cost_usd_each_task_once"]),
-            help="US dollars of one attempt at each task.",
-            fields=("cost_usd_each_task_once",),
+        Column.number("score", "score", "The Dataset Score, or SR of single rounds."),
+        Column.form(
+            "cost, each task once", "${cost_usd_each_task_once:,.4f}", "US dollars of one attempt at each task."
         ),
-        number_column("score per USD", "score_per_usd", "The score over the cost."),
-        Column(
-            "USD per passed round",
-            lambda row: format_money(row["usd_per_passed_round"]),
-            help="The cost over the rounds that passed.",
-            fields=("usd_per_passed_round",),
-        ),
+        Column.number("score per USD", "score_per_usd", "The score over the cost."),
+        Column.form("USD per passed round", "${usd_per_passed_round:,.4f}", "The cost over the rounds that passed."),
     ),
 }
 _NOT_BY_ROUND = ("zero_regression", "standing_share", "verbosity_rises", "erosion_rises")
@@ -134,13 +119,13 @@ def metrics_view(agents: Mapping[str, AgentMetrics], names: Sequence[str], *, by
     tables = []
     if by_round:
         rows = [_row(name, of, index) for name, each in agents.items() for index, of in each.by_round.items()]
-        columns = [text_column("agent", "agent"), replace(count_column("round", "round"), left=True)]
+        columns = [Column.text("agent", "agent"), Column.text("round", "round")]
         columns += _columns([name for name in names if name != "cost"], without=_NOT_BY_ROUND)
         tables = [Table("metrics-by-round", "Metrics by round", columns, rows, by_section=True)]
     for name, title in _TITLES.items() if not by_round else ():
         shown = [each for each in names if each == name or (name == "published" and each in _SCORES)]
         if shown:
-            columns = [text_column("agent", "agent"), *_columns(shown, without=_BY_ROUND_ONLY)]
+            columns = [Column.text("agent", "agent"), *_columns(shown, without=_BY_ROUND_ONLY)]
             rows = [_row(agent, each.whole) | _of_agent(each) for agent, each in agents.items()]
             tables.append(Table(f"metrics-{name}", title, columns, rows, titled=True))
     return View(tables, json=lambda: metrics_json(agents, names, by_round=by_round))
@@ -168,7 +153,7 @@ def _parts(part: Milestones | Regressions | RoundRegressions | CodeQuality) -> l
 def _of_agent(each: AgentMetrics) -> dict[str, Any]:
     row, decay = each.efficiency, each.decay
     rises = {name: getattr(decay, name, None) for name in ("verbosity_rises", "erosion_rises")}
-    amounts = {name: getattr(row, name) for name in ("score", "score_per_usd", "usd_per_passed_round")}
+    amounts = values_of(row, "score", "score_per_usd", "usd_per_passed_round")
     return {**rises, **amounts, "cost_usd_each_task_once": row.cost_usd.value}
 
 
@@ -208,13 +193,8 @@ def _agent_json(each: AgentMetrics, names: Sequence[str], by_round: bool) -> dic
     if "swe-ci" in found:
         found["swe-ci"]["gamma"] = each.gamma
     if "cost" in names:
-        row = each.efficiency
-        found["cost"] = {
-            "score": row.score,
-            "cost_usd": asdict(row.cost_usd),
-            "score_per_usd": row.score_per_usd,
-            "usd_per_passed_round": row.usd_per_passed_round,
-        }
+        found["cost"] = values_of(each.efficiency, "score", "score_per_usd", "usd_per_passed_round")
+        found["cost"]["cost_usd"] = asdict(each.efficiency.cost_usd)
     if "slopcodebench" in names:
         found["slopcodebench"] = None if each.decay is None else asdict(each.decay)
     for field in ("without_reference", "untold", "without_base", "nameless"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,9 +20,8 @@ from pytest_evocode.metrics.grid import are_of_the_same_rounds
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, NO_INTERVAL, Interval
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, differing_contents
 from pytest_evocode.metrics.task_values import passed_share
-from pytest_evocode.report.score_columns import interval_column
-from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_money, join_first
-from pytest_evocode.report.views import Column, Row, Table, View, number_column, shown_cells, text_column
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, join_first
+from pytest_evocode.report.views import Column, Row, Table, View, ends, shown_cells
 
 _FRONTS = {**{name: (name,) for name in AMOUNTS}, "cost, tokens and time": (*AMOUNTS,)}
 """What the score is set against, by title."""
@@ -95,7 +94,7 @@ def _values(name: str, place: int, group: _Group) -> Row:
     values: dict[str, Any] = {"agent": name, "group": place, "score": row.score}
     values |= {f"{amount}_per_attempt": row.per_attempt(amount) for amount in AMOUNTS.values()}
     for field, found in group.intervals[name].items():
-        values |= {f"{field}_low": found and found.low, f"{field}_high": found and found.high}
+        values |= ends(found, field)
     values["front_of"] = [title for title, amounts in _FRONTS.items() if name in front(group.rows, amounts).front]
     for title, field in _FIELDS.items():
         chance = group.chances[title].get(name)
@@ -103,41 +102,24 @@ def _values(name: str, place: int, group: _Group) -> Row:
     return values
 
 
-def _form(value: float | None, form: str) -> str:
-    return NOT_MEASURED if value is None else form.format(value)
-
-
-def _tokens(value: float | None) -> str:
-    return _form(value, "{:,.0f}")
-
-
-def _seconds(value: float | None) -> str:
-    return _form(value, "{:,.1f} s")
-
-
-def _amount_columns(amount: str, shown: Callable[[float | None], str], what: str) -> tuple[Column, Column]:
-    """Return the columns of an amount and of its interval."""
+def _amount_columns(amount: str, before: str, form: str, behind: str, what: str) -> tuple[Column, Column]:
+    """Return the columns of an amount and of its interval, with what a number has around it."""
     field = f"{AMOUNTS[amount]}_per_attempt"
     title = PER_ATTEMPT[amount][0].lower() + PER_ATTEMPT[amount][1:]
-    help = f"{what} of one attempt at a task, the mean over tasks."
-    low, high = f"{field}_low", f"{field}_high"
-
-    def ends(row: Row) -> str:
-        return NOT_MEASURED if row[low] is None else f"{shown(row[low])}..{shown(row[high])}"
-
+    one, low, high = (f"{before}{{{name}:{form}}}{behind}" for name in (field, f"{field}_low", f"{field}_high"))
     return (
-        Column(title, lambda row: shown(row[field]), help=help, fields=(field,)),
-        Column(f"{title} 95 %", ends, fields=(low, high), nothing=NOT_MEASURED),
+        Column.form(title, one, f"{what} of one attempt at a task, the mean over tasks."),
+        Column.form(f"{title} 95 %", f"{low}..{high}", nothing=NOT_MEASURED),
     )
 
 
 _AMOUNTS = (
-    text_column("agent", "agent"),
-    number_column("score", "score", "The Dataset Score, or SR of single rounds."),
-    interval_column("95 %", "score_low", "score_high", help="The interval of the score, over tasks."),
-    *_amount_columns("cost", format_money, "US dollars"),
-    *_amount_columns("tokens", _tokens, "Prompt and generated tokens"),
-    *_amount_columns("time", _seconds, "Seconds of the agent's turns, without suites,"),
+    Column.text("agent", "agent"),
+    Column.number("score", "score", "The Dataset Score, or SR of single rounds."),
+    Column.interval("95 %", "score_low", "score_high", "The interval of the score, over tasks."),
+    *_amount_columns("cost", "$", ",.4f", "", "US dollars"),
+    *_amount_columns("tokens", "", ",.0f", "", "Prompt and generated tokens"),
+    *_amount_columns("time", "", ",.1f", " s", "Seconds of the agent's turns, without suites,"),
 )
 
 
@@ -177,9 +159,9 @@ def _pairs_table(groups: Sequence[_Group]) -> Table:
         for by, share in chance.dominated_by.items()
     ]
     columns = (
-        text_column("agent", "agent"),
-        text_column("dominated by", "by"),
-        text_column("score against", "front"),
+        Column.text("agent", "agent"),
+        Column.text("dominated by", "by"),
+        Column.text("score against", "front"),
         Column(
             "resamples",
             lambda row: _percent(row["chance"]),

@@ -34,7 +34,7 @@ from pytest_evocode.process.scores.summary import (
     within_tasks,
 )
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
-from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, shown_cells, text_column
+from pytest_evocode.report.views import Column, Row, Table, View, shown_cells
 
 
 def _number(value: float | None) -> str:
@@ -96,7 +96,7 @@ def _score_values(score: RigorScore | None) -> dict[str, Any]:
     return {"score": score, "rigor_score": values.pop("value"), **values}
 
 
-_PILLAR_COLUMNS = tuple(number_column(name.upper(), name, f"{title}.", digits=2) for name, title in PILLARS.items())
+_PILLAR_COLUMNS = tuple(Column.number(name.upper(), name, f"{title}.", digits=2) for name, title in PILLARS.items())
 _SCORE_COLUMN = Column(
     "RigorScore",
     lambda row: _score_text(row["score"]),
@@ -117,7 +117,7 @@ def agent_table(agents: Mapping[str, ProcessSummary]) -> Table:
         {"agent": agent, **summary.values, **_score_values(summary.score), "attempts": summary.attempts}
         for agent, summary in agents.items()
     ]
-    columns = (text_column("agent", "agent"), *_PILLAR_COLUMNS, _SCORE_COLUMN, count_column("attempts", "attempts"))
+    columns = (Column.text("agent", "agent"), *_PILLAR_COLUMNS, _SCORE_COLUMN, Column.count("attempts", "attempts"))
     return Table("process", _TITLE, columns, rows)
 
 
@@ -142,10 +142,8 @@ def _pillar_table(attempts: Iterable[AttemptProcess], weights: Mapping[str, floa
                 for each in attempt.rounds:
                     place = agent, task, attempt.attempt, each.round
                     rows.append(row(f"    {each.round}{mark}", each, each.score(weights), *place))
-    names = Column(
-        "agent, task, round", lambda row: str(row["name"]), fields=("agent", "task", "attempt", "round"), left=True
-    )
-    outcome = number_column("outcome", "outcome", "The share of cases that passed.", digits=2)
+    names = Column.form("agent, task, round", "{name}", fields=("agent", "task", "attempt", "round"), left=True)
+    outcome = Column.number("outcome", "outcome", "The share of cases that passed.", digits=2)
     return Table("process", _TITLE, (names, *_PILLAR_COLUMNS, _SCORE_COLUMN, outcome), rows)
 
 
@@ -163,7 +161,7 @@ def _extended_tables(agents: Mapping[str, ProcessSummary]) -> Iterator[Table]:
     ]
     columns = [Column(name, partial(_given_cell, name), fields=(name,)) for name in EXTENDED]
     title = f"Extended: {', '.join(f'{name} {what}' for name, what in EXTENDED.items())}"
-    yield Table("process-extended", title, (text_column("agent", "agent"), *columns), rows)
+    yield Table("process-extended", title, (Column.text("agent", "agent"), *columns), rows)
 
 
 def _given_cell(name: str, row: Row) -> str:

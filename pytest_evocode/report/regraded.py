@@ -10,7 +10,7 @@ from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.metrics.scores import dataset_score
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.tables import aligned, format_number, join_first
+from pytest_evocode.report.tables import aligned, format_number, join_first, values_of
 from pytest_evocode.results.records import RoundRecord
 
 Pair = tuple[RoundRecord, RoundRecord]
@@ -21,10 +21,7 @@ def changes(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """Return the rounds whose outcome, reward or number of passed cases has changed, ready for JSON."""
     return [
         {
-            "task": after.task,
-            "agent": after.agent,
-            "attempt": after.attempt,
-            "round": after.round,
+            **values_of(after, "task", "agent", "attempt", "round"),
             "before": _verdict(before),
             "after": _verdict(after),
         }

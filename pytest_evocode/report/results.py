@@ -15,7 +15,7 @@ from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.leaderboard import different_tasks
 from pytest_evocode.report.notes import identity_json, price_lines
-from pytest_evocode.report.score_columns import COLUMNS, interval_column
+from pytest_evocode.report.score_columns import COLUMNS
 from pytest_evocode.report.score_lines import (
     apart_lines,
     attempts_lines,
@@ -27,8 +27,8 @@ from pytest_evocode.report.score_lines import (
     notes_below,
     scores_table,
 )
-from pytest_evocode.report.tables import NOT_MEASURED, format_number, join_first
-from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
+from pytest_evocode.report.tables import NOT_MEASURED, format_number, join_first, values_of
+from pytest_evocode.report.views import Column, Row, Table, View, ends
 from pytest_evocode.results.loading import StoredAttempt
 
 _SHOWN = 8
@@ -43,8 +43,7 @@ def over_attempts_table(rows: Mapping[str, Mapping[Headline, OverAttempts]]) -> 
             "score": COLUMNS[metric].title,
             **over_attempts_json(found),
             "by_attempt": [f"{score:.1f}" for score in found.by_attempt.values()],
-            "low": found.interval.low if found.interval else None,
-            "high": found.interval.high if found.interval else None,
+            **ends(found.interval),
         }
         for name, scores in rows.items()
         for number, (metric, found) in enumerate(scores.items())
@@ -65,9 +64,9 @@ def _within(row: Row) -> str:
 
 _OVER_ATTEMPTS = (
     Column("over attempts", lambda row: row["agent"] if row["first"] else "", fields=("agent",), left=True),
-    text_column("score", "score"),
-    number_column("mean", "mean", "The mean over the attempts that all tasks have."),
-    number_column("SE", "se", "The standard error of that mean."),
+    Column.text("score", "score"),
+    Column.number("mean", "mean", "The mean over the attempts that all tasks have."),
+    Column.number("SE", "se", "The standard error of that mean."),
     Column(
         "each attempt",
         lambda row: join_first(row["by_attempt"], _SHOWN) or NOT_MEASURED,
@@ -87,7 +86,7 @@ _OVER_ATTEMPTS = (
         fields=("variance_between",),
     ),
     Column("within", _within, help="The share of the variance that is within tasks.", fields=("within_share",)),
-    interval_column("95 %", "low", "high", help="The 95 % interval of the score, over tasks and attempts.", nothing=""),
+    Column.interval("95 %", "low", "high", "The 95 % interval of the score, over tasks and attempts.", nothing=""),
 )
 
 
@@ -121,11 +120,11 @@ def time_view(table: ScoreTable, by: Dimension | None, *, with_intervals: bool =
     groups = {row.name: times_by(row.grid, by, table.facts) for row in table.rows} if by is not None else {}
     rows = [_time_row(name, "", each) for name, each in times_of.items()]
     rows = [_time_row(name, key, each) for name, found in groups.items() for key, each in found.items()] or rows
-    columns = [_section(table), text_column(by, "group")] if by is not None else [text_column("agent", "agent")]
+    columns = [_section(table), Column.text(by, "group")] if by is not None else [Column.text("agent", "agent")]
     for name, help_ in _TIMES.items():
         title = "queued" if name == "waiting" else name
-        columns.append(number_column(f"{title} (median s)", f"{name}_seconds", help_, digits=2))
-    columns.append(count_column("rounds", "rounds", "How many rounds were begun."))
+        columns.append(Column.number(f"{title} (median s)", f"{name}_seconds", help_, digits=2))
+    columns.append(Column.count("rounds", "rounds", "How many rounds were begun."))
     notes = []
     if silent := sum(each.silent for each in times_of.values()):
         of = sum(each.rounds for each in times_of.values())
@@ -221,9 +220,7 @@ def results_json(
 
 def apart_json(apart: ApartAttempt) -> dict[str, Any]:
     """Return an attempt that no score counts as JSON values."""
-    values: dict[str, Any] = {
-        name: getattr(apart, name) for name in ("task", "agent", "attempt", "run", "state", "why")
-    }
+    values = values_of(apart, "task", "agent", "attempt", "run", "state", "why")
     rounds = apart.stored.record.rounds if apart.stored is not None else ()
     return values | {
         "rounds": {each.round: each.outcome for each in rounds},

@@ -9,52 +9,51 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from pytest_evocode.metrics.round_model.posterior import TOLD_APART, Posterior, estimate
-from pytest_evocode.report.score_columns import interval_column
 from pytest_evocode.report.tables import format_number
-from pytest_evocode.report.views import Column, Row, Table, View, count_column, number_column, text_column
+from pytest_evocode.report.views import Column, Row, Table, View
 
 if TYPE_CHECKING:
     from pytest_evocode.metrics.round_model.outcomes import Floats
 
 _INTERVAL = "Its 95 % interval."
 _AGENTS = (
-    text_column("agent", "agent"),
-    number_column("score", "score", "The score expected of new attempts at these tasks, 0 to 100, by the model."),
-    interval_column("95 %", "low", "high", help=_INTERVAL),
-    Column(
-        "rank", lambda row: f"{row['rank_low']:.0f} to {row['rank_high']:.0f}",
-        help="The 95 % interval of its rank.", fields=("rank", "rank_low", "rank_high"),
+    Column.text("agent", "agent"),
+    Column.number("score", "score", "The score expected of new attempts at these tasks, 0 to 100, by the model."),
+    Column.interval("95 %", "low", "high", _INTERVAL),
+    Column.form(
+        "rank", "{rank_low:.0f} to {rank_high:.0f}", "The 95 % interval of its rank.",
+        fields=("rank", "rank_low", "rank_high"),
     ),
-    text_column("group", "group", "Agents that share a letter are not told apart."),
+    Column.text("group", "group", "Agents that share a letter are not told apart."),
 )  # fmt: skip
 _DIFFERENCES = (
-    text_column("agent", "agent"),
-    text_column("than", "than"),
-    number_column("difference", "difference", "Of the two scores, in points."),
-    interval_column("95 %", "low", "high", help=_INTERVAL),
+    Column.text("agent", "agent"),
+    Column.text("than", "than"),
+    Column.number("difference", "difference", "Of the two scores, in points."),
+    Column.interval("95 %", "low", "high", _INTERVAL),
     Column(
         "better", lambda row: format_number(100 * row["better"]),
         help="The probability that the first is better, in per cent.", fields=("better",),
     ),
 )  # fmt: skip
 _TASKS = (
-    text_column("task", "task"),
-    number_column(
+    Column.text("task", "task"),
+    Column.number(
         "difficulty", "difficulty", "The log-odds that the mean of these agents fails its middle round.", digits=2
     ),
-    interval_column("95 %", "low", "high", help=_INTERVAL),
-    number_column("discrimination", "discrimination", "How much more abilities matter than elsewhere.", digits=2),
-    interval_column("95 %", "discrimination_low", "discrimination_high"),
+    Column.interval("95 %", "low", "high", _INTERVAL),
+    Column.number("discrimination", "discrimination", "How much more abilities matter than elsewhere.", digits=2),
+    Column.interval("95 %", "discrimination_low", "discrimination_high"),
 )
 _EFFECTS = (
-    text_column("effect", "effect"),
-    number_column("log-odds", "log_odds", "What it adds to those that a round is passed.", digits=2),
-    interval_column("95 %", "low", "high", help=_INTERVAL),
+    Column.text("effect", "effect"),
+    Column.number("log-odds", "log_odds", "What it adds to those that a round is passed.", digits=2),
+    Column.interval("95 %", "low", "high", _INTERVAL),
 )
 _SHARES = (
-    text_column("part", "part"),
-    number_column("share", "share", "Of the variance of the log-odds of one round, in per cent."),
-    interval_column("95 %", "low", "high", help=_INTERVAL),
+    Column.text("part", "part"),
+    Column.number("share", "share", "Of the variance of the log-odds of one round, in per cent."),
+    Column.interval("95 %", "low", "high", _INTERVAL),
 )
 _MEANING = {
     "depth": "each further round",
@@ -172,8 +171,8 @@ def assurance_table(posterior: Posterior, tasks: Sequence[int], attempts: Sequen
         for column, made in enumerate(attempts)
     ]
     columns = (
-        count_column("tasks", "tasks"),
-        count_column("attempts", "attempts"),
+        Column.count("tasks", "tasks"),
+        Column.count("attempts", "attempts"),
         Column(
             "assurance", lambda row: format_number(100 * row["assurance"]),
             help="The probability, in per cent, that so many show the difference of the two, whatever it is.",

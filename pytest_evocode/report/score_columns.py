@@ -15,8 +15,8 @@ from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.intervals import Interval
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.tables import NOT_MEASURED, format_number, format_thousands
-from pytest_evocode.report.views import Column
+from pytest_evocode.report.tables import NOT_MEASURED, format_number, format_thousands, values_of
+from pytest_evocode.report.views import Column, ends
 from pytest_evocode.results.records import Mode
 
 MARK = "*"
@@ -207,18 +207,12 @@ def score_values(
         values[field] = getattr(scores, field)
         if intervals is not None and field in WITH_INTERVAL:
             found = intervals.get(field)
-            low, high = (found.low, found.high) if isinstance(found, Interval) else (None, None)
-            values |= {f"{field}_low": low, f"{field}_high": high}
+            values |= ends(found if isinstance(found, Interval) else None, field)
         if with_faults and field in WITHOUT_FAULTS:
             values[field + _WITHOUT_FAULTS] = values[field] if faults is None else getattr(faults, field)
     if with_faults:
         values["faults"] = 0 if faults is None else faults.rounds
-    return {
-        **values,
-        "decided_tasks": scores.decided_tasks,
-        "whole_tasks": scores.whole_tasks,
-        "trusting": scores.trusting,
-    }
+    return {**values, **values_of(scores, "decided_tasks", "whole_tasks", "trusting")}
 
 
 def score_columns(table: Iterable[str], *, intervals: bool = False, with_faults: bool = False) -> Iterator[Column]:
@@ -233,8 +227,8 @@ def score_columns(table: Iterable[str], *, intervals: bool = False, with_faults:
             nothing=NOT_MEASURED if column.if_measured else "",
         )
         if intervals and column.interval:
-            low, high = f"{field}_low", f"{field}_high"
-            yield interval_column(column.interval, low, high, help=f"The 95 % interval of {column.title}, over tasks.")
+            about = f"The 95 % interval of {column.title}, over tasks."
+            yield Column.interval(column.interval, f"{field}_low", f"{field}_high", about)
         if with_faults and column.without_faults:
             name = field + _WITHOUT_FAULTS
             yield Column(column.title + SUFFIX, partial(_cell, column, name), fields=(name,), nothing=NOT_MEASURED)
@@ -243,17 +237,6 @@ def score_columns(table: Iterable[str], *, intervals: bool = False, with_faults:
 def _cell(column: ScoreColumn, field: str, values: Mapping[str, Any]) -> str:
     cell = column.text(values, field)
     return cell + MARK if column.marked and values["trusting"] and cell != NOT_MEASURED else cell
-
-
-def interval_column(title: str, low: str, high: str, *, help: str = "", nothing: str = NOT_MEASURED) -> Column:
-    """Return the column of an interval, whose ends are values of their own."""
-    return Column(
-        title,
-        lambda row: format_interval(None if row[low] is None else Interval(row[low], row[high], "")),
-        help=help,
-        fields=(low, high),
-        nothing=nothing,
-    )
 
 
 def format_part(part: int | None, tasks: int) -> str:
@@ -268,12 +251,3 @@ def format_range(low: int, high: int) -> str:
     ('4', '1-4')
     """
     return str(high) if low == high else f"{low}-{high}"
-
-
-def format_interval(found: Interval | None) -> str:
-    """Return the ends of an interval, or ``n/a``.
-
-    >>> format_interval(Interval(12.345, 50.0, "any")), format_interval(None)
-    ('12.3..50.0', 'n/a')
-    """
-    return NOT_MEASURED if found is None else f"{found.low:.1f}..{found.high:.1f}"

@@ -28,7 +28,7 @@ from pytest_evocode.report.score_columns import (
     score_values,
 )
 from pytest_evocode.report.tables import NOT_MEASURED, counted, format_number, join_first
-from pytest_evocode.report.views import Column, Row, Table, count_column, text_column
+from pytest_evocode.report.views import Column, Row, Table
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import DecidingRule, RoundRecord, Usage
 
@@ -214,12 +214,12 @@ def scores_table(
         marks = {"partial": name in partial_rows, "is_open": name in open_rows}
         rows.append({"agent": name, "marks": marks, **values, **sums, **complete})
     columns = [
-        replace(text_column("agent", "agent"), text=lambda row: marked_name(row["agent"], **row["marks"])),
+        Column("agent", lambda row: marked_name(row["agent"], **row["marks"]), fields=("agent",), left=True),
         *score_columns(table, intervals=intervals is not None, with_faults=with_faults),
     ]
     columns += [_spent_column(field, *about) for field, about in _SPENT.items()]
     if with_faults:
-        columns.append(count_column("faults", "faults"))
+        columns.append(Column.count("faults", "faults"))
     every = {kind: any(row["marks"][kind] for row in rows) for kind in ("partial", "is_open")}
     notes = [*marked_lines(**every), *notes]
     return Table("scores", "Scores", columns, rows, notes=notes)
@@ -392,10 +392,10 @@ def groups_table(by: str, agent: Column, groups: Mapping[str, Mapping[str, Group
         scores = (replace(each, nothing=NOT_MEASURED) for each in scores)
     columns = (
         agent,
-        text_column(by, "group"),
+        Column.text(by, "group"),
         *scores,
-        count_column("tasks", "tasks", "How many tasks have such rounds."),
-        count_column("rounds", "rounds", "How many rounds these are."),
+        Column.count("tasks", "tasks", "How many tasks have such rounds."),
+        Column.count("rounds", "rounds", "How many rounds these are."),
     )
     rows = [
         {**asdict(group), "agent": name, "group": key, "trusting": 0}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
 
 from pytest_evocode.report.printable import printable
 
@@ -139,3 +140,12 @@ def format_thousands(number: float | None) -> str:
     ('50.0K', 'n/a')
     """
     return NOT_MEASURED if number is None else f"{number / 1000:,.1f}K"
+
+
+def values_of(thing: object, *names: str) -> dict[str, Any]:
+    """Return attributes by their names, for a row or for JSON.
+
+    >>> values_of(1.5j, "real", "imag")
+    {'real': 0.0, 'imag': 1.5}
+    """
+    return {name: getattr(thing, name) for name in names}

@@ -6,18 +6,19 @@ and which numbers in full precision programs get of it; so every view has every 
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import groupby
-from typing import Any, Literal, get_args
+from itertools import chain, groupby
+from string import Formatter
+from typing import Any, Literal, Self, get_args
 
-from pytest_evocode.report.export import csv_cell
+from pytest_evocode.metrics.intervals import Interval
+from pytest_evocode.report.export import write_csv
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.tables import aligned, format_number, markdown_table, plain, short_line
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, markdown_table, plain, short_line
 
 Format = Literal["text", "json", "csv", "markdown", "latex"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -31,7 +32,7 @@ class Column:
     """A column of a table."""
 
     title: str
-    text: Callable[[Row], str]
+    cell: Callable[[Row], str]
     """Returns its cell, for people."""
     _: KW_ONLY
     help: str = ""
@@ -42,20 +43,78 @@ class Column:
     nothing: str = ""
     """The cell in which there is nothing: people do not see a column of nothing but these."""
 
+    @classmethod
+    def form(
+        cls,
+        title: str,
+        form: str,
+        help: str = "",
+        *,
+        unknown: str = NOT_MEASURED,
+        behind: str = "",
+        fields: Sequence[str] = (),
+        left: bool = False,
+        nothing: str = "",
+    ) -> Self:
+        """Return a column whose cells are a form such as ``{passed}/{of}``, filled in with values of the row.
 
-def text_column(title: str, field: str, help: str = "") -> Column:
-    """Return a column of texts, to the left."""
-    return Column(title, lambda row: str(row[field]), help=help, fields=(field,), left=True)
+        Args:
+            title: What it is called.
+            form: The form.
+            help: What it means.
+            unknown: The form in its place where the first of its values is not known.
+            behind: A form behind it, where the first value of that is known.
+            fields: The names of the values for programs, where these are others than those in ``form`` and ``behind``.
+            left: Whether it is aligned to the left.
+            nothing: The cell in which there is nothing.
+        """
+        (first, *_), then = names = _names_in(form), _names_in(behind)
+
+        def cell(row: Row) -> str:
+            shown = unknown if row[first] is None else form
+            return (shown + behind if then and row[then[0]] is not None else shown).format_map(row)
+
+        return cls(title, cell, help=help, fields=tuple(fields or chain(*names)), left=left, nothing=nothing)
+
+    @classmethod
+    def text(cls, title: str, field: str, help: str = "") -> Self:
+        """Return a column of texts, to the left."""
+        return cls.form(title, f"{{{field}}}", help, left=True)
+
+    @classmethod
+    def count(cls, title: str, field: str, help: str = "", *, nothing: str = "") -> Self:
+        """Return a column of whole numbers."""
+        return cls.form(title, f"{{{field}}}", help, nothing=nothing)
+
+    @classmethod
+    def number(cls, title: str, field: str, help: str = "", *, digits: int = 1) -> Self:
+        """Return a column of numbers with so many decimals."""
+        return cls.form(title, f"{{{field}:.{digits}f}}", help)
+
+    @classmethod
+    def interval(cls, title: str, low: str, high: str, help: str = "", *, nothing: str = NOT_MEASURED) -> Self:
+        """Return the column of an interval, whose ends are values of their own."""
+        return cls.form(title, f"{{{low}:.1f}}..{{{high}:.1f}}", help, nothing=nothing)
+
+    @classmethod
+    def across(cls, field: str) -> Self:
+        """Return the column of what is across; None is all of it."""
+        return cls.form(field, f"{{{field}}}", unknown="all")
 
 
-def count_column(title: str, field: str, help: str = "", *, nothing: str = "") -> Column:
-    """Return a column of whole numbers."""
-    return Column(title, lambda row: str(row[field]), help=help, fields=(field,), nothing=nothing)
+def _names_in(form: str) -> list[str]:
+    return [name for _, name, _, _ in Formatter().parse(form) if name]
 
 
-def number_column(title: str, field: str, help: str = "", *, digits: int = 1) -> Column:
-    """Return a column of numbers with so many decimals."""
-    return Column(title, lambda row: format_number(row[field], digits=digits), help=help, fields=(field,))
+def ends(found: Interval | None, name: str = "") -> dict[str, float | None]:
+    """Return the ends of an interval as values of a row.
+
+    >>> ends(Interval(12.5, 50.0, "any"), "score"), ends(None)
+    ({'score_low': 12.5, 'score_high': 50.0}, {'low': None, 'high': None})
+    """
+    low, high = (None, None) if found is None else (found.low, found.high)
+    before = f"{name}_" if name else ""
+    return {f"{before}low": low, f"{before}high": high}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +189,11 @@ def shown_cells(table: Table) -> list[tuple[str, ...]]:
     """Return the head and the rows as people see them, without columns that have nothing in them."""
     columns, rows = _shown(table), _shown_rows(table)
     if table.across is None:
-        return [tuple(column.title for column in columns), *(tuple(each.text(row) for each in columns) for row in rows)]
+        return [tuple(column.title for column in columns), *(tuple(each.cell(row) for each in columns) for row in rows)]
     who, across, cell = columns[: table.across], columns[table.across], columns[table.across + 1]
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
-        found.setdefault(tuple(each.text(row) for each in who), {})[across.text(row)] = cell.text(row)
+        found.setdefault(tuple(each.cell(row) for each in who), {})[across.cell(row)] = cell.cell(row)
     values = _values_across(table)
     head = (*(column.title for column in who), *values)
     return [head, *((*names, *(cells.get(value, "") for value in values)) for names, cells in found.items())]
@@ -146,7 +205,7 @@ def _shown_rows(table: Table) -> Sequence[Row]:
 
 def _shown(table: Table) -> list[Column]:
     return [
-        each for each in table.columns if not each.nothing or any(each.text(row) != each.nothing for row in table.rows)
+        each for each in table.columns if not each.nothing or any(each.cell(row) != each.nothing for row in table.rows)
     ]
 
 
@@ -155,7 +214,7 @@ def _values_across(table: Table) -> list[str]:
     assert table.across is not None
     column = table.columns[table.across]
     (field,) = column.fields
-    found = {row[field]: column.text(row) for row in table.rows if row[field] != ""}
+    found = {row[field]: column.cell(row) for row in table.rows if row[field] != ""}
     return [text for value, text in sorted(found.items(), key=lambda each: (each[0] is not None, each[0] or 0))]
 
 
@@ -171,7 +230,7 @@ def _sections(table: Table) -> Iterator[tuple[str, Table]]:
         return
     section, *columns = table.columns
     across = None if table.across is None else table.across - 1
-    for name, rows in groupby(table.rows, key=section.text):
+    for name, rows in groupby(table.rows, key=section.cell):
         yield name, Table(table.name, table.title, columns, list(rows), across=across)
 
 
@@ -232,16 +291,9 @@ def _csv(view: View, definitions: bool) -> str:
 
 
 def csv_text(table: Table, *, exact: bool = False) -> str:
-    """Return a table as CSV with numbers in full precision; what was not measured is empty, and lists have spaces.
-
-    With ``exact``, a text that spreadsheets take for a formula is as it is.
-    """
+    """Return a table as :func:`~pytest_evocode.report.export.write_csv` writes it, with numbers in full precision."""
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.fields)
-    for row in _values(table):
-        cells = [" ".join(each) if isinstance(each, list | tuple) else each for each in row.values()]
-        writer.writerow(cells if exact else map(csv_cell, cells))
+    write_csv(_values(table), table.fields, file, exact=exact)
     return file.getvalue()
 
 

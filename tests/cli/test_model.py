@@ -89,6 +89,6 @@ def test_without_the_extra_a_message_says_how_to_install_it(evocode: Evocode, mo
 
 
 def test_what_samples_is_loaded_by_no_other_view() -> None:
-    ask = "import sys, pytest_evocode.cli.comparisons, pytest_evocode.cli.model; print(*sys.modules)"
+    ask = "import sys, pytest_evocode.cli.comparisons, pytest_evocode.cli.tables; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True).stdout.split()
     assert {"jax", "numpy", "numpyro"}.isdisjoint(loaded)

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import re
 
-from pytest_evocode.report.views import (
-    Column,
-    Table,
-    View,
-    count_column,
-    csv_text,
-    latex_text,
-    number_column,
-    printed,
-    text_column,
-)
+from pytest_evocode.report.views import Column, Table, View, csv_text, latex_text, printed
 
-AGENT = text_column("agent", "agent")
-SCORE = number_column("score", "score", "What it passed.")
+AGENT = Column.text("agent", "agent")
+SCORE = Column.number("score", "score", "What it passed.")
 
 
 def test_no_text_is_a_command_of_latex_or_the_argument_of_one() -> None:
@@ -60,7 +50,7 @@ def test_values_across_are_columns_in_their_order_with_all_of_them_first() -> No
 
 
 def test_sections_are_tables_of_their_own_for_people_and_one_for_programs() -> None:
-    columns = [AGENT, count_column("n", "n")]
+    columns = [AGENT, Column.count("n", "n")]
     rows = [{"agent": "a", "n": 1}, {"agent": "a", "n": 2}, {"agent": "b", "n": 3}]
     table = Table("t", "T", columns, rows, by_section=True)
     assert printed(View([table]), "text").splitlines() == ["a:", "n", "1", "2", "", "b:", "n", "3"]
@@ -69,6 +59,6 @@ def test_sections_are_tables_of_their_own_for_people_and_one_for_programs() -> N
 
 
 def test_people_see_the_first_rows_and_programs_all() -> None:
-    table = Table("t", "T", [count_column("n", "n")], [{"n": 1}, {"n": 2}], most=1, notes=["and 1 more"])
+    table = Table("t", "T", [Column.count("n", "n")], [{"n": 1}, {"n": 2}], most=1, notes=["and 1 more"])
     assert printed(View([table]), "text").splitlines() == ["n", "1", "and 1 more"]
     assert csv_text(table).splitlines() == ["n", "1", "2"]

@@ -20,10 +20,11 @@ from pytest_evocode.report.html.cells import UNDER_WAY, cell_of, cells_of
 from pytest_evocode.report.html.introduced import Introductions, RoundEdits
 from pytest_evocode.report.html.processes import read_process
 from pytest_evocode.report.html.trajectory import ShownTrajectory, trajectory_parts
+from pytest_evocode.report.tables import values_of
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.loading import StoredAttempt, load_results
 from pytest_evocode.results.plain_files import is_within
-from pytest_evocode.results.records import Case, FailureKind, RoundRecord, Verdict
+from pytest_evocode.results.records import Case, FailureKind, RoundRecord
 
 WritePart = Callable[[int, int, list[dict[str, Any]]], None]
 """Takes a part of a round's trajectory: the round's index, the part's number from 1, and its steps (``Step[]``)."""
@@ -70,18 +71,10 @@ def attempt_data(
         else:
             rounds.append(making.missing(index, name, cells[index - 1]))
     return {
+        **values_of(record, *_OF_ATTEMPTS),
         "id": id,
-        "task": record.task,
-        "agent": record.agent,
-        "attempt": record.attempt,
         "run": attempt.run,
-        "started": record.started,
-        "finished": record.finished,
-        "environment": record.environment,
         "made_by": bounded_value(record.made_by, _MADE_BY),
-        "strict": record.strict,
-        "regraded": record.regraded,
-        "rewards": record.rewards,
         "path": str(attempt.path),
         "rounds": rounds,
         "problems": making.problems,
@@ -314,57 +307,33 @@ def _without_texts(case: Case) -> Case:
 
 
 def _case_data(case: Case, kind: FailureKind | None, introduced: dict[str, Any] | None) -> dict[str, Any]:
-    return {
-        "id": bounded(case.id, _ID),
-        "status": case.status,
-        "origin": bounded(case.origin, _ID),
-        "requirement": bounded(case.requirement, _ID),
-        "kind": bounded(case.kind, _ID),
-        "intent": bounded(case.intent, _TEXT),
-        "scenario": bounded(case.scenario, _TEXT),
-        "input": bounded(case.input, _TEXT),
-        "expected": bounded(case.expected, _TEXT),
-        "actual": bounded(case.actual, _TEXT),
-        "reason": bounded(case.reason, _TEXT),
-        "failure": kind,
-        "test": "",
-        "introduced": introduced,
+    names = {name: bounded(getattr(case, name), _ID) for name in ("id", "origin", "requirement", "kind")}
+    texts = {
+        name: bounded(getattr(case, name), _TEXT)
+        for name in ("intent", "scenario", "input", "expected", "actual", "reason")
     }
+    return {**names, **texts, "status": case.status, "failure": kind, "test": "", "introduced": introduced}
+
+
+_OF_ATTEMPTS = ("task", "agent", "attempt", "started", "finished", "environment", "strict", "regraded", "rewards")
+_OF_RECORDS = ("outcome", "fault", "timed_out", "tool_calls", "agent_seconds", "verifier_seconds")
+_OF_VERDICTS = ("reward", "rewards", "rests_on", "void")
 
 
 def _blank_round(index: int, name: str, cell: str) -> dict[str, Any]:
     """Return a declared round that has no record: not selected, not reached or under way, as its cell says."""
     return {
+        **dict.fromkeys((*_OF_RECORDS, *_OF_VERDICTS, "repeats", "changes", "usage", "trajectory", "process")),
+        **{field: [] for field in ("flags", "trusts", "cases", "artifacts")},
+        **{field: {} for field in ("rewards", "changed_counts", "phases")},
+        **dict.fromkeys(("cause", "stopped", "output", "node_id"), ""),
         "index": index,
         "name": name,
         "cell": cell,
         "outcome": "under way" if cell == UNDER_WAY else "not reached",
-        "cause": "",
-        "fault": None,
-        "timed_out": None,
-        "stopped": "",
-        "reward": None,
-        "rewards": {},
         "counts": [0, 0],
-        "flags": [],
-        "rests_on": None,
         "void": False,
-        "trusts": [],
-        "changed_counts": {},
-        "repeats": None,
-        "cases": [],
-        "output": "",
         "omitted": 0,
-        "changes": None,
-        "artifacts": [],
-        "usage": None,
-        "tool_calls": None,
-        "phases": {},
-        "agent_seconds": None,
-        "verifier_seconds": None,
-        "node_id": "",
-        "trajectory": None,
-        "process": None,
     }
 
 
@@ -375,36 +344,20 @@ def _round_data(record: RoundRecord, **given: Any) -> dict[str, Any]:
         record: The record; its verdict's cases are not looked at.
         given: What the record does not tell, by the names of the fields in ``RoundData``.
     """
-    usage = record.usage
-    found = _blank_round(record.index, record.round, given["cell"]) | {
-        "outcome": record.outcome,
+    found = _blank_round(record.index, record.round, given["cell"]) | values_of(record, *_OF_RECORDS)
+    if (verdict := record.verdict) is not None:
+        found |= values_of(verdict, *_OF_VERDICTS)
+        found["repeats"] = verdict.repeats and verdict.repeats.model_dump(mode="json")
+        found["trusts"] = list(verdict.trusts[:_MOST])
+        found["changed_counts"] = dict(verdict.changed.counts) if verdict.changed is not None else {}
+    return found | {
         "cause": bounded(record.cause, _CAUSE),
-        "fault": record.fault,
-        "timed_out": record.timed_out,
         "stopped": bounded(record.stopped, _CAUSE),
         "counts": list(record.case_counts),
-        "usage": None if usage is None else {name: getattr(usage, name) for name in _USAGE},
-        "tool_calls": record.tool_calls,
+        "usage": record.usage and values_of(record.usage, *_USAGE),
         "phases": record.phases.known if record.phases is not None else {},
-        "agent_seconds": record.agent_seconds,
-        "verifier_seconds": record.verifier_seconds,
-    }
-    if record.verdict is not None:
-        found |= _verdict_data(record.verdict)
-    found["flags"] = [bounded(note, _EVIDENCE) for note in record.notes[:_MOST]]
-    return found | given
-
-
-def _verdict_data(verdict: Verdict) -> dict[str, Any]:
-    repeats = verdict.repeats
-    return {
-        "reward": verdict.reward,
-        "rewards": verdict.rewards,
-        "rests_on": verdict.rests_on,
-        "void": verdict.void,
-        "trusts": list(verdict.trusts[:_MOST]),
-        "changed_counts": dict(verdict.changed.counts) if verdict.changed is not None else {},
-        "repeats": None if repeats is None else repeats.model_dump(mode="json"),
+        "flags": [bounded(note, _EVIDENCE) for note in record.notes[:_MOST]],
+        **given,
     }
 
 

@@ -25,13 +25,8 @@ _FAILURES: dict[RoundFailure, str] = {
     "other": "o",
     "cases": "o",
 }
-# What a round is called by, of all kinds that its failing cases have: the gravest first.
-_KINDS: tuple[tuple[FailureKind, str], ...] = (
-    ("regression", "r"),
-    ("new miss", "n"),
-    ("carried", "c"),
-    ("stale", "s"),
-)
+LETTERS: dict[FailureKind, str] = {"regression": "r", "new miss": "n", "carried": "c", "stale": "s"}
+"""Of failing cases; a round has that of the gravest, which come first."""
 
 
 def cells_of(attempt: StoredAttempt, *, under_way: bool = False) -> str:
@@ -70,7 +65,7 @@ def cell_of(record: RoundRecord, kinds: Collection[FailureKind]) -> str:
         return NOT_REACHED
     failure = round_failure(record)
     if failure == "cases":
-        return next((cell for kind, cell in _KINDS if kind in kinds), "o")
+        return next((cell for kind, cell in LETTERS.items() if kind in kinds), "o")
     return _FAILURES[failure] if failure is not None else "o"
 
 

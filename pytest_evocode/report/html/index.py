@@ -22,7 +22,7 @@ from pytest_evocode.report.notes import identity_notes, missing_notes, price_lin
 from pytest_evocode.report.pareto import PER_ATTEMPT
 from pytest_evocode.report.score_columns import COLUMNS, REPORT, REPORT_MAIN, REPORT_MORE
 from pytest_evocode.report.score_lines import TRUSTS, apart_lines
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import join_first, values_of
 from pytest_evocode.results.directory import now
 from pytest_evocode.results.loading import Results, StoredAttempt
 from pytest_evocode.results.merging import missing_shards
@@ -165,12 +165,8 @@ def _attempt(attempt: StoredAttempt, row: ScoreRow | None, id_: str, cells: str,
     return {
         "id": id_,
         "row": row_id(row) if row else "",
-        "task": record.task,
-        "agent": record.agent,
-        "attempt": record.attempt,
-        "run": attempt.run,
-        "mode": record.mode,
-        "finished": attempt.finished,
+        **values_of(record, "task", "agent", "attempt", "mode"),
+        **values_of(attempt, "run", "finished"),
         "cells": cells,
         "cases": [list(rounds[index].case_counts) if index in rounds else [0, 0] for index in indices],
         "trusts": [each.index for each in record.rounds if each.verdict and each.verdict.trusts_agent],
@@ -265,6 +261,6 @@ def titles() -> dict[str, dict[str, str]]:
     """Return title, sentence and unit of each number, by its field."""
     scores = ((field, COLUMNS[field]) for field in REPORT)
     return {
-        **{field: {"title": column.title, "help": column.help, "unit": column.unit} for field, column in scores},
+        **{field: values_of(column, "title", "help", "unit") for field, column in scores},
         **{field: {"title": title, "help": help_, "unit": unit} for field, (title, unit, help_) in _OTHERS.items()},
     }

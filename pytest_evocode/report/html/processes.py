@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_evocode.errors import RecordFault, describe_validation
-from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
+from pytest_evocode.metrics.intervals import FEWEST_TASKS
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.statistics.intervals import bounded_interval
 from pytest_evocode.process.scores.rigor_score import PILLARS, AttemptProcess
@@ -25,6 +25,7 @@ from pytest_evocode.process.scores.summary import (
 )
 from pytest_evocode.report.html.ids import row_id
 from pytest_evocode.report.process import score_and_outcome
+from pytest_evocode.report.views import ends
 from pytest_evocode.results.plain_files import open_plain
 
 PROCESS_FILE = "process.json"
@@ -119,10 +120,9 @@ def outcome_values(processes: Processes, rows: Sequence[ScoreRow]) -> dict[str, 
         return None
     found: Correlation = within_tasks(pairs) if len(pairs) > 1 else within_agent(*pairs.values())
     over = "within tasks, over all agents" if len(pairs) > 1 else f"over the tasks of {next(iter(pairs))}"
-    interval: Interval | None = found.interval
     return {
         "r": found.r,
-        "interval": None if interval is None else {"low": interval.low, "high": interval.high},
+        "interval": found.interval and ends(found.interval),
         "n": found.tasks,
         "note": "; ".join(filter(None, [f"RigorScore and share of cases passed, {over}", found.reason])),
     }

@@ -23,7 +23,8 @@ from pytest_evocode.report.leaderboard import best_first, can_be_compared, ranki
 from pytest_evocode.report.notes import changed_tasks, row_notes
 from pytest_evocode.report.score_columns import REPORT, WITHOUT_FAULTS
 from pytest_evocode.report.score_lines import describe_faults, trusting_rounds
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import join_first, values_of
+from pytest_evocode.report.views import ends
 from pytest_evocode.results.identity import AgentIdentity
 
 
@@ -67,24 +68,15 @@ def _row(
 ) -> dict[str, Any]:
     scores, faults, intervals = table.scores(row), table.faults(row), table.intervals(row)
     found = failure_values(row, failures)
-    conditions = row.subject.conditions
     return {
         "id": row_id(row),
-        "name": row.name,
-        "agent": row.agent,
-        "mode": row.mode,
-        "from_round": row.from_round,
+        **values_of(row, "name", "agent", "mode", "from_round"),
         "harness": _harness(row.subject.agent),
-        "environment": conditions.environment,
-        "strict": conditions.strict,
+        **values_of(row.subject.conditions, "environment", "strict"),
         "ranking": ranking,
         "scores": score_values(scores),
-        "intervals": {
-            name: {"low": each.low, "high": each.high}
-            for name, each in intervals.items()
-            if each is not None and name in REPORT
-        },
-        "without_faults": None if faults is None else {name: getattr(faults, name) for name in WITHOUT_FAULTS},
+        "intervals": {name: ends(each) for name, each in intervals.items() if each is not None and name in REPORT},
+        "without_faults": None if faults is None else values_of(faults, *WITHOUT_FAULTS),
         "spending": _spending(row, scores),
         "groups": {by: _groups(table, row, by) for by in get_args(Dimension)},
         "survival": _survival(row),
@@ -107,7 +99,7 @@ def _harness(agent: AgentIdentity) -> str:
 def score_values(scores: Scores) -> dict[str, Any]:
     """Return the scores that a report shows, and k."""
     return {
-        **{name: getattr(scores, name) for name in (*REPORT, "trusting")},
+        **values_of(scores, *REPORT, "trusting"),
         "attempts_min": scores.fewest_attempts,
         "attempts_max": scores.attempts,
     }
@@ -254,15 +246,8 @@ def _compared(table: ScoreTable, first: ScoreRow, second: ScoreRow) -> dict[str,
             for field, each in found.items()
             if each.same_attempts or each.metric not in BEST_OF_ATTEMPTS
         ],
-        "flips": [
-            {"task": flip.task, "round": flip.index, "first": flip.first, "second": flip.second}
-            for flip in headline.flips
-        ],
-        "flips_p_value": headline.flips_p_value,
-        "flips_by_task_p_value": headline.flips_by_task_p_value,
-        "only_first": list(headline.only_first),
-        "only_second": list(headline.only_second),
-        "same_attempts": headline.same_attempts,
+        "flips": [{"round": flip.index, **values_of(flip, "task", "first", "second")} for flip in headline.flips],
+        **values_of(headline, "flips_p_value", "flips_by_task_p_value", "only_first", "only_second", "same_attempts"),
     }
 
 
@@ -280,16 +265,5 @@ def _differences(table: ScoreTable, first: ScoreRow, second: ScoreRow) -> Iterat
 
 
 def _difference(field: str, found: Comparison) -> dict[str, Any]:
-    interval = found.interval
-    return {
-        "field": field,
-        "first": found.first,
-        "second": found.second,
-        "difference": found.difference,
-        "interval": None if interval is None else {"low": interval.low, "high": interval.high},
-        "p_value": found.p_value,
-        "won": found.won,
-        "lost": found.lost,
-        "tied": found.tied,
-        "tasks": found.tasks,
-    }
+    shown = values_of(found, "first", "second", "difference", "p_value", "won", "lost", "tied", "tasks")
+    return {"field": field, **shown, "interval": found.interval and ends(found.interval)}

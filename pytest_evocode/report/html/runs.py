@@ -13,7 +13,7 @@ from pytest_evocode.metrics.grouping import session_of
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.html.ids import attempt_id, results_of_run, run_id
 from pytest_evocode.report.score_lines import TRUSTS
-from pytest_evocode.report.tables import join_first
+from pytest_evocode.report.tables import join_first, values_of
 from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
 from pytest_evocode.results.phases import PHASES, summed_phases
 from pytest_evocode.results.records import RoundRecord, RunRecord
@@ -210,15 +210,9 @@ def _run(record: RunRecord, where: Path, attempts: Sequence[StoredAttempt], root
     return {
         "id": run_id(record.run, where, roots),
         "name": record.run,
-        "started": record.started,
-        "finished": record.finished,
-        "exit_status": record.exit_status,
+        **values_of(record, "started", "finished", "exit_status", "environment", "mode", "strict", "verify"),
         "arguments": list(record.arguments),
-        "environment": record.environment,
-        "mode": record.mode,
         "shard": list(record.shard) if record.shard else None,
-        "strict": record.strict,
-        "verify": record.verify,
         "agents": {name: dict(made_by) for name, made_by in record.agents.items()},
         "commands": [],
         **_of_rounds(attempts, roots),

@@ -54,48 +54,30 @@ def csv_files(
 def _tasks(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for row in index["rows"]:
         for task, values in row["groups"].get("task", {}).items():
-            yield {
-                "agent": row["name"],
-                "name": row["name"],
-                "task": task,
-                **{name: values.get(name) for name in REPORT_TASKS},
-            }
+            yield {**values, "agent": row["name"], "name": row["name"], "task": task}
 
 
 def _survival(index: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for row in index["rows"]:
-        for point in row["survival"]:
-            yield {"agent": row["name"], **{name: point[name] for name in _SURVIVAL[1:]}}
+    return ({**point, "agent": row["name"]} for row in index["rows"] for point in row["survival"])
 
 
 def _pareto(index: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for front in index["pareto"]:
-        for point in front["points"]:
-            about = {
-                "score": front["score"],
-                "against": f"{front['against']}_per_attempt",
-                "agent": names.get(point["row"]),
-            }
-            yield {**about, **{name: point[name] for name in _PARETO[3:]}}
+        about = {"score": front["score"], "against": f"{front['against']}_per_attempt"}
+        yield from ({**point, **about, "agent": names.get(point["row"])} for point in front["points"])
 
 
 def _differences(comparisons: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for pair in comparisons["pairs"]:
+        sides = {side: names.get(pair[side]) for side in ("first", "second")}
         for found in pair["differences"]:
-            yield {
-                **found,
-                "first": names.get(pair["first"]),
-                "second": names.get(pair["second"]),
-                "first_value": found["first"],
-                "second_value": found["second"],
-                **(found["interval"] or {"low": None, "high": None}),
-            }
+            values = {f"{side}_value": found[side] for side in sides}
+            yield {**found, **values, **sides, **(found["interval"] or {})}
 
 
 def _csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> bytes:
     text = io.StringIO()
-    columns = tuple(columns)
-    write_csv(({name: row.get(name) for name in columns} for row in rows), columns, text)
+    write_csv(rows, columns, text)
     return _encoded(text.getvalue())
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.metrics.failures import failing_cases
 from pytest_evocode.report.html.bounded import bounded
+from pytest_evocode.report.html.cells import LETTERS
 from pytest_evocode.report.html.markdown import written
 from pytest_evocode.report.task import pinned_requirements
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.records import FailureKind
 from pytest_evocode.tasks import Requirement, Task
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 
-_KINDS: dict[FailureKind, str] = {"new miss": "n", "regression": "r", "carried": "c", "stale": "s"}
 _NOT_RUN = "."
 _TEXT, _ID = 100_000, 1000  # characters
 _GONE = "The task was not found; name its directory with --tasks to see its instructions."
@@ -57,7 +54,7 @@ def lineage_of(attempt: StoredAttempt, *, id: str) -> Lineage:
     record = attempt.record
     kinds: dict[int, dict[str, str]] = {}
     for round_, case, kind in failing_cases(record.rounds):
-        kinds.setdefault(round_.index, {})[case.id] = _KINDS[kind]
+        kinds.setdefault(round_.index, {})[case.id] = LETTERS[kind]
     cases: dict[str, CaseFacts] = {}
     rounds: dict[int, dict[str, str]] = {}
     for round_ in record.rounds:
@@ -223,56 +220,3 @@ def _rounds_data(
             }
         )
     return found
-
-
-_KIND_OF = {"n": "new miss", "r": "regression", "c": "carried", "s": "stale"}
-_FAILING = re.compile("[nrcs]")
-_RUN = str.maketrans("pnrcsk", "xxxxx.")
-
-
-def failed_requirements(task: Mapping[str, Any], counting: Collection[str]) -> list[dict[str, Any]]:
-    """Return how often each requirement failed that ever did, as :func:`worst_requirements` counts.
-
-    Args:
-        task: A TaskData of ``viewer/data.d.ts``.
-        counting: The ids of the attempts that count.
-
-    Returns:
-        Values for JSON: ``task``, ``requirement`` (or a case that names none), ``failed`` and ``of`` in rounds,
-        ``kinds`` of its failing cases. In no order.
-
-    >>> task = {"name": "t", "requirements": [{"id": "R"}], "cases": [{"id": "x", "requirement": 0}],
-    ...     "attempts": [{"id": "i", "rounds": {"1": "p", "2": "r"}}]}
-    >>> failed_requirements(task, {"i"})
-    [{'task': 't', 'requirement': 'R', 'failed': 1, 'of': 2, 'kinds': {'regression': 1}}]
-    """
-    names = [_requirement_name(task, case) for case in task["cases"]]
-    attempts = (attempt for attempt in task["attempts"] if attempt["id"] in counting)
-    lines = [line for attempt in attempts for line in attempt["rounds"].values()]
-    run: Counter[str] = Counter()
-    # Rounds have few sets of cases between them, and thousands of rounds have one set.
-    for cases, number in Counter(line.translate(_RUN) for line in lines).items():
-        for name in {name for name, letter in zip(names, cases, strict=False) if letter == "x" and name}:
-            run[name] += number
-    failed: Counter[str] = Counter()
-    kinds: dict[str, Counter[str]] = defaultdict(Counter)
-    for line in lines:
-        found = [(names[match.start()], _KIND_OF[match[0]]) for match in _FAILING.finditer(line)]
-        failed.update({name for name, _ in found if name})
-        for name, kind in found:
-            kinds[name][kind] += 1
-    return [
-        {
-            "task": task["name"],
-            "requirement": name,
-            "failed": number,
-            "of": run[name],
-            "kinds": dict(sorted(kinds[name].items())),
-        }
-        for name, number in sorted(failed.items())
-    ]
-
-
-def _requirement_name(task: Mapping[str, Any], case: Mapping[str, Any]) -> str:
-    index = case["requirement"]
-    return str(case["id"] if index is None else task["requirements"][index]["id"])

@@ -6,24 +6,27 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_evocode.errors import TaskError
+from pytest_evocode.metrics.failures import RequirementCounts
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.html.attempt import attempt_data, with_cases
+from pytest_evocode.report.html.bounded import bounded
 from pytest_evocode.report.html.case_sources import CaseSources
 from pytest_evocode.report.html.cells import case_failures_of, cells_of
 from pytest_evocode.report.html.contents import Redaction
 from pytest_evocode.report.html.folder import packed, stamp, text_stamp
-from pytest_evocode.report.html.task import Lineage, failed_requirements, lineage_of, task_data
+from pytest_evocode.report.html.task import Lineage, lineage_of, task_data
 from pytest_evocode.results.loading import StoredAttempt, without_garbage_collection
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash
 
+_ID = 1000  # characters of a requirement's name
 State = dict[str, Any]
 """What the report knows of a task between two times that it is written, as JSON has it."""
 
@@ -115,18 +118,21 @@ class TaskOfReport:
         if is_same and len(unchanged) == len(stamps) and target.keep(self._own):
             return before
         lineages, attempts, sources = [], {}, CaseSources(self.directory)
+        counts = RequirementCounts()
         for id_, attempt in self.attempts:
             whole, problems = with_cases(attempt)
             lineages.append(lineage_of(whole, id=id_))
+            if id_ in self.counting:
+                counts.add(whole.record.rounds)
             if id_ in unchanged:
                 attempts[id_] = known[id_]
             else:
                 attempts[id_] = {"stamp": stamps[id_], **self._write_attempt(target, id_, whole, problems, sources)}
         values = self._task_data(lineages)
+        requirements = [asdict(each) | {"requirement": bounded(each.requirement, _ID)} for each in counts.worst()]
         if any(attempt.layout != "evocode" for _, attempt in self.attempts):
-            values = self.redaction.secrets(values)
+            values, requirements = self.redaction.secrets([values, requirements])
         target.write(self._own, packed(f"tasks/{self.id}", values))
-        requirements = failed_requirements(values, self.counting)
         return {"stamp": task_stamp, "attempts": attempts, "counting": counting, "requirements": requirements}
 
     def names(self, state: State) -> Iterator[str]:
