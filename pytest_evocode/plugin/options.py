@@ -221,6 +221,11 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(f"evocode_{name}", **how)
 
 
+def default_of(name: str) -> Any:
+    """Return the value that an option has without being given."""
+    return dict(_OPTIONS)[name].get("default")
+
+
 def spell_out_bare(args: list[str], namespace: argparse.Namespace) -> None:
     """Give options that stand alone their values: argparse would take the path that follows one for its value."""
     for position, argument in enumerate(args):
