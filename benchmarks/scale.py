@@ -58,7 +58,7 @@ def simulate(seed: int) -> float:
     chance = random.Random(seed)
     placement, now, spent = Placement(), 0.0, 0.0
     clock_of_run = [0.0]
-    nodes = [ClusterNode(f"node-{index}", f"node-{index}", CPUS, 64 * GIB) for index in range(NODES)]
+    nodes = [ClusterNode(f"node-{index}", f"node-{index}", {"CPU": CPUS, "memory": 64 * GIB}) for index in range(NODES)]
     for node in nodes:
         node.ramp.clock = lambda: clock_of_run[0]
         node.ramp.see(60 * GIB, 64 * GIB, 0)
@@ -71,7 +71,7 @@ def simulate(seed: int) -> float:
         placement.add(f"{index}", needs, lasting[f"{index}"])
     running: list[tuple[float, str]] = []
     decisions = 0
-    while placement.waiting or running:
+    while True:
         began = time.perf_counter()
         begun = []
         while (found := placement.next()) is not None:
@@ -80,6 +80,8 @@ def simulate(seed: int) -> float:
         decisions += len(begun)
         for name in begun:
             heapq.heappush(running, (now + lasting[name], name))
+        if not running:
+            return 1000 * spent / decisions
         now, attempt = heapq.heappop(running)
         clock_of_run[0] = now
         place = placement.node_of(attempt)
@@ -92,7 +94,6 @@ def simulate(seed: int) -> float:
         if decisions % 500 == 0:
             placement.shun(attempt, place.id)
             placement.add(attempt, needs, float("inf"))
-    return 1000 * spent / decisions
 
 
 def run_attempts(attempts: int, cpus: tuple[int, ...]) -> tuple[float, tuple[float, float, float]]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from pytest_evocode.tasks.task import RoundSelection
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
-    from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
+    from pytest_evocode.plugin.cluster.units import RemoteTrial
     from pytest_evocode.plugin.session_agents import SessionAgent
     from pytest_evocode.trial.trial import Trial
 
@@ -109,7 +109,7 @@ class AttemptCollector(pytest.Collector):
     def begin(self, alone: RoundItem | None = None) -> None:
         """Start a trial, through the last round that was selected, or of one round by itself."""
         session = self._evocode
-        if (elsewhere := session.cluster or session.jobs) is not None:
+        if (elsewhere := session.elsewhere) is not None:
             self.trial = elsewhere.trial_of(self, alone)
             return
         session.running = trial = self.make_trial(alone)
@@ -272,6 +272,33 @@ def run_item(session: pytest.Session, item: pytest.Item, following: pytest.Item 
         raise session.Failed(session.shouldfail)
     if session.shouldstop:
         raise session.Interrupted(session.shouldstop)
+
+
+def run_others(session: pytest.Session) -> None:
+    """Run the tests of a session that are no rounds, to be followed by rounds where it has some."""
+    others = [item for item in session.items if not isinstance(item, RoundItem)]
+    last = later(session) if len(others) < len(session.items) else None
+    for position, item in enumerate(others):
+        run_item(session, item, next(iter(others[position + 1 :]), last))
+
+
+Made = tuple[AttemptCollector, "RoundItem | None"]
+"""What is made as a whole: an attempt, or of one in single-round mode a round, which is an attempt of its own."""
+
+
+def items_by_attempt(items: Iterable[pytest.Item]) -> dict[Made, list[RoundItem]]:
+    """Return the rounds among the items of a session, in their order."""
+    grouped: dict[Made, list[RoundItem]] = {}
+    for item in items:
+        if isinstance(item, RoundItem):
+            grouped.setdefault((item.parent, None if item.parent.is_chain else item), []).append(item)
+    return grouped
+
+
+def name_for_people(made: Made) -> str:
+    """Return what the live view and messages call an attempt."""
+    attempt, alone = made
+    return f"{attempt.task.name} {attempt.name}{f' {alone.name}' if alone is not None else ''}"
 
 
 def stops_before_tests(session: pytest.Session) -> bool:

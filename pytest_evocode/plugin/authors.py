@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from pytest_evocode.errors import EnvironmentFault, EvocodeError, PinRefused, RoundFailed
 from pytest_evocode.plugin.attempts import RoundItem
-from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
 from pytest_evocode.plugin.collection import InsideTask, TaskFile
 from pytest_evocode.plugin.kept_rounds import PARTIAL
 from pytest_evocode.plugin.pytest_private import show_failure
@@ -179,9 +178,8 @@ class RoundInspection:
 
 
 def _trial_of(item: RoundItem) -> Trial | None:
-    trial = item.parent.trial
-    assert not isinstance(trial, RemoteTrial)  # Forks are held by no session whose attempts are made elsewhere.
-    return trial
+    # Forks are held by no session whose attempts are made elsewhere.
+    return cast("Trial | None", item.parent.trial)
 
 
 def _fork_of(item: RoundItem) -> HeldFork | None:

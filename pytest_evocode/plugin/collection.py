@@ -224,7 +224,7 @@ class CollectionHooks:
         session = self._session
         shards = describe_shards(session.selected, session.settings.shard, session.expected_seconds)
         # An engine, which is asked what it can limit, is not even looked for where nothing is run.
-        runs = session.selected and session.cluster is None and session.plays
+        runs = session.selected and session.settings.cluster is None and session.plays
         limits = describe_limits(session.selected, session.engine) if runs else ""
         images = session.describe_images(session.selected) if runs else ""
         forks = describe_forks(items, session.settings.fork_from)

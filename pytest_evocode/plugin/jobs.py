@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem, later, run_item, stops_before_tests
+from pytest_evocode.plugin.attempts import (
+    AttemptCollector,
+    RoundItem,
+    items_by_attempt,
+    later,
+    name_for_people,
+    run_item,
+    run_others,
+    stops_before_tests,
+)
 from pytest_evocode.plugin.warming import AHEAD
 
 if TYPE_CHECKING:
@@ -43,12 +51,6 @@ class Job:
             self.error = error
 
     @property
-    def shown(self) -> str:
-        """Its name for people."""
-        of_round = f" {self.alone.name}" if self.alone is not None else ""
-        return f"{self.attempt.task.name} {self.attempt.name}{of_round}"
-
-    @property
     def is_over(self) -> bool:
         """Whether all of the attempt that will be run has been run."""
         return self.trial is None or self.trial.is_over
@@ -72,21 +74,19 @@ class JobsPlugin:
         self._most = session.settings.jobs
         self._under_way: list[Job] = []
         self._reported: Job | None = None
-        session.jobs = self
+        session.elsewhere = self
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Make the attempts, and run tests as pytest's own loop does."""
-        jobs = jobs_of(session.items)
+        jobs = [Job(*made, items) for made, items in items_by_attempt(session.items).items()]
         if not jobs or stops_before_tests(session):
             return None
         images = session.config.pluginmanager.getplugin(AHEAD)
         if images is not None:
             images.begin_with(session)
-        others = [item for item in session.items if not isinstance(item, RoundItem)]
         try:
-            for position, item in enumerate(others):
-                run_item(session, item, next(iter(others[position + 1 :]), later(session)))
+            run_others(session)
             self._make_attempts(session, jobs)
         finally:
             self._close()
@@ -141,18 +141,9 @@ class JobsPlugin:
     @property
     def progress(self) -> dict[str, Progress]:
         """The progress of the attempts that run, by name."""
-        running = {job.shown: job.trial for job in list(self._under_way)}
+        running = {name_for_people((job.attempt, job.alone)): job.trial for job in list(self._under_way)}
         return {
             name: found
             for name, trial in running.items()
             if trial is not None and (found := trial.progress) is not None
         }
-
-
-def jobs_of(items: Sequence[pytest.Item]) -> list[Job]:
-    """Return the attempts of a session's items, in their order."""
-    grouped: dict[tuple[AttemptCollector, RoundItem | None], list[RoundItem]] = {}
-    for item in items:
-        if isinstance(item, RoundItem):
-            grouped.setdefault((item.parent, None if item.parent.is_chain else item), []).append(item)
-    return [Job(attempt, alone, of_attempt) for (attempt, alone), of_attempt in grouped.items()]

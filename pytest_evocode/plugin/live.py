@@ -165,7 +165,7 @@ class StatusLines(_Watcher):
     def update(self, running: dict[str, Progress]) -> None:
         """Show the attempts that run here and in workers."""
         running = running | self._in_workers()
-        if (elsewhere := self._session.cluster or self._session.jobs) is not None:
+        if (elsewhere := self._session.elsewhere) is not None:
             running = elsewhere.progress
         shown = {self._session.scrubber.text(name): progress for name, progress in running.items()}
         if (block := self._block) is not None:

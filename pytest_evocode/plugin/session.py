@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from pytest_evocode.metrics.flaky import FlakyRound
     from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.metrics.spending import ExpectedAmounts
-    from pytest_evocode.plugin.cluster.remote_trial import Cluster
+    from pytest_evocode.plugin.cluster.driver import ClusterRun
+    from pytest_evocode.plugin.jobs import JobsPlugin
     from pytest_evocode.plugin.run import SessionRun
+    from pytest_evocode.plugin.side_by_side import SideBySide
     from pytest_evocode.tasks import Task
-    from pytest_evocode.trial.context import Progress
     from pytest_evocode.trial.trial import Trial
 
 _NAMED = 3  # of what is left behind
@@ -47,23 +48,6 @@ RUN_NAME = "run"
 _FAILED_BUILDS = "failed-builds"
 Selected = tuple[SelectedAttempt, ...]
 """Attempts, in the order of their names."""
-
-
-class _Running(Protocol):
-    """What a process has under way, and may be told to end."""
-
-    def close(self) -> None: ...
-
-
-class _Jobs(Protocol):
-    """Makes several attempts at once, and has their items run when they have ended."""
-
-    @property
-    def progress(self) -> dict[str, Progress]:
-        """The progress of the attempts that run, by name."""
-
-    def trial_of(self, attempt: pytest.Collector, alone: pytest.Item | None) -> Trial:
-        """Return the trial of the attempt whose rounds are being run; raises what kept it from beginning."""
 
 
 class EvocodeSession:
@@ -82,10 +66,10 @@ class EvocodeSession:
         """What xdist's controller passes to this process, None where it is no worker."""
         self.run: SessionRun | None = None
         """The run whose record this process writes; None in a worker, and where none is written."""
-        self.cluster: Cluster | None = None
-        """The cluster whose nodes make the attempts; None where this machine does."""
-        self.jobs: _Jobs | None = None
-        """Makes several attempts at once in this process; None where it makes one after the other."""
+        self.elsewhere: ClusterRun | JobsPlugin | None = None
+        """What makes several attempts at once, on the nodes of a cluster or in this process; None where this process
+        makes one after the other, as their items are run.
+        """
         self.collected: dict[str, Path] = {}
         """The directories of the tasks that were collected, by the tasks' names."""
         self.selected: Selected = ()
@@ -96,7 +80,7 @@ class EvocodeSession:
         """How many reports of the session are errors, which are no verdict on any agent."""
         self.unmet: list[str] = []
         """What makes the exit status 1 beside reports of tests, in a line each: what was asked for and not reached."""
-        self.running: _Running | None = None
+        self.running: Trial | SideBySide | None = None
         """The last attempt that this process started, or what it does for tasks side by side; it may have ended."""
         self.engine_reason = ""
         """Why the engine was chosen, once it is."""
@@ -322,7 +306,7 @@ class EvocodeSession:
         for place, record in not_reached(self.selected, found, never_begun=is_recorded).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
-        if self.config.pluginmanager.hasplugin("dsession") or self.cluster is not None or self.jobs is not None:
+        if self.config.pluginmanager.hasplugin("dsession") or self.elsewhere is not None:
             found = dict(sorted(found.items()))
         records = list(found.values())
         return broken_off(records, self.attempt_directory) if self.interrupted and self.run is not None else records

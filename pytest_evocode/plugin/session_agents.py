@@ -25,7 +25,7 @@ from pytest_evocode.agents.specs import (
 )
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import agent_id
-from pytest_evocode.plugin.settings import Settings, setting_name
+from pytest_evocode.plugin.settings import Settings, has_workers, setting_name
 from pytest_evocode.results.identity import distinct_names, identity_of
 
 if TYPE_CHECKING:
@@ -140,10 +140,11 @@ class Roster:
 
     def check(self, settings: Settings) -> None:
         """Raise UsageError if an agent would not work because a key, a package, a price or a terminal is missing."""
-        has_workers = self._config.getoption("dist", "no") != "no" and self._config.getoption("tx", None)
         for agent in self.agents:
             made = self.make(agent)
-            if is_interactive(made) and (has_workers or settings.cluster is not None or settings.jobs > 1):
+            if is_interactive(made) and (
+                has_workers(self._config) or settings.cluster is not None or settings.jobs > 1
+            ):
                 raise UsageError(
                     f"{agent.name} needs one process with a terminal, and one attempt at a time; leave out -n and "
                     "--evocode-jobs"

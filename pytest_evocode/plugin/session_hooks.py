@@ -79,6 +79,8 @@ class SessionHooks:
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
+        self._cluster = ""
+        """The engine on the nodes of the session's cluster, in a line."""
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Find the environment and claim a name for the run before anything else is done."""
@@ -121,7 +123,7 @@ class SessionHooks:
         from pytest_evocode.plugin.cluster.driver import join_cluster
 
         cluster = join_cluster(self._session, name)
-        self._session.cluster = cluster
+        self._session.elsewhere, self._cluster = cluster, cluster.description
         config.add_cleanup(cluster.close)
         return cluster.engine, cluster.versions
 
@@ -163,8 +165,8 @@ class SessionHooks:
             yield f"cases {' or '.join(settings.case)} only: no verdict, and nothing is recorded"
         if session.engine_reason:
             yield f"environment {session.engine.name} ({session.engine_reason}; {session.engine.description})"
-        if session.cluster is not None:
-            yield f"cluster {settings.cluster}: {session.cluster.description}"
+        if settings.cluster is not None:
+            yield f"cluster {settings.cluster}: {self._cluster}"
         if session.run is not None:
             or_new = ", or a new one" if settings.resume == AUTO else ""
             newest = f"the newest unfinished run of what is selected{or_new or ', else the newest'}"

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import REPORT_DIRECTORY, ForkPoint, protocol
-from pytest_evocode.plugin.options import nearest
+from pytest_evocode.plugin.options import default_of, nearest
 from pytest_evocode.plugin.pytest_private import names_of_settings
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Settings:
 
 _AS_GIVEN = (
     *("attempts", "mode", "speculate", "fail_under", "resume", "timeout_multiplier", "verify_times", "strict"),
-    *("verify", "replay", "judge", "check", "warm", "pin", "keep", "snapshots"),
+    *("verify", "replay", "reuse", "judge", "jobs", "cluster", "check", "warm", "pin", "keep", "snapshots"),
 )
 """The options that need no reading."""
 
@@ -144,8 +144,7 @@ _AS_GIVEN = (
 def read_settings(config: pytest.Config) -> Settings:
     """Return the session's settings; raises pytest.UsageError for options that make no sense."""
     refuse_unknown_settings(config)
-    case = _read_case(config)
-    _refuse_runs_without_agents(config)
+    _refuse_combinations(config)
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
     results = (config.invocation_params.dir / config.getoption("evocode_results")).resolve()
@@ -159,10 +158,9 @@ def read_settings(config: pytest.Config) -> Settings:
         results=results,
         report=_read_report(config, results),
         cases=_read_cases(config),
-        case=case,
+        case=tuple(config.getoption("evocode_case") or ()),
         reward_key=config.getoption("evocode_reward_key") or config.getini("evocode_reward_key").strip(),
         strict_keys=config.getini("evocode_strict_keys"),
-        reuse=_read_reuse(config),
         agent_options=tuple(config.getoption("evocode_agent_option")),
         budget=_read_budget(config),
         process=_read_process(config),
@@ -172,72 +170,94 @@ def read_settings(config: pytest.Config) -> Settings:
         verifiers=read_count(config, "evocode_verifiers"),
         shell=_read_shell(config),
         shard=_read_shard(config),
-        jobs=_read_jobs(config),
-        cluster=_read_cluster(config),
         shard_times=_read_shard_times(config),
         debug=config.getoption("usepdb", False),
     )
     _refuse_nonsense(settings)
-    if settings.shell and config.getoption("dist", "no") != "no" and config.getoption("tx"):
-        raise pytest.UsageError("--evocode-shell needs one process with a terminal; leave out -n, or use -n0")
     return settings
 
 
-def _refuse_beside(config: pytest.Config, names: str, why: str) -> None:
-    """Raise pytest.UsageError for options that make no sense beside another one; ``why`` says that, with their name."""
-    for name in names.split():
-        if _is_given(config, name):
-            raise pytest.UsageError(why.format(f"--evocode-{name}"))
-
-
-def _refuse_runs_without_agents(config: pytest.Config) -> None:
-    """Raise pytest.UsageError for options of agents' attempts where no agent is run."""
-    of_runs = "pin resume fail-under report shell keep shard shard-times mode from fork-from process snapshots"
-    if config.getoption("evocode_check"):
-        why = "--evocode-check runs no agent and pins nothing; leave out {}"
-        _refuse_beside(config, f"agent warm speculate reuse {of_runs}", why)
-    if config.getoption("evocode_warm"):
-        why = "--evocode-warm runs no agent and writes no results; leave out {}"
-        _refuse_beside(config, f"case replay reuse judge speculate {of_runs}", why)
-
-
-def _read_case(config: pytest.Config) -> tuple[str, ...]:
-    """Return what the only cases are called that are run; raises pytest.UsageError beside what needs verdicts."""
-    patterns = tuple(config.getoption("evocode_case") or ())
-    if patterns:
-        why = "--evocode-case runs some cases for their author, which is no verdict; leave out {}"
-        _refuse_beside(config, "check pin resume fail-under report shard snapshots process", why)
-        for agent in config.getoption("evocode_agent") or ():
-            if agent not in ("oracle", "nop") and not agent.startswith("replay:"):
-                raise pytest.UsageError(
-                    f"--evocode-case keeps no results, so it takes no agent that may cost something, such as {agent}; "
-                    "use --evocode-agent=oracle, nop or replay:PATH"
-                )
-    return patterns
+def has_workers(config: pytest.Config) -> bool:
+    """Tell whether pytest-xdist is asked for workers."""
+    return config.getoption("dist", "no") != "no" and bool(config.getoption("tx"))
 
 
 def _is_given(config: pytest.Config, name: str) -> bool:
     """Tell whether an option has another value than without it; 0 is one."""
+    if name == "single-round":
+        return bool(config.getoption("evocode_mode") == name)
+    if name in ("-n", "--pdb"):
+        return has_workers(config) if name == "-n" else config.getoption("usepdb", False)
     value = config.getoption(f"evocode_{name.replace('-', '_')}")
-    return value is not None and value is not False and value != "chain"
+    return value is not None and value is not False and value != default_of(name)
+
+
+def _refuse_combinations(config: pytest.Config) -> None:
+    """Raise pytest.UsageError for options that make no sense beside one another."""
+
+    def refuse(option: str, others: str, why: str) -> None:
+        """Refuse other options beside one; ``why`` says that, with the other's name, and ``given`` with its value."""
+        for name in others.split() if _is_given(config, option) else ():
+            if _is_given(config, name):
+                value = config.getoption(f"evocode_{name.replace('-', '_')}", None)
+                raise pytest.UsageError(why.format(f"--evocode-{name}", given=f"--evocode-{name}={value}"))
+
+    of_runs = "pin resume fail-under report shell keep shard shard-times mode from fork-from process snapshots"
+    why = "--evocode-case runs some cases for their author, which is no verdict; leave out {}"
+    refuse("case", "check pin resume fail-under report shard snapshots process", why)
+    why = "--evocode-check runs no agent and pins nothing; leave out {}"
+    refuse("check", f"agent warm speculate reuse {of_runs}", why)
+    why = "--evocode-warm runs no agent and writes no results; leave out {}"
+    refuse("warm", f"case replay reuse judge speculate {of_runs}", why)
+    why = "--evocode-pin writes into tasks, and a dataset stays as it is; leave one of them out"
+    refuse("pin", "dataset", why)
+    refuse("pin", "mode from", "--evocode-pin plays whole chains; leave out --evocode-mode and --evocode-from")
+    leads = "every round begins where the reference solutions lead; leave"
+    why = f"about chains, and with --evocode-mode=single-round {leads}"
+    refuse("single-round", "fork-from", f"{{given}} is {why} one of them out")
+    refuse("single-round", "from", f"{{}} is {why} it out, and select rounds with -k or ::")
+    why = "no round waits for another's verdict; leave it out"
+    refuse("single-round", "speculate", f"{{}} is about chains, and with --evocode-mode=single-round {why}")
+    goes_on = "{given} goes on from what an agent left, and --evocode-"
+    refuse("from", "fork-from", f"{goes_on}from begins where the reference solutions lead; leave one out")
+    refuse("pin", "fork-from", f"{goes_on}pin plays whole chains; leave one out")
+    refuse("reuse", "fork-from", f"{goes_on}reuse takes no turn; leave one out")
+    why = "cluster makes attempts on machines that have not what is kept here; leave one out"
+    refuse("cluster", "fork-from", f"{goes_on}{why}")
+    reuses = "--evocode-reuse takes no turn, and {}"
+    refuse("reuse", "replay", f"{reuses} has every turn taken anew; leave one of them out")
+    refuse("reuse", "snapshots", f"{reuses} keeps what turns of this run lead to; leave one of them out")
+    one_process = "leave out -n, or use -n0"
+    refuse("jobs", "-n", f"--evocode-jobs makes attempts at once in one process; {one_process}")
+    refuse("cluster", "-n", f"--evocode-cluster makes attempts at once on the cluster's nodes; {one_process}")
+    refuse("shell", "-n", f"--evocode-shell needs one process with a terminal; {one_process}")
+    why = "would have no effect; leave one of them out"
+    several = f"--evocode-jobs makes several attempts at once, where {{}} {why}"
+    refuse("jobs", "check warm shell keep cluster", several)
+    refuse("jobs", "--pdb", "--pdb looks into one attempt at a time; leave out --evocode-jobs")
+    others = f"--evocode-cluster makes attempts on other machines, where {{}} {why}"
+    refuse("cluster", "check warm pin case shell keep snapshots image", others)
+    refuse("cluster", "--pdb", "--pdb cannot enter what runs on other machines; leave out --evocode-cluster")
 
 
 def _refuse_nonsense(settings: Settings) -> None:
-    """Raise pytest.UsageError for numbers that are out of range, and for options that do not go together."""
-    if settings.mode == "single-round" and settings.from_round is not None:
+    """Raise pytest.UsageError for numbers that are out of range, and for agents that do not fit."""
+    for agent in settings.agents if settings.case else ():
+        if agent not in ("oracle", "nop") and not agent.startswith("replay:"):
+            raise pytest.UsageError(
+                f"--evocode-case keeps no results, so it takes no agent that may cost something, such as {agent}; "
+                "use --evocode-agent=oracle, nop or replay:PATH"
+            )
+    if settings.reuse and "oracle" not in settings.agents:
         raise pytest.UsageError(
-            "--evocode-from is about chains, and with --evocode-mode=single-round every round begins where the "
-            "reference solutions lead; leave it out, and select rounds with -k or ::"
-        )
-    if settings.mode == "single-round" and settings.speculate:
-        raise pytest.UsageError(
-            "--evocode-speculate is about chains, and with --evocode-mode=single-round no round waits for another's "
-            "verdict; leave it out"
+            "--evocode-reuse has the oracle take no turn where its state is kept; add --evocode-agent=oracle"
         )
     if settings.attempts < 1:
         raise pytest.UsageError(f"--evocode-attempts={settings.attempts}: it has to be 1 or more")
     if settings.verify_times < 1:
         raise pytest.UsageError(f"--evocode-verify-times={settings.verify_times}: it has to be 1 or more")
+    if settings.jobs < 1:
+        raise pytest.UsageError(f"--evocode-jobs={settings.jobs}: it has to be a number of attempts, such as 8")
     if settings.fail_under is not None and not 0 <= settings.fail_under <= 100:
         raise pytest.UsageError(f"--evocode-fail-under={settings.fail_under}: a Dataset Score lies between 0 and 100")
     if not 0 < (multiplier := settings.timeout_multiplier) < math.inf:
@@ -251,10 +271,6 @@ def _read_agents(config: pytest.Config) -> tuple[str, ...]:
     agents = tuple(config.getoption("evocode_agent") or (["oracle"] if pin else []))
     if pin and agents != ("oracle",):
         raise pytest.UsageError("--evocode-pin writes down what the oracle passes; leave out --evocode-agent")
-    if pin and config.getoption("evocode_dataset"):
-        raise pytest.UsageError("--evocode-pin writes into tasks, and a dataset stays as it is; leave one of them out")
-    if pin and (config.getoption("evocode_mode") != "chain" or config.getoption("evocode_from") is not None):
-        raise pytest.UsageError("--evocode-pin plays whole chains; leave out --evocode-mode and --evocode-from")
     for position, agent in enumerate(agents):
         if agent in agents[:position]:
             raise pytest.UsageError(
@@ -267,41 +283,13 @@ def _read_fork(config: pytest.Config) -> ForkPoint | None:
     text: str | None = config.getoption("evocode_fork_from")
     if text is None:
         return None
-    given = f"--evocode-fork-from={text}"
-    if config.getoption("evocode_mode") == "single-round":
-        raise pytest.UsageError(
-            f"{given} is about chains, and with --evocode-mode=single-round every round begins where the reference "
-            "solutions lead; leave one of them out"
-        )
-    for name, why in (
-        ("from", "begins where the reference solutions lead"),
-        ("pin", "plays whole chains"),
-        ("reuse", "takes no turn"),
-        ("cluster", "makes attempts on machines that have not what is kept here"),
-    ):
-        if config.getoption(f"evocode_{name}"):
-            raise pytest.UsageError(
-                f"{given} goes on from what an agent left, and --evocode-{name} {why}; leave one out"
-            )
     try:
         return ForkPoint.parse(text)
     except ValueError:
         raise pytest.UsageError(
-            f"{given}: write it as AGENT:ROUND, such as gpt-5:round-3, or AGENT:ROUND@RUN for the attempts of a run"
+            f"--evocode-fork-from={text}: write it as AGENT:ROUND, such as gpt-5:round-3, or AGENT:ROUND@RUN for the "
+            "attempts of a run"
         ) from None
-
-
-def _read_reuse(config: pytest.Config) -> bool:
-    if not config.getoption("evocode_reuse"):
-        return False
-    if "oracle" not in _read_agents(config):
-        raise pytest.UsageError(
-            "--evocode-reuse has the oracle take no turn where its state is kept; add --evocode-agent=oracle"
-        )
-    for name, why in (("replay", "has every turn taken anew"), ("snapshots", "keeps what turns of this run lead to")):
-        if config.getoption(f"evocode_{name}"):
-            raise pytest.UsageError(f"--evocode-reuse takes no turn, and --evocode-{name} {why}; leave one of them out")
-    return True
 
 
 def _read_report(config: pytest.Config, results: Path) -> Path | None:
@@ -338,37 +326,6 @@ def _read_shard_times(config: pytest.Config) -> Path | None:
             f"{given}: this session writes results there, so the parts would change; name a copy of earlier results"
         )
     return times
-
-
-def _read_jobs(config: pytest.Config) -> int:
-    """Return how many attempts are made at once; raises pytest.UsageError beside what that cannot be used with."""
-    jobs: int = config.getoption("evocode_jobs")
-    if jobs < 1:
-        raise pytest.UsageError(f"--evocode-jobs={jobs}: it has to be a number of attempts, such as 8")
-    if jobs > 1:
-        if config.getoption("dist", "no") != "no" and config.getoption("tx"):
-            raise pytest.UsageError("--evocode-jobs makes attempts at once in one process; leave out -n, or use -n0")
-        why = "--evocode-jobs makes several attempts at once, where {} would have no effect; leave one of them out"
-        _refuse_beside(config, "check warm shell keep cluster", why)
-        if config.getoption("usepdb", False):
-            raise pytest.UsageError("--pdb looks into one attempt at a time; leave out --evocode-jobs")
-    return jobs
-
-
-def _read_cluster(config: pytest.Config) -> str | None:
-    """Return the cluster that is named; raises pytest.UsageError beside what it cannot be used with."""
-    name: str | None = config.getoption("evocode_cluster")
-    if name is None:
-        return None
-    if config.getoption("dist", "no") != "no" and config.getoption("tx"):
-        raise pytest.UsageError(
-            "--evocode-cluster makes attempts at once on the cluster's nodes; leave out -n, or use -n0"
-        )
-    why = "--evocode-cluster makes attempts on other machines, where {} would have no effect; leave one of them out"
-    _refuse_beside(config, "check warm pin case shell keep snapshots image", why)
-    if config.getoption("usepdb", False):
-        raise pytest.UsageError("--pdb cannot enter what runs on other machines; leave out --evocode-cluster")
-    return name
 
 
 def _read_images(config: pytest.Config) -> Mapping[str, Path]:

@@ -145,8 +145,7 @@ class AgentTurns:
             self.taken["denied"] = environment.take_denied("agent")
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
-            self._write_entry_point(environment)
-            self._write_services(environment, round_)
+            self._write_beside(environment, round_)
         return self._ended(round_, transcript, recorder).model_copy(update={"notes": notes})
 
     def _run(self, context: RoundContext) -> RoundTranscript:
@@ -230,17 +229,14 @@ class AgentTurns:
         path = self._directory.journal(round_.name)
         return Journal(path, of=begun_by, clean=lambda entry: scrubbed(entry, scrubber))
 
-    def _write_entry_point(self, environment: Environment) -> None:
-        if self._directory is None or (entered := environment.entered) is None:
-            return
-        with writing_results():
-            output = self._directory.scrubber.text(entered.output())
-            write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
-
-    def _write_services(self, environment: Environment, round_: Round) -> None:
+    def _write_beside(self, environment: Environment, round_: Round) -> None:
+        """Write what the image's ENTRYPOINT has printed, and how services were."""
         if self._directory is None:
             return
         with writing_results():
+            if (entered := environment.entered) is not None:
+                output = self._directory.scrubber.text(entered.output())
+                write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
             record_services(environment, self._directory.services(round_.name), self._directory.scrubber)
 
     @staticmethod

@@ -14,7 +14,6 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,11 +43,10 @@ from pytest_evocode.results.records import (
 )
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.selection import why_other
-from pytest_evocode.results.storage import AttemptCopy
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.context import TrialContext, writing_results
-from pytest_evocode.trial.storage import AttemptSaver, StoredCopy, WrittenState
+from pytest_evocode.trial.storage import AttemptSaver, WrittenState
 from pytest_evocode.verifier import as_recorded, compare_cases, ended_by, may_fall_short, needs_verdict
 
 logger = logging.getLogger(__name__)
@@ -141,7 +139,11 @@ class AttemptLog:
         self._keep_all = keep_all and context.directory is not None
         self._installed = installation_hash(installation)
         self._directory = context.directory
-        self._saver = _saver(context, self._holding_written)
+        storage = context.options.storage
+        self._saver: AttemptSaver | None = None
+        """What saves the attempt; None where it has no storage or nothing is recorded."""
+        if storage is not None and self._directory is not None:
+            self._saver = AttemptSaver(storage, self._directory, context, self._holding_written)
         self.rounds = {each.index: each for each in task.rounds[rounds.rounds_before : rounds.last]}
         """The rounds that are asked for, by index."""
         self._deciding = [each for each in self.rounds.values() if needs_verdict(each, self._mode)]
@@ -679,17 +681,6 @@ class AttemptLog:
             _discard(self._unneeded(ahead=True))
         if self._saver is not None:
             self._saver.save()
-
-
-def _saver(
-    context: TrialContext, holding: Callable[[], AbstractContextManager[WrittenState | None]]
-) -> AttemptSaver | None:
-    """Return what saves an attempt; None where it has no storage or nothing is recorded."""
-    storage, directory = context.options.storage, context.directory
-    if storage is None or directory is None:
-        return None
-    copy = StoredCopy(AttemptCopy(storage, directory), context.engine)
-    return AttemptSaver(copy, context.engine, context.task, context.options.installation, context.scrubber, holding)
 
 
 def installation_hash(installation: Installation | None) -> str:

@@ -26,9 +26,9 @@ from pytest_evocode.results.storage import (
     SnapshotKeys,
     archive_parts,
 )
-from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import replacing
+from pytest_evocode.trial.context import TrialContext
 
 logger = logging.getLogger(__name__)
 
@@ -267,19 +267,14 @@ class AttemptSaver:
 
     def __init__(
         self,
-        copy: StoredCopy,
-        engine: Engine,
-        task: Task,
-        installation: Installation | None,
-        scrubber: Scrubber,
+        storage: ObjectStore,
+        directory: AttemptDirectory,
+        context: TrialContext,
         holding: Callable[[], AbstractContextManager[WrittenState | None]],
     ) -> None:
         """Save nothing yet; ``holding`` keeps the snapshots of the state that is written while it lasts."""
-        self._copy = copy
-        self._engine = engine
-        self._task = task
-        self._installation = installation
-        self._scrubber = scrubber
+        self._copy = StoredCopy(AttemptCopy(storage, directory), context.engine)
+        self._context = context
         self._holding = holding
         self._notes: dict[str, None] = {}
         self._wake = threading.Event()
@@ -301,7 +296,7 @@ class AttemptSaver:
             EnvironmentFault: A snapshot cannot be put into the engine.
         """
         try:
-            restored = self._copy.restore(self._task, self._installation)
+            restored = self._copy.restore(self._context.task, self._context.options.installation)
         except StorageFault as error:
             raise ResumeRefused(f"{error}\nThe attempt cannot be continued without its storage") from error
         for note in restored.notes:
@@ -321,7 +316,7 @@ class AttemptSaver:
         if self._thread is not None:
             self._thread.join(_PATIENCE)
             if self._thread.is_alive():
-                self._note(f"the storage did not take the last of {self._task.name} within {_PATIENCE:g} s")
+                self._note(f"the storage did not take the last of {self._context.task.name} within {_PATIENCE:g} s")
                 self._is_over = True
 
     def _run(self) -> None:
@@ -345,16 +340,16 @@ class AttemptSaver:
         except (StorageFault, EnvironmentFault, OSError) as error:
             self._note(f"{error}; what was saved before holds")
         except Exception:  # In a thread of its own nobody would hear of it.
-            logger.exception("%s: the attempt is not saved", self._task.name)
+            logger.exception("%s: the attempt is not saved", self._context.task.name)
 
     def _save_written(self, written: WrittenState) -> bool:
         snapshots = {each.reference: each for each in written.snapshots.values()}
         if snapshots and not self._image:
-            self._image = self._engine.image_key(self._task)
+            self._image = self._context.engine.image_key(self._context.task)
         return self._copy.save(written.state, written.contents, snapshots, self._image)
 
     def _note(self, text: str) -> None:
-        text = self._scrubber.text(text)  # An implementation may show what it was given.
+        text = self._context.scrubber.text(text)  # An implementation may show what it was given.
         if text not in self._notes:
             logger.warning("%s", text)
             self._notes[text] = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from pytest_evocode.plugin import options
@@ -58,12 +56,7 @@ def test_what_can_change_a_verdict_or_a_score_is_among_the_conditions(pytester: 
 def test_a_new_option_or_setting_is_a_condition_unless_it_says_that_it_changes_nothing(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def declare(option: Callable[..., None], flag: Callable[..., None], setting: Callable[..., None]) -> None:
-        flag("strict", "")
-        option("jobs", "N", "")
-        setting("storage", "", counts=False)
-
     pytester.makeini("[pytest]\nevocode_storage = kept\n")
     config = pytester.parseconfigure("--evocode-strict")
-    monkeypatch.setattr(options, "_declare", declare)
-    assert conditions(config) == {"strict": "yes", "jobs": "1"}
+    monkeypatch.setattr(options, "_CHANGE_NOTHING", (*set(options._CHANGE_NOTHING) - {"jobs"},))
+    assert conditions(config) == {**DEFAULT_SETTINGS, "strict": "yes", "jobs": "1"}

@@ -5,10 +5,10 @@ the :class:`~pytest_evocode.trial.trial.Trial` behind them is elsewhere. So repo
 and whatever other plugins write are the same as in a session on one machine; no report is sent through the network.
 
 ==================  ================================================================================================
-the driver          :mod:`.hooks` runs items as their records come, in the order in which they come;
-                    :mod:`.remote_trial` is what an item takes for its trial; :mod:`.driver` places attempts, takes
-                    what they send and gives those of lost nodes to other nodes; :mod:`.placement` and
-                    :mod:`.ramp_up` decide where and how many, and know nothing of Ray
+the driver          :mod:`.driver` runs items as their records come, in the order in which they come;
+                    :mod:`.units` has what an item takes for its trial; :mod:`.driver` places attempts, takes what
+                    they send and gives those of lost nodes to other nodes; :mod:`.placement` decides where and how
+                    many, and knows nothing of Ray
 one Ray actor       :mod:`.broker`: messages to the driver, what the run has spent, which attempts are to stop
 a Ray task          :mod:`.node`: holds an attempt's resources in Ray's account, and passes messages on
 a process beside    :mod:`.attempt_process`: runs the trial. It is no child of Ray's process, which kills its

@@ -36,7 +36,6 @@ from pytest_evocode.plugin.cluster.orders import (
     BEGUN,
     ENDED,
     FAILED,
-    LIMIT,
     NOTE,
     PROGRESS,
     RECORD,
@@ -65,10 +64,8 @@ class Line:
         self._sending = threading.Lock()
         self._stops = threading.Event()
         self._answered = threading.Condition()
-        self._asked = 0
-        self._heard = 0
-        self._spent = 0.0
-        self._limits: dict[int, Any] = {}
+        self._questions = itertools.count(1)
+        self._answers: dict[int, Any] = {}
 
     def send(self, *messages: Message) -> None:
         """Send messages; nothing where nobody listens any more."""
@@ -84,12 +81,9 @@ class Line:
     def _listen(self) -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
-                answer: BrokerAnswer
-                answer, asked = self._connection.recv()
+                answer: BrokerAnswer = self._connection.recv()
                 with self._answered:
-                    self._heard = max(self._heard, asked)
-                    self._spent = max(self._spent, answer.spent)
-                    self._limits.update(answer.limits)
+                    self._answers.update(answer.answers)
                     if answer.stop:
                         self._stops.set()
                     self._answered.notify_all()
@@ -97,23 +91,15 @@ class Line:
         with self._answered:
             self._answered.notify_all()
 
-    def spent(self, begun_with: float) -> float:
-        """Return what the whole run has spent, as of a moment after this call began."""
+    def ask(self, operation: str, *arguments: Any, patience: float | None = None) -> Any:
+        """Ask the broker; raises Cancelled when the attempt is to stop, or so many seconds have passed."""
+        question = next(self._questions)
+        self.send((ASK, question, operation, *arguments))
         with self._answered:
-            self._asked += 1
-            number = self._asked
-            self.send((ASK, number))
-            self._answered.wait_for(lambda: self._heard >= number or self._stops.is_set(), timeout=_ANSWER)
-            return max(begun_with, self._spent)
-
-    def ask_limits(self, message: Message) -> Any:
-        """Ask the broker about the limits of connections; raises Cancelled when the attempt is to stop."""
-        self.send(message)
-        with self._answered:
-            self._answered.wait_for(lambda: message[1] in self._limits or self._stops.is_set())
-            if message[1] not in self._limits:
+            self._answered.wait_for(lambda: question in self._answers or self._stops.is_set(), timeout=patience)
+            if question not in self._answers:
                 raise Cancelled("the attempt is to stop")
-            return self._limits.pop(message[1])
+            return self._answers.pop(question)
 
 
 class ClusterSpending:
@@ -121,7 +107,7 @@ class ClusterSpending:
 
     def __init__(self, line: Line, spent: float) -> None:
         self._line = line
-        self._before = spent
+        self._spent = spent
 
     def add(self, cost_usd: float) -> None:
         """Add an amount."""
@@ -130,7 +116,9 @@ class ClusterSpending:
     @property
     def cost_usd(self) -> float:
         """Sum so far."""
-        return self._line.spent(self._before)
+        with contextlib.suppress(Cancelled):
+            self._spent = max(self._spent, self._line.ask("spent", patience=_ANSWER))
+        return self._spent
 
 
 _LOOK = 0.5
@@ -145,36 +133,33 @@ class ClusterConnections:
     def __init__(self, line: Line, most: int) -> None:
         self.most = most
         self._line = line
-        self._numbers = itertools.count(1)
+        self._places = itertools.count(1)
 
     def take(self, account: str, most: int) -> Hashable | None:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        place = next(self._numbers)
-        return place if self._ask("take", account, most, place) else None
+        place = next(self._places)
+        return place if self._line.ask("take", account, most, place) else None
 
     def give_back(self, account: str, place: Hashable) -> None:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        self._ask("give_back", account, place)
+        self._line.ask("give_back", account, place)
 
     def reserve(self, account: str) -> tuple[float, int]:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        seconds, ticket = self._ask("reserve", account)
+        seconds, ticket = self._line.ask("reserve", account)
         return seconds, ticket
 
     def wait(self, account: str, ticket: int) -> float:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        return float(self._ask("wait", account, ticket))
+        return float(self._line.ask("wait", account, ticket))
 
     def answered(self, account: str, ticket: int) -> None:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        self._ask("answered", account, ticket)
+        self._line.ask("answered", account, ticket)
 
     def refused(self, account: str, ticket: int, retry_after: float | None) -> None:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        self._ask("refused", account, ticket, retry_after)
-
-    def _ask(self, operation: str, account: str, *arguments: Any) -> Any:
-        return self._line.ask_limits((LIMIT, next(self._numbers), operation, account, *arguments))
+        self._line.ask("refused", account, ticket, retry_after)
 
 
 def main(descriptor: int) -> None:

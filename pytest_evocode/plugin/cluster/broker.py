@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_evocode.llm.connection_limits import LocalConnections
-from pytest_evocode.plugin.cluster.orders import LIMIT, SPENT, Message
+from pytest_evocode.plugin.cluster.orders import ASK, SPENT, Message
 
 Sent = tuple[str, int, str, Message]
 """An attempt's name, which try at it, the node's id, and a message."""
@@ -28,10 +28,8 @@ class BrokerAnswer:
     """What an attempt learns whenever it has sent something."""
 
     stop: bool
-    spent: float
-    """US dollars of the whole run, over all nodes."""
-    limits: Mapping[int, Any] = field(default_factory=dict)
-    """The answers to questions about limits of connections, by the questions' numbers."""
+    answers: Mapping[int, Any] = field(default_factory=dict)
+    """The answers to questions, by the questions' numbers."""
 
 
 class Broker:
@@ -45,21 +43,34 @@ class Broker:
         self._stops_all = False
         self._stopped: set[tuple[str, int]] = set()
         self._taken_at = time.monotonic()
-        self._connections = BrokerConnections()
+        self._limits = LocalConnections()
+        """A place is known by the attempt, the try at it, and its number there."""
 
     async def exchange(self, attempt: str, number: int, node: str, messages: Sequence[Message]) -> BrokerAnswer:
         """Take messages of one try at an attempt, in order, and say what it has to know."""
-        limits = self._connections.answer(attempt, number, messages)
-        messages = [message for message in messages if message[0] != LIMIT]
+        told = [message for message in messages if message[0] != ASK]
         async with self._changed:
             while self._size > _MOST and not self._is_to_stop(attempt, number):
                 await self._changed.wait()
-            self._waiting += [(attempt, number, node, message) for message in messages]
-            self._size += sum(_size(message) for message in messages)
-            self._spent += sum(message[1] for message in messages if message[0] == SPENT)
-            if messages:
+            self._waiting += [(attempt, number, node, message) for message in told]
+            self._size += sum(_size(message) for message in told)
+            self._spent += sum(message[1] for message in told if message[0] == SPENT)
+            if told:
                 self._changed.notify_all()
-        return BrokerAnswer(self._is_to_stop(attempt, number), self._spent, limits)
+        asked = (message[1:] for message in messages if message[0] == ASK)
+        answers = {question: self._answer((attempt, number), *what) for question, *what in asked}
+        return BrokerAnswer(self._is_to_stop(attempt, number), answers)
+
+    def _answer(self, attempt: tuple[str, int], operation: str, *arguments: Any) -> Any:
+        if operation == "spent":
+            return self._spent
+        account, *rest = arguments
+        if operation == "take":
+            most, place = rest
+            return self._limits.take_for(account, most, (*attempt, place))
+        if operation == "give_back":
+            return self._limits.give_back(account, (*attempt, *rest))
+        return getattr(self._limits, operation)(account, *rest)
 
     async def take(self, seconds: float) -> list[Sent]:
         """Return the messages that there are, or wait for some; for the driver."""
@@ -80,7 +91,7 @@ class Broker:
 
     async def forget(self, attempt: str, number: int) -> None:
         """Give back what a try at an attempt holds that is over, whether it ended or was lost."""
-        self._connections.forget(attempt, number)
+        self._limits.give_back_all(lambda place: isinstance(place, tuple) and place[:2] == (attempt, number))
 
     async def stop_all(self) -> None:
         """Have all attempts stop, later ones too."""
@@ -95,26 +106,3 @@ class Broker:
 
 def _size(message: Message) -> int:
     return sum(len(part) for part in message if isinstance(part, bytes))
-
-
-class BrokerConnections:
-    """The limits as the broker keeps them; a place is known by the attempt, the try at it, and its number there."""
-
-    def __init__(self) -> None:
-        self._limits = LocalConnections()
-
-    def answer(self, attempt: str, number: int, messages: Sequence[Message]) -> Mapping[int, Any]:
-        """Return the answers to those of some messages that ask for something, by the numbers of the questions."""
-        return {message[1]: self._do(attempt, number, *message[2:]) for message in messages if message[0] == LIMIT}
-
-    def _do(self, attempt: str, number: int, operation: str, account: str, *arguments: Any) -> Any:
-        if operation == "take":
-            most, place = arguments
-            return self._limits.take_for(account, most, (attempt, number, place))
-        if operation == "give_back":
-            return self._limits.give_back(account, (attempt, number, arguments[0]))
-        return getattr(self._limits, operation)(account, *arguments)
-
-    def forget(self, attempt: str, number: int) -> None:
-        """Give back the places of a try at an attempt that is over."""
-        self._limits.give_back_all(lambda place: isinstance(place, tuple) and place[:2] == (attempt, number))

@@ -13,18 +13,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.llm.budget import RunSpending
-from pytest_evocode.plugin.attempts import RoundItem, later, run_item, stops_before_tests
+from pytest_evocode.plugin.attempts import RoundItem, later, run_item, run_others, stops_before_tests
 from pytest_evocode.plugin.cluster import orders
 from pytest_evocode.plugin.cluster.broker import Sent
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
-from pytest_evocode.plugin.cluster.orders import read_tree
+from pytest_evocode.plugin.cluster.orders import pack_task, read_tree
 from pytest_evocode.plugin.cluster.placement import (
+    DISK,
     ClusterNode,
     Placement,
     choose_for_all,
@@ -33,14 +34,13 @@ from pytest_evocode.plugin.cluster.placement import (
     versions_of,
 )
 from pytest_evocode.plugin.cluster.ray_cluster import STORAGE, RayCluster, RayNode
-from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
-from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit, give_up, order_of, units_of
+from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit, RemoteTrial, give_up, order_of, units_of
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks.content_hash import hash_directory
+from pytest_evocode.trial.context import Progress
 
 if TYPE_CHECKING:
     from pytest_evocode.plugin.session import EvocodeSession
-    from pytest_evocode.trial.context import Progress
 
 RETRIES = 1
 """How often an attempt that was lost is begun again."""
@@ -203,8 +203,6 @@ class ClusterRun:
     def _start(self, unit: AttemptUnit, node: ClusterNode) -> None:
         directory = unit.attempt.task.directory
         if directory not in self._archives:
-            from pytest_evocode.plugin.cluster.orders import pack_task
-
             self._archives[directory] = hash_directory(directory), self._cluster.keep(pack_task(directory))
         task_hash, archive = self._archives[directory]
         if unit.order is None:
@@ -240,7 +238,7 @@ class ClusterRun:
                 unit.trial.deliver(record, message[2])
                 self.changed.put(unit)
         elif kind == orders.PROGRESS:
-            unit.trial.progress = _progress(message[1])
+            unit.trial.progress = None if message[1] is None else Progress(**message[1])
         elif kind == orders.NOTE:
             self.notes.put(f"{unit.shown}: {message[1]}")
         elif kind == orders.FAILED:
@@ -308,25 +306,11 @@ class ClusterRun:
 
 def _as_cluster_node(node: RayNode, facts: NodeFacts) -> ClusterNode:
     left, total = facts.memory
-    custom = {name: amount for name, amount in node.resources.items() if name not in ("CPU", "memory")}
     declared = node.resources.get(STORAGE)
-    found = ClusterNode(
-        node.id,
-        node.name,
-        node.resources.get("CPU", 0.0),
-        int(node.resources.get("memory", 0)),
-        custom,
-        set(facts.has),
-        storage=facts.disk if declared is None else int(declared * 2**20),
-    )
+    disk = facts.disk if declared is None else declared * 2**20
+    found = ClusterNode(node.id, node.name, {**node.resources, DISK: disk}, set(facts.has))
     found.ramp.see(left, total, 0)
     return found
-
-
-def _progress(values: dict[str, Any] | None) -> Progress | None:
-    from pytest_evocode.trial.context import Progress
-
-    return None if values is None else Progress(**values)
 
 
 def join_cluster(session: EvocodeSession, text: str) -> ClusterRun:
@@ -361,17 +345,13 @@ class ClusterPlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Make the attempts, as pytest's own loop runs tests."""
-        cluster = cast("ClusterRun | None", self._session.cluster)
-        if cluster is None or stops_before_tests(session):
+        cluster = self._session.elsewhere
+        if not isinstance(cluster, ClusterRun) or stops_before_tests(session):
             return None
         cluster.begin(session.items)
         try:
-            others = [item for item in session.items if not isinstance(item, RoundItem)]
-            rounds = len(session.items) - len(others)
-            for position, item in enumerate(others):
-                last = later(session) if rounds else None
-                run_item(session, item, next(iter(others[position + 1 :]), last))
-            self._run_rounds(session, cluster, rounds)
+            run_others(session)
+            self._run_rounds(session, cluster, sum(isinstance(item, RoundItem) for item in session.items))
         finally:
             cluster.stop()
             self._tell(cluster)

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.plugin.cluster.orders import ASK, ENDED, FAILED, MEMORY, AttemptOrder, Message
+from pytest_evocode.plugin.cluster.orders import ENDED, FAILED, MEMORY, AttemptOrder, Message
 
 _BEAT = 0.5
 """Seconds between two messages to the broker at most; after so long an attempt knows that it is to stop."""
@@ -111,12 +111,10 @@ def make_attempt(broker: Any, node: str, order: AttemptOrder, number: int, archi
             except (EOFError, OSError):
                 _remove_leftovers()
                 return f"process {process}, which ran the attempt, was killed"
-            asked = max((message[1] for message in messages if message[0] == ASK), default=0)
-            told = [message for message in messages if message[0] != ASK]
-            answer = exchange([*told, (MEMORY, *read_memory())])
+            answer = exchange([*messages, (MEMORY, *read_memory())])
             has_ended = any(message[0] in (ENDED, FAILED) for message in messages)
             with contextlib.suppress(OSError):  # It has just ended, or will be found to be lost.
-                connection.send((answer, asked))
+                connection.send(answer)
             if answer.stop and not stopping_since:
                 stopping_since = time.monotonic()
             if stopping_since and time.monotonic() - stopping_since > _STOPPING:

@@ -12,6 +12,9 @@ from pytest_evocode.environments.choice import ENGINES
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
 from pytest_evocode.plugin.cluster.node import NodeFacts
 
+DISK = "disk"
+"""What the bytes of disk are called that the attempts of a node may have, all together, beside Ray's own resources."""
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -27,19 +30,20 @@ class Needs:
     places: tuple[str, ...] = ()
     """Images and states that it goes to if there is room where they are, the most wanted first."""
 
+    amounts: tuple[tuple[str, float], ...] = field(init=False, compare=False)
+    """What it takes of a node of each resource, by name; not computed anew, because each decision asks all nodes."""
+
+    def __post_init__(self) -> None:
+        own = (("CPU", self.cpus), ("memory", self.memory), (DISK, self.storage))
+        object.__setattr__(self, "amounts", (*own, *self.custom))
+
 
 _FIRST = 4
 """Attempts at once before anything was seen."""
-
-
 _SETTLED = 5.0
 """Seconds after which the memory of the attempts that began last counts as seen."""
-
-
 _KEPT_FREE = 0.15
 """Of a node's memory, what no attempt is begun for."""
-
-
 _DANGER = 0.05
 """Of a node's memory, what is left when an attempt has to go: soon the kernel would choose one."""
 
@@ -102,43 +106,30 @@ class ClusterNode:
 
     id: str
     name: str
-    cpus: float
-    memory: int
-    """Bytes."""
-    custom: Mapping[str, float] = field(default_factory=dict)
+    total: Mapping[str, float]
+    """Its resources as Ray has them, memory in bytes, and :data:`DISK`."""
     has: set[str] = field(default_factory=set)
     """The images and states that are there."""
-    storage: int = 0
-    """Bytes of disk that attempts may have, all together."""
     ramp: RampUp = field(default_factory=RampUp)
     running: dict[str, Needs] = field(default_factory=dict)
     """What runs there, in the order in which it began."""
-    used_cpus: float = 0.0
-    used_memory: int = 0
-    used_storage: int = 0
-    used_custom: dict[str, float] = field(default_factory=dict)
+    used: dict[str, float] = field(default_factory=dict)
 
     def could_take(self, needs: Needs) -> bool:
         """Return whether it has what an attempt needs, if nothing else runs there.
 
         One that declares more CPUs or memory than any node has gets a node of its own, as on one machine.
         """
-        return all(self.custom.get(name, 0.0) >= amount for name, amount in needs.custom)
+        return all(self.total.get(name, 0.0) >= amount for name, amount in needs.custom)
 
     def can_take(self, needs: Needs) -> bool:
         """Return whether an attempt can begin there now."""
         if not self.running:
             return self.could_take(needs)
-        return (
-            self.used_cpus + needs.cpus <= self.cpus + 1e-6
-            and self.used_memory + needs.memory <= self.memory
-            and self.used_storage + needs.storage <= self.storage
-            and all(
-                self.used_custom.get(name, 0.0) + amount <= self.custom.get(name, 0.0) + 1e-6
-                for name, amount in needs.custom
-            )
-            and self.ramp.allows(len(self.running))
-        )
+        for name, amount in needs.amounts:
+            if self.used.get(name, 0.0) + amount > self.total.get(name, 0.0) + 1e-6:
+                return False
+        return self.ramp.allows(len(self.running))
 
     def take(self, attempt: str, needs: Needs) -> None:
         """Count an attempt as running there."""
@@ -154,11 +145,8 @@ class ClusterNode:
             self._count(needs, -1)
 
     def _count(self, needs: Needs, sign: int) -> None:
-        self.used_cpus += sign * needs.cpus
-        self.used_memory += sign * needs.memory
-        self.used_storage += sign * needs.storage
-        for name, amount in needs.custom:
-            self.used_custom[name] = self.used_custom.get(name, 0.0) + sign * amount
+        for name, amount in needs.amounts:
+            self.used[name] = self.used.get(name, 0.0) + sign * amount
 
 
 class Placement:
@@ -180,24 +168,16 @@ class Placement:
 
     # Nodes.
 
-    def set_nodes(self, nodes: Iterable[ClusterNode]) -> list[str]:
-        """Take the nodes that there are now, and return the attempts that ran on others."""
-        there = {node.id: node for node in nodes}
-        lost = [attempt for id, node in self.nodes.items() if id not in there for attempt in node.running]
-        self.nodes = {id: self.nodes.get(id, node) for id, node in there.items()}
+    def set_nodes(self, nodes: Iterable[ClusterNode]) -> None:
+        """Take the nodes that there are now."""
+        self.nodes = {node.id: self.nodes.get(node.id, node) for node in nodes}
         self._suitable.clear()
-        return lost
 
     def node_of(self, attempt: str) -> ClusterNode | None:
         """Return where an attempt runs or ran last; None where that node has gone."""
         return self.nodes.get(self._places.get(attempt, ""))
 
     # Attempts.
-
-    @property
-    def waiting(self) -> int:
-        """How many attempts wait."""
-        return sum(map(len, self._lines.values()))
 
     def add(self, attempt: str, needs: Needs, priority: float) -> None:
         """Let an attempt wait; those with a higher priority begin first."""
@@ -250,13 +230,14 @@ class Placement:
         """Return the nodes that have the named resources, and of these those with a large enough disk, if any."""
         if needs not in self._suitable:
             able = [node for node in self.nodes.values() if node.could_take(needs)]
-            self._suitable[needs] = [node for node in able if node.storage >= needs.storage] or able
+            self._suitable[needs] = [node for node in able if node.total.get(DISK, 0.0) >= needs.storage] or able
         return self._suitable[needs]
 
 
 def _wish(needs: Needs) -> Callable[[ClusterNode], tuple[list[bool], float]]:
     def wish(node: ClusterNode) -> tuple[list[bool], float]:
-        return [place in node.has for place in needs.places], 1.0 - node.used_cpus / max(node.cpus, 1e-6)
+        used = node.used.get("CPU", 0.0) / max(node.total.get("CPU", 0.0), 1e-6)
+        return [place in node.has for place in needs.places], 1.0 - used
 
     return wish
 

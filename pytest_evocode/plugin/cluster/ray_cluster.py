@@ -180,11 +180,14 @@ class RayCluster:
 
     def start(self, order: AttemptOrder, number: int, archive: Any, needs: Needs, node: ClusterNode) -> Any:
         """Begin an attempt on a node, and return the reference by which its end is known."""
-        options: dict[str, Any] = {"num_cpus": min(needs.cpus, node.cpus), "scheduling_strategy": self._on(node.id)}
+        options: dict[str, Any] = {
+            "num_cpus": min(needs.cpus, node.total.get("CPU", 0.0)),
+            "scheduling_strategy": self._on(node.id),
+        }
         if needs.memory:
-            options["memory"] = min(needs.memory, node.memory)
+            options["memory"] = min(needs.memory, int(node.total.get("memory", 0)))
         resources = dict(needs.custom)
-        if needs.storage and (declared := node.custom.get(STORAGE)):
+        if needs.storage and (declared := node.total.get(STORAGE)):
             resources[STORAGE] = min(needs.storage / 2**20, declared)
         if resources:
             options["resources"] = resources

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_evocode.plugin.cluster import broker as broker_module
 from pytest_evocode.plugin.cluster.broker import Broker, BrokerAnswer
-from pytest_evocode.plugin.cluster.orders import FILE, NOTE, SPENT
+from pytest_evocode.plugin.cluster.orders import ASK, FILE, NOTE, SPENT
 
 pytestmark = pytest.mark.every_python
 
@@ -47,9 +47,9 @@ def test_what_one_attempt_spends_the_others_are_told() -> None:
     async def work() -> BrokerAnswer:
         broker = Broker(1.0)
         await broker.exchange("a", 1, "node", [(SPENT, 0.5), (SPENT, 0.25)])
-        return await broker.exchange("b", 1, "other", [])
+        return await broker.exchange("b", 1, "other", [(ASK, 1, "spent")])
 
-    assert run(work()) == BrokerAnswer(stop=False, spent=1.75)
+    assert run(work()) == BrokerAnswer(stop=False, answers={1: 1.75})
 
 
 def test_one_try_stops_and_no_other() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 from multiprocessing import Pipe
@@ -11,12 +12,12 @@ import pytest
 
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.plugin.cluster.attempt_process import ClusterConnections, Line
-from pytest_evocode.plugin.cluster.broker import BrokerAnswer, BrokerConnections
+from pytest_evocode.plugin.cluster.broker import Broker, BrokerAnswer
 
 pytestmark = pytest.mark.every_python
 
 
-def attempt(broker: BrokerConnections, name: str, number: int = 1) -> ClusterConnections:
+def attempt(broker: Broker, name: str, number: int = 1) -> ClusterConnections:
     """What one try at an attempt has, whose node answers as the broker does."""
     ours, theirs = Pipe()
 
@@ -24,7 +25,7 @@ def attempt(broker: BrokerConnections, name: str, number: int = 1) -> ClusterCon
         with connection, contextlib.suppress(EOFError, OSError):
             while True:
                 message = connection.recv()
-                connection.send((BrokerAnswer(False, 0.0, broker.answer(name, number, [message])), 0))
+                connection.send(asyncio.run(broker.exchange(name, number, "node", [message])))
 
     threading.Thread(target=node, args=(theirs,), daemon=True).start()
     line = Line(ours)
@@ -33,7 +34,7 @@ def attempt(broker: BrokerConnections, name: str, number: int = 1) -> ClusterCon
 
 
 def test_attempts_of_all_nodes_share_the_places_and_a_lost_one_gives_its_back() -> None:
-    broker = BrokerConnections()
+    broker = Broker(0.0)
     first, other = attempt(broker, "a"), attempt(broker, "b")
     place = first.take("openai-x", 2)
     assert place is not None
@@ -43,14 +44,14 @@ def test_attempts_of_all_nodes_share_the_places_and_a_lost_one_gives_its_back() 
     first.give_back("openai-x", place)
     assert first.take("openai-x", 2) is not None
     assert other.take("openai-x", 2) is None
-    broker.forget("b", 2)  # Another try.
+    asyncio.run(broker.forget("b", 2))  # Another try.
     assert other.take("openai-x", 2) is None
-    broker.forget("a", 1)
+    asyncio.run(broker.forget("a", 1))
     assert other.take("openai-x", 2) is not None
 
 
 def test_attempts_of_all_nodes_slow_down_together() -> None:
-    broker = BrokerConnections()
+    broker = Broker(0.0)
     first, other = attempt(broker, "a"), attempt(broker, "b")
     seconds, ticket = first.reserve("openai-x")
     assert seconds == 0
@@ -66,7 +67,7 @@ def test_an_attempt_that_is_to_stop_waits_for_no_answer() -> None:
     ours, theirs = Pipe()
     line = Line(ours)
     line.begin(threading.Event())
-    theirs.send((BrokerAnswer(True, 0.0), 0))
+    theirs.send(BrokerAnswer(True))
     with pytest.raises(Cancelled):
         ClusterConnections(line, 2).reserve("openai-x")
     theirs.close()

@@ -23,9 +23,9 @@ def play_the_node(connection: Connection, others_spent: float) -> None:
     spent = others_spent
     with connection, contextlib.suppress(EOFError, OSError):
         while True:
-            kind, value = connection.recv()
+            kind, value, *_ = connection.recv()
             spent += value if kind == SPENT else 0.0
-            connection.send((BrokerAnswer(False, spent), value if kind == ASK else 0))
+            connection.send(BrokerAnswer(False, {value: spent} if kind == ASK else {}))
 
 
 def test_a_budget_for_the_run_counts_what_other_nodes_have_spent() -> None:
@@ -45,7 +45,7 @@ def test_an_attempt_stops_when_it_is_told_to_and_when_nobody_is_there(ending: st
     stop = threading.Event()
     Line(ours).begin(stop)
     if ending == "stop":
-        theirs.send((BrokerAnswer(True, 0.0), 0))
+        theirs.send(BrokerAnswer(True))
     else:
         theirs.close()
     assert stop.wait(10)

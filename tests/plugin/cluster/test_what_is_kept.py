@@ -13,8 +13,7 @@ import pytest
 from pytest_evocode.plugin.cluster import driver
 from pytest_evocode.plugin.cluster.driver import ClusterRun
 from pytest_evocode.plugin.cluster.orders import BEGUN, ENDED, FILE, MEMORY, RECORD, SPENT, AttemptOrder, Message
-from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
-from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit
+from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit, RemoteTrial
 from pytest_evocode.plugin.kept_rounds import KeptRound
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.results.records import RoundRecord
@@ -86,7 +85,7 @@ class AtTheEnd:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Look when the loop has ended; when the session ends, all records are read once more."""
         result = yield
-        run = session_of(session.config).cluster
+        run = session_of(session.config).elsewhere
         assert isinstance(run, ClusterRun)
         while not run.changed.empty():  # With the last test, the session stopped to look there.
             run.changed.get()
