@@ -22,9 +22,13 @@ from pytest_evocode.process.execution.states import VERBOSE, StateRunner, write_
 from pytest_evocode.process.tests_written.code_elements import Symbol, TestFunction, TestVerification, WrittenTests
 from pytest_evocode.process.tests_written.written_tests import refers_to
 from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.process.trajectory.normal_forms import parse, tree_of
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from pytest_evocode.process.trajectory.normal_forms import (
+    Function,
+    functions_in,
+    imported_by,
+    parse,
+    tree_of,
+)
 
 #: Returns another value of the same type, so that a mutant does something else and does not just crash.
 _OTHER = """
@@ -89,7 +93,7 @@ def rewritten(text: str) -> str:
         SyntaxError: The module cannot be parsed.
     """
     tree = parse(text)
-    for _, node in _functions(tree):
+    for _, node in functions_in(tree):
         _do_the_same(node)
     return _written(tree, _OTHER + _SAME)
 
@@ -134,13 +138,13 @@ def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
         SyntaxError: The module cannot be parsed.
     """
     # The getter and the setter of a property have the same name.
-    known = {(name, ast.dump(node)) for name, node in _functions(tree_of(before or ""))}
+    known = {(name, ast.dump(node)) for name, node in functions_in(tree_of(before or ""))}
     tree = parse(text)
-    changed = [place for place, (name, node) in enumerate(_functions(tree)) if (name, ast.dump(node)) not in known]
+    changed = [place for place, (name, node) in enumerate(functions_in(tree)) if (name, ast.dump(node)) not in known]
     for what, mutate in _KINDS:
         for place in changed:
             other = copy.deepcopy(tree)
-            name, node = list(_functions(other))[place]
+            name, node = list(functions_in(other))[place]
             if mutate(node):
                 symbol = name.partition(".")[0]
                 yield Mutant(path, symbol, f"{name}: {what}", _written(other, _OTHER))
@@ -161,20 +165,12 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     """Yield the names that a statement of a module binds."""
     if isinstance(node, Function | ast.ClassDef):
         yield node.name
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names if alias.name != "*")
+    elif imports := imported_by(node):
+        yield from (local for _, name, local in imports if name != "*")
     else:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                 yield inner.id
-
-
-def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
-    for node in tree.body:
-        if isinstance(node, Function):
-            yield node.name, node
-        elif isinstance(node, ast.ClassDef):
-            yield from ((f"{node.name}.{each.name}", each) for each in node.body if isinstance(each, Function))
 
 
 def _within(node: Function) -> Iterator[ast.AST]:

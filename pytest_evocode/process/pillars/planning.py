@@ -513,16 +513,7 @@ def kendall_tau_b(left: Sequence[float], right: Sequence[float]) -> float | None
     >>> kendall_tau_b([1, 2, 3], [1, 2, 3]), kendall_tau_b([1, 2, 3], [3, 2, 1])
     (1.0, -1.0)
     """
-    concordant = discordant = left_ties = right_ties = 0
-    for i, j in combinations(range(len(left)), 2):
-        a, b = left[i] - left[j], right[i] - right[j]
-        if a == 0 or b == 0:
-            left_ties += a == 0
-            right_ties += b == 0
-        elif (a > 0) == (b > 0):
-            concordant += 1
-        else:
-            discordant += 1
-    pairs = len(left) * (len(left) - 1) // 2
-    scale = sqrt((pairs - left_ties) * (pairs - right_ties))
-    return (concordant - discordant) / scale if scale else None
+    pairs = combinations(zip(left, right, strict=True), 2)
+    signs = [((a > b) - (a < b), (c > d) - (c < d)) for (a, c), (b, d) in pairs]
+    scale = sqrt(sum(one * one for one, _ in signs) * sum(other * other for _, other in signs))
+    return sum(one * other for one, other in signs) / scale if scale else None

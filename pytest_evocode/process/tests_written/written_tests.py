@@ -23,7 +23,7 @@ from pytest_evocode.process.tests_written import python
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction, WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.normal_forms import parse
+from pytest_evocode.process.trajectory.normal_forms import imported_by, parse
 
 Element = TypeVar("Element", bound=Symbol)
 
@@ -229,12 +229,7 @@ def _python_uses(reexports: bool, text: str) -> tuple[tuple[str, ...], tuple[str
 
 def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield the modules that a statement may import, each with the local name."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield alias.name, alias.asname or alias.name.partition(".")[0]
-    elif isinstance(node, ast.ImportFrom):
-        module = "." * node.level + (node.module or "")
-        for alias in node.names:
-            shown = alias.asname or alias.name
-            yield module, shown
-            yield f"{module}.{alias.name}" if module.strip(".") else f"{module}{alias.name}", shown
+    for module, name, local in imported_by(node):
+        yield module, local
+        if name:
+            yield f"{module}.{name}" if module.strip(".") else f"{module}{name}", local
