@@ -274,7 +274,11 @@ class MutationRun:
     """The symbols with a mutant that was run."""
 
     def verification(self) -> TestVerification | None:
-        """Return which tests fail for which changed function; None where too little could be run to say so."""
+        """Return which tests fail for which changed function; None where too little could be run to say so.
+
+        Raises:
+            SyntaxError: A source cannot be parsed.
+        """
         candidates = [test for test in self.tests.functions if test.asserts]
         waiting = list(self._mutants())
         if not candidates or not waiting:
@@ -309,10 +313,7 @@ class MutationRun:
 
     def _mutants(self) -> Iterator[Mutant]:
         for path in self.sources:
-            try:
-                yield from mutants(path, self.activity.origin.get(path), self.activity.workspace[path])
-            except SyntaxError:
-                continue
+            yield from mutants(path, self.activity.origin.get(path), self.activity.workspace[path])
 
     def _is_settled(self, mutant: Mutant, passing: list[TestFunction]) -> bool:
         """Return whether a mutant would tell nothing new: its function fails tests, and all tests have failed."""

@@ -145,8 +145,6 @@ class Timeline:
         return StateNotRebuilt(self._lost)
 
 
-logger = logging.getLogger(__name__)
-
 #: Seconds for one build or test run.
 COMMAND_LIMIT = 120.0
 #: Makes test runners name the tests that pass; each takes its own variables and ignores the others.

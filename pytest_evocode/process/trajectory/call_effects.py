@@ -43,15 +43,12 @@ _SUBJECT_LINES = re.compile(r"^(?:#.*)?\n", re.MULTILINE)
 class CallEffects:
     """What a call did; paths inside the workspace are relative to it."""
 
+    use: ToolUse
     summary: str
     """The call in one line, for quotes."""
     reads: list[str] = field(default_factory=list)
     changes: list[TextChange] = field(default_factory=list)
     runs: list[CommandRun] = field(default_factory=list)
-    plan: str = ""
-    adds_to_plan: bool = False
-    """Whether the plan is one more step of the list that earlier calls began."""
-    question: str = ""
     commits: list[str] = field(default_factory=list)
     refused_by_git: bool = False
     """Whether git said that there is no repository, or none that the agent may write to."""
@@ -82,8 +79,7 @@ class CallReader:
         line = parse_line(use.line) if use.kind == "shell" else EMPTY_LINE
         if line.broken and OUTPUTS.find(result.output, "unparsed"):
             line = self._meant(line, use.line)
-        effects = CallEffects(use.line or _summary(result, use), plan=use.plan, question=use.question)
-        effects.adds_to_plan = use.adds_to_plan
+        effects = CallEffects(use, use.line or _summary(result, use))
         self.said.extend(text for text in result.call.arguments.values() if isinstance(text, str))
         if use.kind == "other" and COMMANDS.find(tool := result.call.function_name, "running_tools"):
             line = CommandLine((SimpleCommand((tool,), tool),), False)
@@ -275,16 +271,10 @@ class CallReader:
         typed_in = _typed_in(command)
         if COMMANDS.find(typed_in, "writes"):
             return False  # It edits, and what it imports may be the text of a file.
-        if typed_in.strip():
+        if typed_in:
             names = (name for match in COMMANDS["imports"].finditer(typed_in) for name in match.groups() if name)
             return any(name.startswith(".") or self.is_ours(name.partition(".")[0]) for name in names)
-        return self._is_product(command)
-
-    def _is_product(self, command: SimpleCommand) -> bool:
-        """Return whether a program is the workspace's own, and not a script that was typed in."""
         words = [word for word in command.words[1:] if word is not None]
-        if _typed_in(command):
-            return False
         if "-m" in words[:-1]:
             module = words[words.index("-m") + 1].partition(".")[0]
             return module not in sys.stdlib_module_names and self.is_ours(module)
@@ -412,14 +402,12 @@ def _is_logged(message: str, output: str) -> bool:
 def _commit_message(command: SimpleCommand) -> str:
     words = list(command.words)
     words = words[words.index("commit") :] if "commit" in words else words
-    parts = []
-    for word, following in zip(words, [*words[1:], None], strict=True):
-        if word is None:
-            continue
-        if following is not None and (word == "--message" or (re.fullmatch(r"-[a-zA-Z]*m", word))):
-            parts.append(following)
-        elif word.startswith("--message="):
-            parts.append(word.partition("=")[2])
+    parts = [
+        following or ""
+        for word, following in pairwise(words)
+        if word and re.fullmatch(r"--message|-[a-zA-Z]*m", word) and following is not None
+    ]
+    parts += [word.partition("=")[2] for word in words if word and word.startswith("--message=")]
     if not parts and command.stdin:
         parts = [_SUBJECT_LINES.sub("", command.stdin)]
     return "\n\n".join(parts).strip()
