@@ -19,16 +19,6 @@ from pytest_evocode.process.trajectory.normal_forms import Function, imported_by
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention
 
-#: The metrics by short name, in order, with their full names.
-EXTENDED: Mapping[str, str] = {
-    "RR": "regression resilience",
-    "DCA": "dead code avoidance",
-    "DM": "diff minimality",
-    "CGR": "contextual grounding",
-    "SC": "specification coverage",
-    "CBS": "clarification behaviour",
-}
-
 
 def extended(
     activity: RoundActivity,
