@@ -20,16 +20,20 @@ from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EnvironmentFault, EvocodeError, StateNotRebuilt, TaskError
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.execution.command_results import (
+from pytest_evocode.process.execution.mutation import MutationRun
+from pytest_evocode.process.execution.states import (
+    COMMAND_LIMIT,
+    VERBOSE,
     CommandResult,
     CoveredRun,
     ResultCache,
+    StateRunner,
+    Timeline,
     covered_share,
     key_of,
     run_with_coverage,
+    write_texts,
 )
-from pytest_evocode.process.execution.mutation import MutationRun
-from pytest_evocode.process.execution.states import COMMAND_LIMIT, VERBOSE, StateRunner, Timeline, write_texts
 from pytest_evocode.process.pillars.extended import changed_lines, changed_python_files, imports_of
 from pytest_evocode.process.protocols import NOT_EXECUTED, ExecutedMeasures
 from pytest_evocode.process.tests_written.code_elements import TestVerification

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import OutOfTime
-from pytest_evocode.process.execution.command_results import CommandResult
-from pytest_evocode.process.execution.states import VERBOSE, StateRunner, write_texts
+from pytest_evocode.process.execution.states import VERBOSE, CommandResult, StateRunner, write_texts
 from pytest_evocode.process.tests_written.code_elements import Symbol, TestFunction, TestVerification, WrittenTests
 from pytest_evocode.process.tests_written.written_tests import refers_to
 from pytest_evocode.process.trajectory.events import RoundActivity
