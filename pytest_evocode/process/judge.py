@@ -12,7 +12,7 @@ import json
 import logging
 import tomllib
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median_low
 from typing import Any
@@ -70,33 +70,22 @@ def make_judge(spec: str, *, votes: int = VOTES, cache: Path | None = None) -> M
     return ModelJudge(spec, client, votes=votes, cache=cache, answered_by=getattr(judge, "answered_by", None) or {})
 
 
+@dataclass
 class ModelJudge:
-    """Asks a model; implements :class:`~pytest_evocode.process.protocols.Judge`.
+    """Asks a model; implements :class:`~pytest_evocode.process.protocols.Judge`."""
 
-    Args:
-        name: The name of the model.
-        client: Makes a client with a temperature: 0, or None for a model that does not accept one.
-        votes: The number of answers to each question.
-        cache: The directory of earlier answers, stored by question; by default that of this machine.
-        answered_by: What decides who answers besides the name, as :class:`~pytest_evocode.agents.protocol.Agent` has
-            it: the answers of another server are not taken for this one's.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        client: Callable[[float | None], ModelClient],
-        *,
-        votes: int = VOTES,
-        cache: Path | None = None,
-        answered_by: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.name = name
-        self._make = client
-        self._temperature: float | None = 0.0
-        self._votes = votes
-        self._cache = cache or cache_directory() / "judge"
-        self._asked = [name, dict(answered_by)] if answered_by else name
+    name: str
+    """The name of the model."""
+    client: Callable[[float | None], ModelClient]
+    """Makes a client with a temperature: 0, or None for a model that does not accept one."""
+    votes: int = VOTES
+    """The number of answers to each question."""
+    cache: Path | None = None
+    """The directory of earlier answers, stored by question; by default that of this machine."""
+    answered_by: Mapping[str, Any] = field(default_factory=dict)
+    """What decides who answers besides the name, as :class:`~pytest_evocode.agents.protocol.Agent` has it: the answers
+    of another server are not taken for this one's."""
+    _temperature: float | None = field(default=0.0, init=False)
 
     def judge(self, name: str, material: JudgeMaterial, by_rule: Measure) -> Judgement | None:
         """Return the judgement of one sub-metric.
@@ -130,27 +119,28 @@ class ModelJudge:
 
     def answers(self, prompt: str, tool: Tool) -> tuple[list[dict[str, Any]], float | None]:
         """Return one answer for each vote, and the cost of those that were not cached; None if a price is unknown."""
-        path = self._cache / f"{_key(self._asked, prompt, tool)}.json"
+        judge = [self.name, dict(self.answered_by)] if self.answered_by else self.name
+        path = (self.cache or cache_directory() / "judge") / f"{_key(judge, prompt, tool)}.json"
         known: list[dict[str, Any]] = []
         with contextlib.suppress(OSError, ValueError):
             known = json.loads(path.read_bytes())
         costs: list[float | None] = []
         with contextlib.closing(self._replies(prompt, tool)) as replies:
-            while len(known) < self._votes:
-                logger.debug("%s: asking for vote %d of %d", self.name, len(known) + 1, self._votes)
+            while len(known) < self.votes:
+                logger.debug("%s: asking for vote %d of %d", self.name, len(known) + 1, self.votes)
                 reply = next(replies)
                 costs.append(reply.usage.cost_usd)
                 known.append(_answer(reply))
                 write_atomically(path, json.dumps(known))
         unknown = any(cost is None for cost in costs)
-        return known[: self._votes], None if unknown else sum(cost for cost in costs if cost is not None)
+        return known[: self.votes], None if unknown else sum(cost for cost in costs if cost is not None)
 
     def _replies(self, prompt: str, tool: Tool) -> Generator[Reply]:
         """Yield one reply to the prompt after the other, for as long as somebody asks."""
         conversation = (Message("system", _prompts()[0]), Message("user", prompt))
         while True:
             try:
-                with contextlib.closing(self._make(self._temperature)) as client:
+                with contextlib.closing(self.client(self._temperature)) as client:
                     client.prepare()
                     while True:
                         yield client.complete(conversation, [tool], timeout=_TIMEOUT)

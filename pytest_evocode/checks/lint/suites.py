@@ -144,7 +144,7 @@ def find_syntax_errors(sources: TaskSources) -> Iterator[TaskError]:
     """
     verifier = sources.task.config.verifier.environment
     images = [sources.dockerfile, sources.task.config.environment.docker_image, verifier and verifier.docker_image]
-    minors = PATTERNS["version_of_python"].findall("\n".join(filter(None, images)))
+    minors = PATTERNS["version_of_python"].findall("\n".join(str(image or "") for image in images))
     if any(int(minor) > sys.version_info.minor for minor in minors):
         return
     for file in _modules(sources):

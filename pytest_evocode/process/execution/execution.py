@@ -98,7 +98,7 @@ class StateMeasures:
         if not results:
             if self.runner.trouble:
                 return self.runner.trouble
-            return "there was no time for any state" if self.runner.has_engine else NOT_EXECUTED
+            return "there was no time for any state" if self.runner.timeline.has_engine else NOT_EXECUTED
         causes = [
             failure_cause(each.output, exit_code=each.exit_code, has_run=each.ran_tests, is_ours=lambda module: True)
             for each in results

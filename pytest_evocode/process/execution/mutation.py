@@ -144,7 +144,7 @@ def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
         for place in changed:
             other = copy.deepcopy(tree)
             name, node = list(functions_in(other))[place]
-            if mutate(node):
+            if list(mutate(node)):
                 symbol = name.partition(".")[0]
                 yield Mutant(path, symbol, f"{name}: {what}", _written(other, _OTHER))
 
@@ -182,65 +182,53 @@ def _within(node: Function) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(each)
 
 
-def _return_others(node: Function) -> bool:
+def _return_others(node: Function) -> Iterator[ast.AST]:
     """Have a function return or yield other values; one that has none to return does nothing."""
-    found = False
-    for each in _within(node):
-        if isinstance(each, ast.Return | ast.Yield) and each.value is not None:
-            each.value = ast.Call(ast.Name("_evocode_other", ast.Load()), [each.value], [])
-            found = True
+    found = [each for each in _within(node) if isinstance(each, ast.Return | ast.Yield) and each.value is not None]
+    for each in found:
+        assert each.value is not None
+        each.value = ast.Call(ast.Name("_evocode_other", ast.Load()), [each.value], [])
+    yield from found
     if not found and not (node.name.startswith("__") and node.name != "__call__"):
         # An empty constructor would only crash.
         node.body = [ast.Return(ast.Constant(None))]
-        found = True
-    return found
+        yield node
 
 
-def _turn_conditions(node: Function) -> bool:
-    found = False
+def _turn_conditions(node: Function) -> Iterator[ast.AST]:
     for each in _within(node):
         if isinstance(each, ast.If | ast.IfExp):
             each.test = ast.UnaryOp(ast.Not(), each.test)
-            found = True
+            yield each
         elif isinstance(each, ast.comprehension) and each.ifs:
             each.ifs = [ast.UnaryOp(ast.Not(), test) for test in each.ifs]
-            found = True
-    return found
+            yield each
 
 
-def _shift_numbers(node: Function) -> bool:
+def _shift_numbers(node: Function) -> Iterator[ast.AST]:
     """Add one to the numbers in a function, and turn its comparisons of order."""
     turned = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-    found = False
     for each in _within(node):
         if isinstance(each, ast.Constant) and type(each.value) in (int, float):
             each.value = each.value + 1  # type: ignore[operator]
-            found = True
+            yield each
         elif isinstance(each, ast.Compare) and type(each.ops[0]) in turned:
             each.ops = [turned[type(each.ops[0])](), *each.ops[1:]]
-            found = True
-    return found
+            yield each
 
 
-class _NoRefusals(ast.NodeTransformer):
-    found = False
-
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        """Replace what is raised by nothing."""
-        if node.exc is None:
-            return node
-        self.found = True
-        return ast.copy_location(ast.Pass(), node)
-
-
-def _refuse_nothing(node: Function) -> bool:
-    transformer = _NoRefusals()
-    transformer.visit(node)
-    return transformer.found
+def _refuse_nothing(node: Function) -> Iterator[ast.AST]:
+    """Replace what is raised by nothing."""
+    for owner in ast.walk(node):
+        for _, body in ast.iter_fields(owner):
+            for place, each in enumerate(body) if isinstance(body, list) else ():
+                if isinstance(each, ast.Raise) and each.exc is not None:
+                    body[place] = ast.Pass()
+                    yield each
 
 
-#: What is changed, and a function that changes it and says whether there was anything to change.
-_KINDS: tuple[tuple[str, Callable[[Function], bool]], ...] = (
+#: What is changed, and a function that changes it and yields what it has changed.
+_KINDS: tuple[tuple[str, Callable[[Function], Iterator[ast.AST]]], ...] = (
     ("returns other values", _return_others),
     ("refuses nothing", _refuse_nothing),
     ("takes the other branches", _turn_conditions),

@@ -308,26 +308,23 @@ VERBOSE = {"PYTEST_ADDOPTS": "-rA -p no:cacheprovider", "GOFLAGS": "-v", "PYTHON
 Result = TypeVar("Result", bound=CommandResult)
 
 
+@dataclass(slots=True)
 class StateRunner:
     """Runs commands in forks of one round's states, until a deadline on :func:`time.monotonic`."""
 
-    def __init__(
-        self, timeline: Timeline, cache: ResultCache, round_: Round, states: Sequence[WorkspaceState], deadline: float
-    ) -> None:
-        self.round = round_
-        self.states = states
-        """In order; the first is the start of the round."""
-        self.trouble = ""
-        """Why a state could not be rebuilt."""
-        self.has_engine = timeline.has_engine
-        """Whether anything can be run; otherwise only cached results are known."""
-        self._timeline = timeline
-        self._cache = cache
-        self._deadline = deadline
+    timeline: Timeline
+    """Without an engine only cached results are known."""
+    cache: ResultCache
+    round: Round
+    states: Sequence[WorkspaceState]
+    """In order; the first is the start of the round."""
+    deadline: float
+    trouble: str = ""
+    """Why a state could not be rebuilt."""
 
     def allow(self, seconds: float) -> None:
         """Put the deadline off, by what something took that has a budget of its own."""
-        self._deadline += seconds
+        self.deadline += seconds
 
     def run(self, commands: Mapping[str, str]) -> dict[str, dict[int, CommandResult]]:
         """Run builds and tests in the states; where time is short, in a sample spread evenly over them.
@@ -345,15 +342,20 @@ class StateRunner:
             for name, command in commands.items():
                 if number == 0 and name == "build":
                     continue
-                if (known := self._cache.get(key_of(state.key, name, command), CommandResult)) is not None:
+                if (known := self.cache.get(key_of(state.key, name, command), CommandResult)) is not None:
                     results[name][number] = known
                 else:
                     missing.setdefault(number, []).append(name)
         took: list[float] = []
-        for number in evenly(list(missing), lambda: self._affordable(took)) if self.has_engine else ():
+
+        def affordable() -> int:
+            """Return how many more states there is time for, given the seconds that the others took."""
+            return max(0, int((self.deadline - time.monotonic()) * len(took) / sum(took)))
+
+        for number in evenly(list(missing), affordable) if self.timeline.has_engine else ():
             began = time.monotonic()
             try:
-                with self._timeline.fork(self.states[number], self.round) as fork:
+                with self.timeline.fork(self.states[number], self.round) as fork:
                     for name in missing[number]:
                         results[name][number] = self._execute(fork, self.states[number], name, commands[name])
             except StateNotRebuilt as lost:
@@ -372,24 +374,19 @@ class StateRunner:
         """
         state = self.states[-1]
         name = key_of(state.key, *key)
-        known = self._cache.get(name, kind)
-        if known is not None or not self.has_engine or (time.monotonic() > self._deadline and not late):
+        known = self.cache.get(name, kind)
+        if known is not None or not self.timeline.has_engine or (time.monotonic() > self.deadline and not late):
             return known
-        with self._timeline.fork(state, self.round) as fork:
+        with self.timeline.fork(state, self.round) as fork:
             result = run(fork)
-        self._cache.put(name, result)
+        self.cache.put(name, result)
         return result
 
-    def _affordable(self, took: Sequence[float]) -> int:
-        """Return how many more states there is time for, given the seconds that the others took."""
-        left = self._deadline - time.monotonic()
-        return max(0, int(left * len(took) / sum(took)))
-
     def _execute(self, fork: Environment, state: WorkspaceState, name: str, command: str) -> CommandResult:
-        limit = max(5.0, min(COMMAND_LIMIT, self._deadline - time.monotonic() + 5.0))
+        limit = max(5.0, min(COMMAND_LIMIT, self.deadline - time.monotonic() + 5.0))
         result = CommandResult.of(fork.exec(command, user=self.round.agent_user, env=VERBOSE, timeout=limit))
         if not result.timed_out or limit == COMMAND_LIMIT:  # A run that the budget cut short is no result.
-            self._cache.put(key_of(state.key, name, command), result)
+            self.cache.put(key_of(state.key, name, command), result)
         return result
 
 

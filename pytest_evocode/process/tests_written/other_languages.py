@@ -97,7 +97,9 @@ def _query(grammar: str, what: str) -> QueryCursor | None:
 
     queries = tomllib.loads(Path(rules.__file__).with_name("languages.toml").read_text(encoding="utf-8"))
     source = queries[_GRAMMARS[grammar][2]].get(what)
-    return tree_sitter.QueryCursor(tree_sitter.Query(_parser(grammar).language, source)) if source else None
+    if source is None or (language := _parser(grammar).language) is None:
+        return None
+    return tree_sitter.QueryCursor(tree_sitter.Query(language, source))
 
 
 def _found(grammar: str, what: str, root: Node) -> list[tuple[str, Node]]:
