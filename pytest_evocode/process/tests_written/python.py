@@ -274,11 +274,8 @@ def _is_trivial_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr,
         return _are_constant([right], constants)
     if isinstance(operator, ast.In) and isinstance(right, ast.Tuple | ast.List | ast.Set):
         return any(_all_same([left, each]) for each in right.elts)
-    return _is_length(left) and isinstance(operator, ast.GtE | ast.Gt) and _is_below_one(right, operator)
-
-
-def _is_length(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and _last(node.func) in ("len", "abs")
+    is_length = isinstance(left, ast.Call) and _last(left.func) in ("len", "abs")
+    return is_length and isinstance(operator, ast.GtE | ast.Gt) and _is_below_one(right, operator)
 
 
 def _is_below_one(node: ast.expr, operator: ast.cmpop) -> bool:
