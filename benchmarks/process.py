@@ -20,8 +20,8 @@ from benchmarks.tables import Table
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.process.attempts import RoundDeclaration, score_attempt, score_rounds
 from pytest_evocode.process.execution import Execution
-from pytest_evocode.process.execution.command_results import ResultCache
 from pytest_evocode.process.execution.execution import MUTATION_BUDGET
+from pytest_evocode.process.execution.states import ResultCache
 from pytest_evocode.process.trajectory.reader import RecordedRound
 from pytest_evocode.tasks import load_task
 from pytest_evocode.trajectories.atif import (

@@ -75,7 +75,7 @@ class CheckCache:
             self._directory.mkdir(exist_ok=True)
             known = {"task": self._task.name, "check": str(check), "warnings": list(found)}
             write_atomically(self._file(check), json.dumps(known))
-            self._drop_old()
+            _drop_old(self._directory)
 
     def _file(self, check: Check) -> Path:
         return self._directory / f"{self._keys[check]}.json"
@@ -122,17 +122,14 @@ class CheckCache:
     def _all_files(self) -> str:
         return hash_directory(self._task.directory)
 
-    def _drop_old(self) -> None:
-        if not _dropped:
-            _dropped.append(True)
-            for path in self._directory.glob("*.json"):
-                with contextlib.suppress(OSError):
-                    if time.time() - path.stat().st_mtime > _KEPT:
-                        path.unlink()
 
-
-_dropped: list[bool] = []
-"""Not empty once this process has looked for what nobody uses any more."""
+@functools.cache  # Once in a process.
+def _drop_old(directory: Path) -> None:
+    """Remove what nobody uses any more."""
+    for path in directory.glob("*.json"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _KEPT:
+                path.unlink()
 
 
 @functools.cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -209,27 +208,24 @@ _LEFT_OUT = ("/proc", "/sys", "/dev", "/usr")
 _STARTS = ("/", "/usr/local", "/usr/src")
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleFiles:
-    """The files that agents see before round 1, those first that the author can change."""
+def find_visible(environment: Environment, task: Task) -> tuple[Files, list[CheckWarning]]:
+    """Return the files that agents see before round 1, those first that the author can change, and doubts about them.
 
-    files: Files
-    doubts: tuple[CheckWarning, ...] = ()
-    """What could not be looked at in the image."""
-
-
-def find_visible(environment: Environment, task: Task) -> VisibleFiles:
-    """Return the build context, the workspace, and copies of hidden files anywhere else in the image."""
+    They are the build context, the workspace, and copies of hidden files anywhere else in the image; in doubt is what
+    could not be looked at there.
+    """
     files = {f"environment/{path}": contents for path, contents in read_tree(task.environment_directory).items()}
     files |= {f"{environment.workdir}/{path}": contents for path, contents in read_workspace(environment).items()}
     copies = _find_copies(environment, _hidden(task))
     if copies is None:
         doubt = "the image has no find or no sha256sum, so only its workspace and the build context were looked at"
-        return VisibleFiles(files, (CheckWarning(doubt),))
-    return VisibleFiles(files | copies)
+        return files, [CheckWarning(doubt)]
+    return files | copies, []
 
 
-def starter_clean(task: Task, played_rounds: Sequence[PlayedRound], visible: VisibleFiles) -> list[str]:
+def starter_clean(
+    task: Task, played_rounds: Sequence[PlayedRound], visible: Files, doubts: Sequence[CheckWarning]
+) -> list[str]:
     """Check that no test and no solution, nor a part of one, is there before it is asked for."""
     rounds = []
     for played in played_rounds:
@@ -248,8 +244,8 @@ def starter_clean(task: Task, played_rounds: Sequence[PlayedRound], visible: Vis
             )
         )
     shared = {f"tests/{path}": contents for path, contents in read_tree(task.rounds[0].shared_tests).items()}
-    leaks = find_leaks(visible.files, rounds, shared)
-    return [*leaks, *([LIMITS] if leaks else []), *visible.doubts]
+    leaks = find_leaks(visible, rounds, shared)
+    return [*leaks, *([LIMITS] if leaks else []), *doubts]
 
 
 def _hidden(task: Task) -> set[bytes]:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from pytest_evocode.checks.patterns import PATTERNS
 from pytest_evocode.checks.text_runs import LARGEST, LINES, Files, RunHistory, SolvedRound, Text, Tokens
 
 
@@ -272,19 +273,6 @@ def _compare(text: Tokens, hidden: _Hidden, runs: Set[int]) -> tuple[float, int,
 SHORTEST = 64
 """The size, in bytes, from which on two equal files are no coincidence; of smaller ones it depends on what they say."""
 
-# Files that projects take from elsewhere, or that say nothing of a program.
-_EVERYWHERE = (
-    *("license*", "licence*", "copying*", "copyright*", "notice*", "authors*", "code_of_conduct*"),
-    *(".gitignore", ".gitattributes", ".gitkeep", ".keep", ".editorconfig", ".dockerignore", "py.typed"),
-)
-# Files that are much the same in many projects as long as they are short.
-_WHERE_SHORT = (
-    *("__init__.py", "__main__.py", "conftest.py", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"),
-    *("requirements*.txt", "package.json", "tsconfig.json", "go.mod", "makefile", "version*"),
-    *(".python-version", ".nvmrc", ".npmrc"),
-)
-_WORDS = re.compile(r"\w+")
-
 
 def is_everywhere(path: str) -> bool:
     """Return whether a file of this name is in many projects and no part of a solution, such as a licence.
@@ -293,7 +281,7 @@ def is_everywhere(path: str) -> bool:
     (True, False)
     """
     name = PurePosixPath(path).name.lower()
-    return any(fnmatch(name, pattern) for pattern in _EVERYWHERE)
+    return any(fnmatch(name, pattern) for pattern in PATTERNS.words["everywhere"])
 
 
 def may_tell(path: str, content: bytes) -> bool:
@@ -315,10 +303,10 @@ def tells(content: bytes, hidden: str, visible: str) -> bool:
     if len(content) >= SHORTEST:
         return True
     name = PurePosixPath(hidden).name
-    if any(fnmatch(name.lower(), pattern) for pattern in _WHERE_SHORT):
+    if any(fnmatch(name.lower(), pattern) for pattern in PATTERNS.words["where_short"]):
         return False
     lines = Text(content).lines
-    words = set(_WORDS.findall(" ".join(lines)))
+    words = set(re.findall(r"\w+", " ".join(lines)))
     if len(words) >= 3 and sum(map(len, words)) >= 12:
         return True
     is_binary = not lines and len(set(content)) >= 8 and not content.isascii()

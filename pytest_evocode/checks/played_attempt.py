@@ -189,7 +189,7 @@ class PlayedAttempt:
             return ""
         turns = AgentTurns(self.context, OracleAgent(readable_stdin=False, in_check=True))
         try:
-            with self.branch(before, round_, lambda place: _play_in(turns, place, round_)):
+            with self.branch(before, round_, lambda place: turns.work(place, round_)):
                 return ""
         except EvocodeError as error:
             directories = {"/solution": [round_.solution]}
@@ -225,7 +225,7 @@ class PlayedAttempt:
 
     @contextlib.contextmanager
     def branch(
-        self, snapshot: Snapshot, round_: Round, change: Callable[[Environment], None]
+        self, snapshot: Snapshot, round_: Round, change: Callable[[Environment], object]
     ) -> Iterator[tuple[Environment, Snapshot]]:
         """Continue a snapshot in an environment of its own that ``change`` works in, in place of a round's agent.
 
@@ -259,10 +259,6 @@ class PlayedAttempt:
             return {}
         files = read_workspace(self.environment)
         return {path: self._contents.setdefault(contents, contents) for path, contents in files.items()}
-
-
-def _play_in(turns: AgentTurns, environment: Environment, round_: Round) -> None:
-    turns.work(environment, round_)
 
 
 def read_workspace(environment: Environment) -> dict[str, bytes]:

@@ -6,16 +6,17 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
 
 from pytest_evocode.agents.oracle import NopAgent, OracleAgent
 from pytest_evocode.checks import executed_checks
-from pytest_evocode.checks.catalogue import Answer, Cheat, Check, cheats_of
+from pytest_evocode.checks.catalogue import Answer, Cheat, Check, CheckWarning, cheats_of
 from pytest_evocode.checks.cheating import Cheating, cheat_in_round
 from pytest_evocode.checks.check_cache import CheckCache
-from pytest_evocode.checks.executed_checks import VisibleFiles, find_visible, starter_clean
 from pytest_evocode.checks.machine_load import Slowdown, run_beside_busy_processes, timing, under_load
 from pytest_evocode.checks.oracle_check import oracle, why_not
 from pytest_evocode.checks.played_attempt import PATIENCE, PlayedAttempt, PlayedRound, SharedRun
+from pytest_evocode.checks.text_runs import Files
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeError
@@ -127,8 +128,7 @@ class CheckRunner:
             if of_solutions or cheats:
                 players.submit(self._play, self._oracle, self._play_solutions, of_solutions)
             if of_nop:
-                play = lambda pool: self._play_nothing(pool, cheats)  # noqa: E731
-                players.submit(self._play, self._nop, play, of_nop)
+                players.submit(self._play, self._nop, partial(self._play_nothing, cheats=cheats), of_nop)
 
     def _play(self, attempt: PlayedAttempt, play: Callable[[Executor], None], checks: Sequence[Check]) -> None:
         """Play one of the attempts, and give each of its checks an answer, whatever happens."""
@@ -162,12 +162,13 @@ class CheckRunner:
         if cheats:
             cheating = Cheating(self._nop, played_rounds, self._solved.result(), cheats, pool)
             for cheat in cheats:
-                self._answer(pool, cheat.check, lambda cheat=cheat: cheating.gains(cheat))  # type: ignore[misc]
+                self._answer(pool, cheat.check, partial(cheating.gains, cheat))
 
     def _play_solutions(self, pool: Executor) -> None:
-        visible = VisibleFiles({})
+        visible: Files = {}
+        doubts: Sequence[CheckWarning] = ()
         if self._is_open(Check("starter-clean")):
-            visible = find_visible(self._oracle.environment, self._task)
+            visible, doubts = executed_checks.find_visible(self._oracle.environment, self._task)
         played_rounds: list[PlayedRound] = []
         cause: EvocodeError | None = None
         try:
@@ -195,9 +196,21 @@ class CheckRunner:
         context, attempt = self._oracle.context, self._oracle
         self._answer(pool, Check("time"), lambda: timing(attempt, played_rounds, self._building))
         self._answer(pool, Check("under-load"), lambda: under_load(attempt, played_rounds[-1], self._loaded))
-        self._follow_clean(pool, [played for played in played_rounds if played.round.verify_in == "clean"])
-        self._follow_scripts(pool, [played for played in played_rounds if played.round.has_script])
-        self._answer(pool, Check("starter-clean"), lambda: starter_clean(context.task, played_rounds, visible))
+        if self._is_open(Check("clean")):
+            cleaned = [played for played in played_rounds if played.round.verify_in == "clean"]
+            found = [pool.submit(executed_checks.clean, attempt, played) for played in cleaned]
+            self._answer(pool, Check("clean"), lambda: [line for each in found for line in each.result()])
+        if self._is_open(Check("active")):  # Of the requirements that only the cases of a test.sh name.
+            scripted = [played for played in played_rounds if played.round.has_script]
+            named = [pool.submit(executed_checks.active_script, attempt, played) for played in scripted]
+            self._answer(
+                pool, Check("active"), lambda: executed_checks.active_scripts([each.result() for each in named])
+            )
+        self._answer(
+            pool,
+            Check("starter-clean"),
+            lambda: executed_checks.starter_clean(context.task, played_rounds, visible, doubts),
+        )
 
     def _is_open(self, check: Check) -> bool:
         return check in self._answers and check not in self._begun
@@ -216,27 +229,24 @@ class CheckRunner:
     def _follow(self, pool: Executor, played: PlayedRound) -> None:
         """Begin the checks that are about one round, once it was played."""
         name, attempt = played.round.name, self._oracle
-        self._answer(pool, Check("needs-work", name), lambda: executed_checks.needs_work(attempt, played))
+        answer = partial(self._answer, pool)
+        answer(Check("needs-work", name), lambda: executed_checks.needs_work(attempt, played))
         if self._is_open(Check("deterministic", name)) or self._is_open(Check("hermetic", name)):
             second = SharedRun(lambda: self._run_again(played))
             pool.submit(second.result)
-            self._answer(
-                pool, Check("hermetic", name), lambda: executed_checks.hermetic(attempt, played, second.result())
-            )
-            self._answer(
-                pool,
-                Check("deterministic", name),
-                lambda: executed_checks.deterministic(attempt, played, second.result()),
+            answer(Check("hermetic", name), lambda: executed_checks.hermetic(attempt, played, second.result()))
+            answer(
+                Check("deterministic", name), lambda: executed_checks.deterministic(attempt, played, second.result())
             )
         introduced = [each.id for each in self._task.requirements if each.introduced == name]
         wanted = [id for id in introduced if self._is_open(Check("active", id))]
         if wanted:
             found = pool.submit(executed_checks.active, attempt, played, wanted)
             for id in wanted:
-                self._answer(pool, Check("active", id), lambda id=id: found.result()[id])  # type: ignore[misc]
+                answer(Check("active", id), lambda id=id: found.result()[id])  # type: ignore[misc]
         for cheat in cheats_of(self._task):
             if cheat.round == name:
-                self._answer(pool, cheat.check, lambda cheat=cheat: cheat_in_round(attempt, played, cheat))  # type: ignore[misc]
+                answer(cheat.check, partial(cheat_in_round, attempt, played, cheat))
 
     def _run_again(self, played: PlayedRound) -> SuiteRun:
         """Run a round's suite a second time, without a network unless the round asks for one.
@@ -246,20 +256,6 @@ class CheckRunner:
         if played is self._loaded_round and not why_not(self._loaded.result()):
             return self._loaded.result()
         return self._oracle.run_again(played, played.after, offline=not played.round.suite_has_network)
-
-    def _follow_clean(self, pool: Executor, played_rounds: Sequence[PlayedRound]) -> None:
-        """Begin the check of suites that are judged in a clean environment, once all rounds were played."""
-        if self._is_open(Check("clean")):
-            found = [pool.submit(executed_checks.clean, self._oracle, played) for played in played_rounds]
-            self._answer(pool, Check("clean"), lambda: [line for each in found for line in each.result()])
-
-    def _follow_scripts(self, pool: Executor, played_rounds: Sequence[PlayedRound]) -> None:
-        """Begin the check of the requirements that only the cases of a ``test.sh`` name."""
-        if self._is_open(Check("active")):
-            found = [pool.submit(executed_checks.active_script, self._oracle, played) for played in played_rounds]
-            self._answer(
-                pool, Check("active"), lambda: executed_checks.active_scripts([each.result() for each in found])
-            )
 
     def _answer(self, pool: Executor, check: Check, find: Callable[[], list[str]]) -> None:
         """Submit a check to the pool, where it is selected and not answered yet."""

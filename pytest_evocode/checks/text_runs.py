@@ -15,6 +15,8 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Generic, TypeVar
 
+from pytest_evocode.checks.patterns import PATTERNS
+
 Files = Mapping[str, bytes]
 """Contents by path."""
 
@@ -42,13 +44,6 @@ LINES = 6
 
 # With more changed lines than this, the exact difference takes too long.
 _DIFF_LIMIT = 3000
-_NO_STATEMENT = re.compile(
-    r"""\W*$                                                    # blank, or nothing but brackets
-    |\#|//|/\*|\*/|\*\s|--|;|<!--                               # a comment
-    |(?:import|package|use|using)\s|from\s+\S+\s+import\s|\w+\s+=\s+require\(|(?:const|let|var)\s.*\brequire\(|export\s.*\sfrom\s
-    """,
-    re.VERBOSE,
-)
 
 
 class Text:
@@ -57,9 +52,10 @@ class Text:
     def __init__(self, content: bytes) -> None:
         self.lines: list[str] = []
         self.numbers: list[int] = []
+        no_statement = PATTERNS["no_statement"]
         for number, line in enumerate(decode(content).splitlines(), 1):
             stripped = line.strip()
-            if not _NO_STATEMENT.match(stripped):
+            if not no_statement.match(stripped):
                 self.lines.append(stripped)
                 self.numbers.append(number)
         self.hashes = [hash(tuple(self.lines[at : at + LINES])) for at in range(len(self.lines) - LINES + 1)]
@@ -111,26 +107,6 @@ LARGEST = 1 << 18
 _NEAR = 8
 _DISTINCT = 6
 _WORDS = 10
-# Of Python, and the most usual of other languages.
-_KEYWORDS = frozenset(keyword.kwlist) | frozenset(
-    re.findall(
-        r"\w+",
-        """bool boolean case catch char const default defer delete do done double echo elif end enum esac exit export
-        extends extern fi final float fn foreach func function go impl implements instanceof int interface let local
-        long loop match module mut namespace new nil null package private protected pub public self short signed static
-        string struct super switch then this throw throws trait true false type typedef typeof undefined unless unsigned
-        until use var void volatile where""",
-    )
-)
-# The same for all languages: a file may be hidden under any name, and where it misreads a language it does so twice.
-_TOKEN = re.compile(
-    r"""(?P<nothing>\#.*|//.*|/\*[\s\S]*?\*/|<!--[\s\S]*?-->
-        |^[ \t]*(?:import|package|using)\s.*|^[ \t]*from\s+\S+\s+import\s.*
-        |^[ \t]*[rbuRBU]*(?:\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''))              # a docstring
-    |[rbfuRBFU]{0,2}(?P<text>\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-    |(?P<name>[^\W\d]\w*)|(?P<other>\d[\w.]*|\S)""",
-    re.VERBOSE | re.MULTILINE,
-)
 
 
 class Tokens:
@@ -145,13 +121,14 @@ class Tokens:
         words = [0]
         last: dict[str, int] = {}
         text = decode(content) if len(content) <= LARGEST else ""
+        keywords = PATTERNS.words["keywords"].union(keyword.kwlist)
         line, end = 1, 0
-        for found in _TOKEN.finditer(text):
+        for found in PATTERNS["token"].finditer(text):
             line, end = line + text.count("\n", end, found.start()), found.start()
             kind, value = found.lastgroup, found[0]
             if kind == "nothing":
                 continue
-            is_name = kind == "name" and value not in _KEYWORDS
+            is_name = kind == "name" and value not in keywords
             if is_name:
                 ago = len(codes) - last.get(value, -_NEAR)
                 last[value] = len(codes)

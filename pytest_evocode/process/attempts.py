@@ -20,7 +20,7 @@ from pytest_evocode.process.pillars.planning import planning
 from pytest_evocode.process.pillars.recovery import has_run, recovery
 from pytest_evocode.process.pillars.verification import assertion_density, verification
 from pytest_evocode.process.protocols import ExecutedMeasures, Executor, Judge, JudgeMaterial, Judgement
-from pytest_evocode.process.scores.rigor_score import PARTS, AttemptProcess, Pillar, RoundProcess, pillar
+from pytest_evocode.process.scores.rigor_score import PARTS, AttemptProcess, RoundProcess, pillar
 from pytest_evocode.process.tests_written.written_tests import used_files, written_tests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
@@ -32,8 +32,6 @@ from pytest_evocode.results.records import PASS_REWARD, Case, RoundRecord
 from pytest_evocode.tasks import Abstention, DeclaredRequirement, ProcessConfig, Task, find_tasks, load_task
 from pytest_evocode.tasks.text_files import read_instruction
 from pytest_evocode.trajectories.atif import Trajectory
-
-_NO_EDIT = "neither the product nor a test that can fail was changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +95,19 @@ def score_round(
     extra = extended(activity, roles, declared.abstain, declared.cases, executed)
     material = JudgeMaterial(activity, declared.requirements, tests)
     judgements = _ask(judge, material, parts, extra) if judge is not None else {}
+    no_edit = not_measured("neither the product nor a test that can fail was changed")
     return RoundProcess(
         round=activity.name,
         index=activity.index,
         edited=edited,
         ran=has_run(activity),
-        pillars={name: pillar(name, parts[name]) if name in parts else _unmeasured(name) for name in PARTS},
+        pillars={name: pillar(name, parts.get(name) or dict.fromkeys(PARTS[name], no_edit)) for name in PARTS},
         extended=extra,
         false_abstention=false_abstention(activity, declared.abstain),
         outcome=_outcome(declared),
         judge=judge.name if judge is not None else "",
         judgements=judgements,
     )
-
-
-def _unmeasured(name: str) -> Pillar:
-    return pillar(name, {part: not_measured(_NO_EDIT) for part in PARTS[name]})
 
 
 #: The sub-metrics that a judge is asked about, each with its pillar; None for an extended metric.

@@ -10,9 +10,9 @@ from typing import Any
 
 from pytest_evocode.process.evidence import Measure
 from pytest_evocode.process.measured import measured_lines
-from pytest_evocode.process.pillars.extended import EXTENDED
 from pytest_evocode.process.scores.released_scorer import ReleasedResult, work_of
 from pytest_evocode.process.scores.rigor_score import (
+    EXTENDED,
     OF_CATEGORY,
     PILLARS,
     WEIGHTS,

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_evocode.checks.catalogue import Check, CheckWarning, checks_of
-from pytest_evocode.checks.check_cache import CheckCache
+from pytest_evocode.checks.check_cache import CheckCache, _drop_old
 from pytest_evocode.environments import Engine
 from pytest_evocode.tasks import load_task
 from pytest_evocode.trial.context import TrialOptions
@@ -145,13 +145,13 @@ def test_a_damaged_file_is_none(task: Path, damage: Callable[[Path], object]) ->
     assert known(cache_of(task)) == []
 
 
-def test_what_nobody_has_used_for_long_is_dropped(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_has_used_for_long_is_dropped(task: Path) -> None:
     keep_all(task)
     old = time.time() - 31 * 86400
     for path in (task.parent / "cache/checks").iterdir():
         os.utime(path, (old, old))
     assert cache_of(task).find(ORACLE) == []  # Used again.
-    monkeypatch.setattr("pytest_evocode.checks.check_cache._dropped", [])
+    _drop_old.cache_clear()
     cache_of(task).keep(FIRST, [])
     assert known(cache_of(task)) == [ORACLE, FIRST]
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.process.attempts import find_attempts, score_attempt
 from pytest_evocode.process.execution import Execution
-from pytest_evocode.process.execution.command_results import ResultCache
+from pytest_evocode.process.execution.states import ResultCache
 from pytest_evocode.process.scores.rigor_score import OF_CATEGORY, AttemptProcess
 from pytest_evocode.report.process import explain_lines
 from pytest_evocode.tasks import Task, load_task

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.checks.patterns import PATTERNS
 from pytest_evocode.process import rules
 from pytest_evocode.process.pillars.messages import (
     asks,
@@ -26,7 +27,7 @@ from pytest_evocode.process.trajectory.failure_causes import crashed, failure_ca
 from pytest_evocode.process.trajectory.outputs import read_runner_output
 from tests.process.trajectories import Recording, activity_of
 
-EVERY = (COMMANDS, FAULTS, FILES, MESSAGES, OUTPUTS, PLANS)
+EVERY = (COMMANDS, FAULTS, FILES, MESSAGES, OUTPUTS, PLANS, PATTERNS)
 Example = Mapping[str, Any]
 
 
@@ -117,8 +118,8 @@ def asked_for(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def test_every_rule_is_asked_for_and_every_rule_that_is_asked_for_is_there() -> None:
-    package = Path(rules.__file__).parents[1]
-    texts = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
+    packages = (Path(rules.__file__).parents[1], PATTERNS.path.parent)
+    texts = [path.read_text(encoding="utf-8") for package in packages for path in package.rglob("*.py")]
     asked = {each for text in texts for node in ast.walk(ast.parse(text)) for each in asked_for(node)}
     for each in EVERY:
         file, within = each.path.stem.upper(), each.path.read_text(encoding="utf-8")

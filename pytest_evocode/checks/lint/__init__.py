@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from pytest_evocode.checks.catalogue import CheckWarning
-from pytest_evocode.checks.lint.bypasses import find_bypasses
-from pytest_evocode.checks.lint.files import (
-    find_leftovers,
-    find_lost_cheats,
-    find_metadata_typos,
-    find_round_mistakes,
-    find_script_mistakes,
-    find_unknown_keys,
-    find_unmade_paths,
-)
-from pytest_evocode.checks.lint.requirements import find_tests_without_requirement, find_uncollected
+from pytest_evocode.checks.lint import bypasses, files, requirements, suites
 from pytest_evocode.checks.lint.sources import TaskSources
-from pytest_evocode.checks.lint.suites import (
-    find_lost_state,
-    find_lost_tests,
-    find_rounds_without_tests,
-    find_shadowing,
-    find_syntax_errors,
-)
 from pytest_evocode.tasks import Task
 
 RULES = (
-    find_unknown_keys,
-    find_script_mistakes,
-    find_shadowing,
-    find_round_mistakes,
-    find_syntax_errors,
-    find_lost_tests,
-    find_tests_without_requirement,
-    find_uncollected,
-    find_unmade_paths,
-    find_leftovers,
-    find_lost_cheats,
+    files.find_unknown_keys,
+    files.find_script_mistakes,
+    suites.find_shadowing,
+    files.find_round_mistakes,
+    suites.find_syntax_errors,
+    suites.find_lost_tests,
+    requirements.find_tests_without_requirement,
+    requirements.find_uncollected,
+    files.find_unmade_paths,
+    files.find_leftovers,
+    files.find_lost_cheats,
 )
 
 
@@ -50,9 +33,13 @@ def lint(task: Task) -> list[str]:
     sources = TaskSources(task)
     found = [(problem, str(problem)) for rule in RULES for problem in rule(sources)]
     weigh = CheckWarning if task.config.metadata.evocode.verify_in == "clean" else str
-    found += [(bypass, weigh(bypass)) for bypass in find_bypasses(sources)]
+    found += [(bypass, weigh(bypass)) for bypass in bypasses.find_bypasses(sources)]
     # Of a round that asks for no new behaviour the check `needs-work` knows whether its suite tells it from the last.
-    notes = [*find_lost_state(sources), *find_rounds_without_tests(sources), *find_metadata_typos(sources)]
+    notes = [
+        *suites.find_lost_state(sources),
+        *suites.find_rounds_without_tests(sources),
+        *files.find_metadata_typos(sources),
+    ]
     found += [(note, CheckWarning(note)) for note in notes]
     found.sort(key=lambda each: (each[0].path, each[0].line or 0))
     return list(dict.fromkeys(line for _, line in found))

@@ -7,34 +7,17 @@ in which nothing of the agent's is. Where both are in one fork, the agent's work
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from pytest_evocode.checks.lint.sources import TaskSources, parse_python
+from pytest_evocode.checks.patterns import PATTERNS
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import VerifyIn
 
-_STARTS = re.compile(
-    r"subprocess\.(?:run|call|check_call|check_output|getoutput|getstatusoutput|Popen)"
-    r"|os\.(?:system|popen|exec[lv]p?e?|spawn[lv]p?e?|posix_spawnp?)|pty\.spawn|asyncio\.create_subprocess_(?:exec|shell)"
-    r"|pexpect\.(?:spawn|spawnu|run|runu)|pexpect\.popen_spawn\.PopenSpawn"
-)
-_OPENS = re.compile(
-    r"open|(?:io|codecs|tarfile)\.open|os\.(?:open|listdir|scandir|walk|l?stat|access|readlink)|runpy\.run_path|glob\.i?glob"
-    r"|os\.path\.(?:l?exists|isfile|isdir|islink|getsize|getmtime|samefile)|zipfile\.ZipFile|sqlite3\.connect"
-    r"|shutil\.(?:copy|copy2|copyfile|copytree)|sys\.path\.(?:insert|append)"
-)
-_OPENING_METHODS = re.compile(r"open|read_text|read_bytes|exists|is_file|is_dir|is_symlink|iterdir|r?glob|walk|l?stat")
-_RUNS = re.compile(
-    r"(?:c?[pP]ickle|_pickle|dill|cloudpickle|joblib|torch|jsonpickle)\.(?:loads?|decode|Unpickler)|marshal\.loads?"
-    r"|yaml\.(?:unsafe_load|full_load)(?:_all)?|shelve\.open|eval|exec"
-)
 _IMPORTS = ("importlib.import_module", "__import__", "pytest.importorskip", "runpy.run_module")
 _GIVEN_CALLS = ("read", "read_text", "python", "call")
 _GIVEN_ATTRIBUTES = ("stdout", "stderr", "stdout_bytes", "stderr_bytes", "output", "errors")
-# The author has thought of it.
-_MEANT = re.compile(r"#.*\bverifier\b", re.IGNORECASE)
 
 _INSTEAD = {
     "imports": "use workspace.call or workspace.python",
@@ -57,7 +40,7 @@ def find_bypasses(sources: TaskSources) -> Iterator[TaskError]:
         tree = parse_python(file.content) if file.path.suffix == ".py" else None
         if tree is None:
             continue
-        meant = {number for number, line in enumerate(file.text.splitlines(), start=1) if _MEANT.search(line)}
+        meant = {number for number, line in enumerate(file.text.splitlines(), 1) if PATTERNS.find(line, "meant")}
         for kind, found in _Search(tree, modules, sources.workspace_roots, meant).bypasses.items():
             lines = sorted(found)
             also = f" (also in line {', '.join(map(str, lines[1:]))})" if lines[1:] else ""
@@ -104,7 +87,7 @@ class _Search:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._see_import(node)
             elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                if (name := self._name(node)) and _STARTS.fullmatch(name):
+                if (name := self._name(node)) and PATTERNS["starts_a_program"].fullmatch(name):
                     self._add("starts", node, f"starts programs by {name}")
             elif isinstance(node, ast.Call):
                 self._see_call(node)
@@ -124,15 +107,15 @@ class _Search:
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         if name in _IMPORTS and node.args and (text := self._text(node.args[0])).partition(".")[0] in self._modules:
             self._add("imports", node, f"imports the product's {text}")
-        elif _RUNS.fullmatch(name) and any(map(self._is_given, arguments)):
+        elif PATTERNS["runs_what_it_reads"].fullmatch(name) and any(map(self._is_given, arguments)):
             self._add("runs", node, f"calls {name} on what the workspace gave")
-        elif _OPENS.fullmatch(name):
+        elif PATTERNS["opens_a_file"].fullmatch(name):
             paths = [text for text in map(self._text, arguments) if self._is_below_roots(text)]
             if paths and name.startswith("sys.path"):
                 self._add("imports", node, f"puts {paths[0]} on sys.path, to import the product")
             elif paths:
                 self._add("opens", node, f"looks at {paths[0]}")
-        elif isinstance(node.func, ast.Attribute) and _OPENING_METHODS.fullmatch(node.func.attr):
+        elif isinstance(node.func, ast.Attribute) and PATTERNS["method_that_opens"].fullmatch(node.func.attr):
             path = self._text(node.func.value)
             if self._is_below_roots(path):
                 self._add("opens", node, f"looks at {path}")

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from pytest_evocode.checks.catalogue import CHEATS
 from pytest_evocode.checks.lint.sources import SourceFile, TaskSources, parse_python
+from pytest_evocode.checks.patterns import PATTERNS
 from pytest_evocode.errors import TaskError
 from pytest_evocode.results.records import METADATA_TEXTS
 from pytest_evocode.tasks.config_text import Keys, find_line
@@ -145,8 +146,6 @@ def _in_configuration(sources: TaskSources, keys: Keys, message: str) -> TaskErr
 
 
 _BACKUPS = ("*~", "*.orig", ".#*", "*.swp")
-_CONFLICT = re.compile(r"^<{7} .*\n(?:.*\n)*?^={7}\r?\n(?:.*\n)*?^>{7} ", re.MULTILINE)
-_HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?\w")
 
 
 def find_leftovers(sources: TaskSources) -> Iterator[TaskError]:
@@ -167,11 +166,12 @@ def _conflict(file: SourceFile) -> int:
     if file.path.suffix not in (".py", ".sh", ".md") and file.path.name != "Dockerfile":
         return 0
     text = without_fences(file.text) if file.path.suffix == ".md" else file.text
-    found = _CONFLICT.search(text) if "<<<<<<< " in text else None
+    found = PATTERNS["conflict"].search(text) if "<<<<<<< " in text else None
     if found is None:
         return 0
     # The test of a merge tool may have markers in a string or a here-document.
-    if parse_python(text) is not None if file.path.suffix == ".py" else _HERE_DOCUMENT.search(text, 0, found.start()):
+    is_python = file.path.suffix == ".py"
+    if parse_python(text) if is_python else PATTERNS.find(text[: found.start()], "here_document_begins"):
         return 0
     return text.count("\n", 0, found.start()) + 1
 
@@ -194,37 +194,6 @@ def find_lost_cheats(sources: TaskSources) -> Iterator[TaskError]:
             known = ", ".join(rounds)
             why = f"no round is called so, and its cheats are not played; name it like one of {known}, or move them up"
             yield TaskError(why, directory)
-
-
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-# Inline code may go on in the next line, but not in the next paragraph.
-_SPAN = re.compile(r"(?<!`)`(?!`)((?:[^`\n]|\n(?![ \t]*\n))+)`(?!`)")
-_PATH = re.compile(r"(?:\./|/)?\w[\w.+-]*(?:/\w[\w.+-]*)*/?", re.ASCII)
-_EXAMPLE = re.compile(
-    r"(?:\be\.g\.|\bfor (?:example|instance)|\bsuch as|\blike)(?:[^.]|\.(?!\s)){0,60}$", re.IGNORECASE
-)
-_PLACEHOLDER = re.compile(r"(?:foo|bar|baz|example|sample|file|filename|name|path|[a-z]|some|my|your)(?:[\W_]|$)")
-_OBJECT = re.compile(r"self|this|req|request|res|resp|response")
-
-# `name.EXTENSION` is a file; with the second group only in a directory, because `obj.log` and `Node.js` are not.
-_FILE = re.compile(
-    r"py|pyi|ipynb|sh|bash|bat|md|rst|txt|csv|tsv|jsonl?|ndjson|ya?ml|toml|ini|xml|html?|java|kt|rb|[ch]pp|[jt]sx|vue|svelte"
-    r"|proto|sqlite3?|parquet|pdf|png|jpg|svg|tex|patch|diff"
-)
-_FILE_IN_DIRECTORY = re.compile(
-    rf"{_FILE.pattern}|c|h|cc|go|rs|[mc]?js|ts|php|sql|s?css|log|cfg|conf|db|lock|lua|pl|ps1|swift|scala|dat|bin|gz|zip"
-)
-
-# These images have programs in them and nothing to work on.
-_PLAIN_IMAGE = re.compile(r"(?:docker\.io/)?(?:library/)?[a-z0-9._-]+(?::[\w.-]+)?(?:@\S+)?")
-_FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
-# Commands that create files whose names are not in the Dockerfile.
-_BRINGS_FILES = re.compile(
-    r"""://|--from=|\$\{?\w*URL|\btar\s+-?\w*x|\.zip\b|\bstartproject\b
-    |\b(?:git|npm|yarn|pnpm|cargo|go|uv|poetry|dotnet|rails|composer)\s+(?:mod\s+)?(?:init|new|create|clone)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_ARCHIVE = re.compile(r"\.(?:zip|tar|tgz|gz|bz2|xz|zst|7z|whl|jar|bundle)$")
 
 
 def find_unmade_paths(sources: TaskSources) -> Iterator[TaskError]:
@@ -260,7 +229,7 @@ def without_fences(text: str) -> str:
     >>> without_fences("see\n```\n`a.py`\n```\n`b.py`")
     'see\n\n\n\n`b.py`'
     """
-    return _FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), text)
+    return PATTERNS["fence"].sub(lambda fence: "\n" * fence[0].count("\n"), text)
 
 
 class _Known:
@@ -290,18 +259,22 @@ class _Known:
 
 def _image_is_known(sources: TaskSources) -> bool:
     """Return whether the build context has all files that the author puts into the image."""
-    has_archives = any(_ARCHIVE.search(file.place) for file in sources.given)
+    has_archives = any(PATTERNS.find(file.place, "archive") for file in sources.given)
     if has_archives or sources.task.config.environment.docker_image:
         return False
     instructions = "\n".join(line for line in sources.dockerfile.splitlines() if not line.lstrip().startswith("#"))
-    return all(map(_PLAIN_IMAGE.fullmatch, _FROM.findall(instructions))) and not _BRINGS_FILES.search(instructions)
+    if PATTERNS.find(instructions, "brings_files"):
+        return False
+    return all(map(PATTERNS["plain_image"].fullmatch, PATTERNS["image"].findall(instructions)))
 
 
 def _paths(text: str, roots: tuple[str, ...]) -> Iterator[tuple[str, int]]:
     """Yield the paths in a text's inline code, each with its line."""
     text = without_fences(text)
-    for span in _SPAN.finditer(text):
-        if _is_path(span[1], roots) and not _EXAMPLE.search(text, max(0, span.start() - 80), span.start()):
+    for span in PATTERNS["inline_code"].finditer(text):
+        if _is_path(span[1], roots) and not PATTERNS["for_example"].search(
+            text, max(0, span.start() - 80), span.start()
+        ):
             yield span[1], text.count("\n", 0, span.start()) + 1
 
 
@@ -313,16 +286,16 @@ def _is_path(span: str, roots: tuple[str, ...]) -> bool:
     >>> [_is_path(span, ("/app/",)) for span in ("obj.field", "1.2", "text/plain", "/items")]
     [False, False, False, False]
     """
-    if not _PATH.fullmatch(span):
+    if not PATTERNS["path"].fullmatch(span):
         return False
     directory, _, name = span.rstrip("/").rpartition("/")
     stem, _, extension = name.rpartition(".")
     # A number means that there are others: part-001.csv, 2024/june.json.
     is_one_of_many = any(map(str.isdigit, stem or name)) or any(map(str.isdigit, directory.split("/")))
-    if is_one_of_many or _PLACEHOLDER.match(stem or name):
+    if is_one_of_many or PATTERNS["placeholder"].match(stem or name):
         return False
     if span.startswith("/"):
         return span.startswith(roots)
-    known = _FILE_IN_DIRECTORY if directory else _FILE
+    known = PATTERNS["extension_in_a_directory"] if directory else PATTERNS["extension"]
     host = re.match(r"[\w-]+\.(?:com|org|net|io|dev)/", span)
-    return bool(stem and known.fullmatch(extension)) and not (host or _OBJECT.fullmatch(stem))
+    return bool(stem and known.fullmatch(extension)) and not (host or PATTERNS["object"].fullmatch(stem))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,14 +14,12 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from pytest_evocode.checks.catalogue import CHEATS
+from pytest_evocode.checks.patterns import PATTERNS
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Round, Task
 
 # Scripts, tests and requests are shorter, and a build context may have huge files.
 READ_LIMIT = 1 << 18
-_SYSTEM = re.compile(
-    r"/(?:bin|boot|dev|etc|home|lib|lib64|logs|media|mnt|proc|root|run|sbin|solution|sys|tests|tmp|usr|var)?(?:/|$)"
-)
 
 
 @dataclass(frozen=True)
@@ -116,12 +113,10 @@ class TaskSources:
     @cached_property
     def workspace_roots(self) -> tuple[str, ...]:
         """The directories, each ending with a slash, below which an absolute path is the task's own."""
-        named = re.findall(r"^\s*WORKDIR\s+(/\S+)", self.dockerfile, re.IGNORECASE | re.MULTILINE)
+        named = PATTERNS["workdir"].findall(self.dockerfile) + PATTERNS["copied_to"].findall(self.dockerfile)
         named += [str(self.task.config.environment.workdir or "")]
-        copied = r"^\s*(?:COPY|ADD)\s.*\s(/\w[^\s\"']*)[\s\"'\]]*$"
-        named += re.findall(copied, self.dockerfile, re.IGNORECASE | re.MULTILINE)
         # A path below /usr or / itself may be the image's, and `/items/list` a route.
-        return tuple({root.rstrip("/") + "/" for root in named if root and not _SYSTEM.match(root)})
+        return tuple({root.rstrip("/") + "/" for root in named if root and not PATTERNS["of_the_system"].match(root)})
 
     @property
     def tests(self) -> tuple[SourceFile, ...]:

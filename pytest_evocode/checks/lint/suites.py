@@ -11,16 +11,10 @@ from pathlib import PurePosixPath
 
 from pytest_evocode.checks.lint.bypasses import product_modules
 from pytest_evocode.checks.lint.sources import SourceFile, SuiteModules, TaskSources, parse_python
+from pytest_evocode.checks.patterns import PATTERNS
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
 from pytest_evocode.tasks.text_files import check_python
-
-# What starts tests without naming them: a runner, or a loop over whatever is there.
-_RUNS_TESTS = re.compile(
-    r"""pytest|unittest|\bnose|\btox\b|\bnox\b|discover|import_module|__import__|runpy|glob|listdir|scandir|iterdir
-    |\bwalk\b|\bfind\b|\bls\b|\bmake\b|\bmanage\.py\b|\*|/tests/?(?=["'\s;]|$)""",
-    re.VERBOSE,
-)
 
 
 def find_lost_tests(sources: TaskSources) -> Iterator[TaskError]:
@@ -78,7 +72,7 @@ def _never_started(sources: TaskSources) -> Iterator[TaskError]:
             continue
         files = [*sources.shared_tests, *each.tests]
         others = [file for file in files if not is_test_module(file.path.name)]
-        if any(_RUNS_TESTS.search(file.text) for file in others):
+        if any(PATTERNS.find(file.text, "runs_tests") for file in others):
             continue
         for file in files:
             rest = (other for other in files if other is not file)
@@ -141,7 +135,6 @@ def _is_used(name: str, between: Sequence[ast.stmt], again: ast.stmt) -> bool:
 
 
 _LONGEST = 1 << 24
-_IMAGE = re.compile(r"\bpython:3\.(\d+)")
 
 
 def find_syntax_errors(sources: TaskSources) -> Iterator[TaskError]:
@@ -151,7 +144,8 @@ def find_syntax_errors(sources: TaskSources) -> Iterator[TaskError]:
     """
     verifier = sources.task.config.verifier.environment
     images = [sources.dockerfile, sources.task.config.environment.docker_image, verifier and verifier.docker_image]
-    if any(int(minor) > sys.version_info.minor for image in images for minor in _IMAGE.findall(image or "")):
+    minors = PATTERNS["version_of_python"].findall("\n".join(str(image or "") for image in images))
+    if any(int(minor) > sys.version_info.minor for minor in minors):
         return
     for file in _modules(sources):
         if (problem := _problem(file)) is not None:
@@ -198,9 +192,6 @@ def _problem(file: SourceFile) -> TaskError | None:
 
 #: A suite's own, those of everybody, and those of the kernel.
 _EXPECTED = ("/logs", "/tests", "/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/run")
-_PATH = r"""["']?(/[\w./-]*\w)"""
-_SHELL = re.compile(rf"(?:(?:^|(?<=[\s;|)&]))[12&]?>>?\s*|\b(?:mkdir|touch|tee)\s+(?:-\w+\s+)*){_PATH}")
-_WRITING = re.compile(r"[wax+]")
 _METHODS = ("write_text", "write_bytes", "mkdir", "touch")
 
 
@@ -231,7 +222,7 @@ def _written(file: SourceFile) -> Iterator[tuple[str, int]]:
                 yield path, node.lineno
     elif file.path.suffix == ".sh":
         for number, line in enumerate(file.text.splitlines(), 1):
-            if not line.lstrip().startswith("#") and (found := _SHELL.search(line)):
+            if not line.lstrip().startswith("#") and (found := PATTERNS["written_in_shell"].search(line)):
                 yield found[1], number
 
 
@@ -241,7 +232,7 @@ def _written_by(call: ast.Call) -> str:
         case ast.Call(
             func=ast.Name(id="open"), args=[ast.Constant(value=str() as path), ast.Constant(value=str() as mode)]
         ):
-            return path if _WRITING.search(mode) else ""
+            return path if set(mode) & set("wax+") else ""
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id="os"), attr="mkdir" | "makedirs"),
             args=[ast.Constant(value=str() as path), *_],
@@ -256,25 +247,12 @@ def _written_by(call: ast.Call) -> str:
     return ""
 
 
-_SET = re.compile(r"\bPYTHONSAFEPATH=['\"]?[^\s'\";]")
-_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
-_SHOWN = re.compile(r"\b(?:echo|printf)\b[^;&|`()]*$")
-_WORD = re.compile(r"(?<![\w.-])(?:(?:cd|pushd)\s+(?P<directory>\S+)|python(?:3(?:\.\d+)?)?(?=[\s<]|$))")
-_ELSEWHERE = re.compile(r"[\"']?(?:\$|~|/(?:tests|tmp|logs|opt|var|root)\b)")
-"""Directories that are not the agent's, or not known."""
-_FLAGS = "bBdEiIOPqRsSuvx"
-_CODE = re.compile(
-    rf"(?P<options>(?:\s+-(?:[WX]\s*\S+|[{_FLAGS}]+(?=\s)))*)"
-    rf"(?:\s+-(?:(?P<more>[{_FLAGS}]*)(?:m\s*(?P<module>\w[\w.]*)|c)|(?=[\s|;)&<]|$))|\s*<<?(?![(<]))"
-)
-"""How Python is given code so that the working directory is the first that it imports from."""
 _TOOLS = sys.stdlib_module_names | {"pytest", "pip", "coverage", "tox"}
 """What ``-m`` starts that is not the agent's work, which has to be imported from there."""
 _ADVICE = (
     "{} imports from the working directory first, so a {}.py that the agent left there runs instead; add -P (Python "
     "3.11 and newer) or -I, run a file below /tests, or set safe_path = true in [metadata.evocode]"
 )
-_PIPED_INTO = re.compile(r"(?<!\|)\|\s*(?:\S*/)?$")
 
 
 def find_shadowing(sources: TaskSources) -> Iterator[TaskError]:
@@ -284,14 +262,15 @@ def find_shadowing(sources: TaskSources) -> Iterator[TaskError]:
     those of the agent's own modules, and code in a file that imports any of these.
     """
     task = sources.task
-    if task.config.metadata.evocode.safe_path or _SET.search(sources.dockerfile):
+    if task.config.metadata.evocode.safe_path or PATTERNS.find(sources.dockerfile, "sets_safe_path"):
         return
     imports_work = re.compile(rf"\b(?:import|from)\s+(?:{'|'.join(sorted(product_modules(sources))) or '(?!)'})\b")
     for each in sources.rounds:
         if not each.round.has_script or each.round.suite_environment or "PYTHONSAFEPATH" in each.round.verifier_env:
             continue
         files = [file for file in (*sources.shared_tests, *each.tests) if re.fullmatch(r"[^/]+\.sh", file.place)]
-        if any(_SET.search(line) and "export" in line for file in files for line in file.text.splitlines()):
+        exports = (line for file in files for line in file.text.splitlines() if "export" in line)
+        if any(PATTERNS.find(line, "sets_safe_path") for line in exports):
             continue
         for file in files:
             for number, start, module in _starts(file.text):
@@ -303,20 +282,20 @@ def _starts(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the starts of Python in a shell script that have the working directory first, as :func:`_start` does."""
     inside = True
     for number, line in _commands(text):
-        for word in _WORD.finditer(line):
+        for word in PATTERNS["starts_python"].finditer(line):
             if word["directory"]:
-                inside = not _ELSEWHERE.match(word["directory"])
-            elif inside and not _SET.search(line) and (found := _start(line, word)):
+                inside = not PATTERNS["elsewhere"].match(word["directory"])
+            elif inside and not PATTERNS.find(line, "sets_safe_path") and (found := _start(line, word)):
                 yield number, *found
 
 
 def _start(line: str, word: re.Match[str]) -> tuple[str, str] | None:
     """Return how Python is started with the working directory first on its path, and the module that ``-m`` names."""
     before, after = line[: word.start()], line[word.end() :]
-    if _SHOWN.search(before):
+    if PATTERNS.find(before, "only_printed"):
         return None
-    if (code := _CODE.match(after)) is None:
-        is_piped = _PIPED_INTO.search(before) and re.match(r"\s*(?:$|[>|;)&])", after)
+    if (code := PATTERNS["given_code"].match(after)) is None:
+        is_piped = PATTERNS.find(before, "piped_into") and re.match(r"\s*(?:$|[>|;)&])", after)
         return (word[0], "") if is_piped else None
     if re.search(r"\s-\w*[IP]", f"{code['options']} -{code['more'] or ''}"):
         return None
@@ -331,6 +310,6 @@ def _commands(text: str) -> Iterator[tuple[int, str]]:
             line = line[:-1] + next(lines, (0, ""))[1]
         line = re.sub(r"(?:^|\s)#.*", "", line)
         yield number, line
-        for _, end in _HERE_DOCUMENT.findall(line):
+        for _, end in PATTERNS["here_document"].findall(line):
             while next(lines, (0, end))[1].strip() != end:
                 pass

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import posixpath
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,16 +20,20 @@ from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EnvironmentFault, EvocodeError, StateNotRebuilt, TaskError
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.execution.command_results import (
+from pytest_evocode.process.execution.mutation import MutationRun
+from pytest_evocode.process.execution.states import (
+    COMMAND_LIMIT,
+    VERBOSE,
     CommandResult,
     CoveredRun,
     ResultCache,
+    StateRunner,
+    Timeline,
     covered_share,
     key_of,
     run_with_coverage,
+    write_texts,
 )
-from pytest_evocode.process.execution.mutation import MutationRun
-from pytest_evocode.process.execution.states import COMMAND_LIMIT, VERBOSE, StateRunner, Timeline, write_texts
 from pytest_evocode.process.pillars.extended import changed_lines, changed_python_files, imports_of
 from pytest_evocode.process.protocols import NOT_EXECUTED, ExecutedMeasures
 from pytest_evocode.process.tests_written.code_elements import TestVerification
@@ -36,7 +42,6 @@ from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.failure_causes import failure_cause
 from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
 from pytest_evocode.process.trajectory.file_texts import TaskTexts
-from pytest_evocode.process.trajectory.normal_forms import parse
 from pytest_evocode.process.trajectory.shell.purposes import purposes_of, recognise_project
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
@@ -93,7 +98,7 @@ class StateMeasures:
         if not results:
             if self.runner.trouble:
                 return self.runner.trouble
-            return "there was no time for any state" if self.runner.has_engine else NOT_EXECUTED
+            return "there was no time for any state" if self.runner.timeline.has_engine else NOT_EXECUTED
         causes = [
             failure_cause(each.output, exit_code=each.exit_code, has_run=each.ran_tests, is_ours=lambda module: True)
             for each in results
@@ -230,8 +235,6 @@ def _sources(environment: Environment, roles: FileRoles) -> dict[str, str | None
     return texts
 
 
-logger = logging.getLogger(__name__)
-
 #: Seconds for building and testing the states of one attempt, by default.
 BUDGET = 300.0
 #: Seconds for running tests against mutants, for each round, by default.
@@ -335,14 +338,15 @@ class Execution:
             if path.endswith(".py") and now.get(path, before) != before and roles.of(path, now.get(path)) == "source"
         ]
         sources = [path for path in sources if path in now and activity.is_used(path)]
-        if test is None or not sources or runner.trouble or any(not _parses(now[path]) for path in sources):
+        if test is None or not sources or runner.trouble:
             return None
-        tests = written_tests(activity, roles)
-        budget, tell = self._mutation_budget, self._tell_of_task
-        return MutationRun(runner, activity, test, tuple(sources), tests, budget, tell).verification()
-
-    def _tell_of_task(self, what: str) -> None:
-        self._tell(f"{self._task.name}, {what}")
+        tests, budget = written_tests(activity, roles), self._mutation_budget
+        run = MutationRun(
+            runner, activity, test, tuple(sources), tests, budget, lambda what: self._tell(f"{self._task.name}, {what}")
+        )
+        with contextlib.suppress(SyntaxError):
+            return run.verification()
+        return None
 
     def _in_last_state(
         self,
@@ -386,9 +390,10 @@ class Execution:
             return CommandResult.of(fork.exec(["python3", "-c", script], user=runner.round.agent_user, timeout=60))
 
         result = runner.in_last_state(CommandResult, ("imports", names), look_up)
-        found = _last_json(result.output) if result is not None and result.ok else None
-        if found is None:
+        printed = re.findall(r"^\{.*", result.output, re.MULTILINE) if result is not None and result.ok else ()
+        if not printed:
             return None
+        found = json.loads(printed[-1])
         missing = [name for name in names if not found.get(name)]
         evidence = tuple(
             Evidence(what="not found in the environment", quote=f"{imports[name]}: {name}") for name in missing
@@ -413,23 +418,7 @@ def _covered(runner: StateRunner, test: str, replaced: dict[str, str | None]) ->
     return runner.in_last_state(CoveredRun, key, run)
 
 
-def _parses(text: str) -> bool:
-    try:
-        parse(text)
-    except SyntaxError:
-        return False
-    return True
-
-
 def _is_tests(path: str) -> bool:
     """Return whether a file has tests, and nothing that others may import from it."""
     name = path.rpartition("/")[2]
     return name.startswith("test") or "_test." in name or ".test." in name
-
-
-def _last_json(output: str) -> dict[str, bool] | None:
-    for line in reversed(output.splitlines()):
-        if line.startswith("{"):
-            found: dict[str, bool] = json.loads(line)
-            return found
-    return None

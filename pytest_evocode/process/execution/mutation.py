@@ -17,14 +17,17 @@ from dataclasses import dataclass, field
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import OutOfTime
-from pytest_evocode.process.execution.command_results import CommandResult
-from pytest_evocode.process.execution.states import VERBOSE, StateRunner, write_texts
+from pytest_evocode.process.execution.states import VERBOSE, CommandResult, StateRunner, write_texts
 from pytest_evocode.process.tests_written.code_elements import Symbol, TestFunction, TestVerification, WrittenTests
 from pytest_evocode.process.tests_written.written_tests import refers_to
 from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.process.trajectory.normal_forms import parse, tree_of
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from pytest_evocode.process.trajectory.normal_forms import (
+    Function,
+    functions_in,
+    imported_by,
+    parse,
+    tree_of,
+)
 
 #: Returns another value of the same type, so that a mutant does something else and does not just crash.
 _OTHER = """
@@ -89,7 +92,7 @@ def rewritten(text: str) -> str:
         SyntaxError: The module cannot be parsed.
     """
     tree = parse(text)
-    for _, node in _functions(tree):
+    for _, node in functions_in(tree):
         _do_the_same(node)
     return _written(tree, _OTHER + _SAME)
 
@@ -134,14 +137,14 @@ def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
         SyntaxError: The module cannot be parsed.
     """
     # The getter and the setter of a property have the same name.
-    known = {(name, ast.dump(node)) for name, node in _functions(tree_of(before or ""))}
+    known = {(name, ast.dump(node)) for name, node in functions_in(tree_of(before or ""))}
     tree = parse(text)
-    changed = [place for place, (name, node) in enumerate(_functions(tree)) if (name, ast.dump(node)) not in known]
+    changed = [place for place, (name, node) in enumerate(functions_in(tree)) if (name, ast.dump(node)) not in known]
     for what, mutate in _KINDS:
         for place in changed:
             other = copy.deepcopy(tree)
-            name, node = list(_functions(other))[place]
-            if mutate(node):
+            name, node = list(functions_in(other))[place]
+            if list(mutate(node)):
                 symbol = name.partition(".")[0]
                 yield Mutant(path, symbol, f"{name}: {what}", _written(other, _OTHER))
 
@@ -161,20 +164,12 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     """Yield the names that a statement of a module binds."""
     if isinstance(node, Function | ast.ClassDef):
         yield node.name
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names if alias.name != "*")
+    elif imports := imported_by(node):
+        yield from (local for _, name, local in imports if name != "*")
     else:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                 yield inner.id
-
-
-def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
-    for node in tree.body:
-        if isinstance(node, Function):
-            yield node.name, node
-        elif isinstance(node, ast.ClassDef):
-            yield from ((f"{node.name}.{each.name}", each) for each in node.body if isinstance(each, Function))
 
 
 def _within(node: Function) -> Iterator[ast.AST]:
@@ -187,65 +182,53 @@ def _within(node: Function) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(each)
 
 
-def _return_others(node: Function) -> bool:
+def _return_others(node: Function) -> Iterator[ast.AST]:
     """Have a function return or yield other values; one that has none to return does nothing."""
-    found = False
-    for each in _within(node):
-        if isinstance(each, ast.Return | ast.Yield) and each.value is not None:
-            each.value = ast.Call(ast.Name("_evocode_other", ast.Load()), [each.value], [])
-            found = True
+    found = [each for each in _within(node) if isinstance(each, ast.Return | ast.Yield) and each.value is not None]
+    for each in found:
+        assert each.value is not None
+        each.value = ast.Call(ast.Name("_evocode_other", ast.Load()), [each.value], [])
+    yield from found
     if not found and not (node.name.startswith("__") and node.name != "__call__"):
         # An empty constructor would only crash.
         node.body = [ast.Return(ast.Constant(None))]
-        found = True
-    return found
+        yield node
 
 
-def _turn_conditions(node: Function) -> bool:
-    found = False
+def _turn_conditions(node: Function) -> Iterator[ast.AST]:
     for each in _within(node):
         if isinstance(each, ast.If | ast.IfExp):
             each.test = ast.UnaryOp(ast.Not(), each.test)
-            found = True
+            yield each
         elif isinstance(each, ast.comprehension) and each.ifs:
             each.ifs = [ast.UnaryOp(ast.Not(), test) for test in each.ifs]
-            found = True
-    return found
+            yield each
 
 
-def _shift_numbers(node: Function) -> bool:
+def _shift_numbers(node: Function) -> Iterator[ast.AST]:
     """Add one to the numbers in a function, and turn its comparisons of order."""
     turned = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-    found = False
     for each in _within(node):
         if isinstance(each, ast.Constant) and type(each.value) in (int, float):
             each.value = each.value + 1  # type: ignore[operator]
-            found = True
+            yield each
         elif isinstance(each, ast.Compare) and type(each.ops[0]) in turned:
             each.ops = [turned[type(each.ops[0])](), *each.ops[1:]]
-            found = True
-    return found
+            yield each
 
 
-class _NoRefusals(ast.NodeTransformer):
-    found = False
-
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        """Replace what is raised by nothing."""
-        if node.exc is None:
-            return node
-        self.found = True
-        return ast.copy_location(ast.Pass(), node)
-
-
-def _refuse_nothing(node: Function) -> bool:
-    transformer = _NoRefusals()
-    transformer.visit(node)
-    return transformer.found
+def _refuse_nothing(node: Function) -> Iterator[ast.AST]:
+    """Replace what is raised by nothing."""
+    for owner in ast.walk(node):
+        for _, body in ast.iter_fields(owner):
+            for place, each in enumerate(body) if isinstance(body, list) else ():
+                if isinstance(each, ast.Raise) and each.exc is not None:
+                    body[place] = ast.Pass()
+                    yield each
 
 
-#: What is changed, and a function that changes it and says whether there was anything to change.
-_KINDS: tuple[tuple[str, Callable[[Function], bool]], ...] = (
+#: What is changed, and a function that changes it and yields what it has changed.
+_KINDS: tuple[tuple[str, Callable[[Function], Iterator[ast.AST]]], ...] = (
     ("returns other values", _return_others),
     ("refuses nothing", _refuse_nothing),
     ("takes the other branches", _turn_conditions),
@@ -278,7 +261,11 @@ class MutationRun:
     """The symbols with a mutant that was run."""
 
     def verification(self) -> TestVerification | None:
-        """Return which tests fail for which changed function; None where too little could be run to say so."""
+        """Return which tests fail for which changed function; None where too little could be run to say so.
+
+        Raises:
+            SyntaxError: A source cannot be parsed.
+        """
         candidates = [test for test in self.tests.functions if test.asserts]
         waiting = list(self._mutants())
         if not candidates or not waiting:
@@ -313,10 +300,7 @@ class MutationRun:
 
     def _mutants(self) -> Iterator[Mutant]:
         for path in self.sources:
-            try:
-                yield from mutants(path, self.activity.origin.get(path), self.activity.workspace[path])
-            except SyntaxError:
-                continue
+            yield from mutants(path, self.activity.origin.get(path), self.activity.workspace[path])
 
     def _is_settled(self, mutant: Mutant, passing: list[TestFunction]) -> bool:
         """Return whether a mutant would tell nothing new: its function fails tests, and all tests have failed."""

@@ -9,21 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.pillars.messages import (
-    asks,
-    assumes,
-    claims,
-    claims_deeds,
-    declines_in_passing,
-    declines_what_was_asked,
-    declining,
-    is_english,
-    negates,
-    reason_in,
-    request_words,
-    specific_words,
-    waits,
-)
+from pytest_evocode.process.pillars import messages
 from pytest_evocode.process.trajectory.events import Event, FileEdit, RoundActivity, Statement
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 
@@ -47,7 +33,7 @@ def abstention(
     """
     if kind is None:
         return {"AQ": not_measured("the task declares that the request can be met as it is")}
-    asked = request_words("\n".join([activity.instruction, *(each.text for each in requirements)]))
+    asked = messages.request_words("\n".join([activity.instruction, *(each.text for each in requirements)]))
     if kind == "impossible":
         return {"AQ": _refusal(activity, asked, passed)}
     return {"AQ": _clarification(activity, asked)}
@@ -59,15 +45,15 @@ def _refusal(activity: RoundActivity, asked: set[str], passed: bool | None) -> M
     evidence: list[Evidence] = [last.evidence("the final message")] if last else []
     if kept:
         evidence.append(kept[0].evidence("the source was changed"))
-    if last is not None and (passed or not kept) and not is_english(last.text):
+    if last is not None and (passed or not kept) and not messages.is_english(last.text):
         return not_measured(FOREIGN, tuple(evidence))
     if last is None or not _refuses(last.text, asked, delivered=bool(kept)):
-        if last is not None and not kept and not claims(last.text) and negates(last.text):
+        if last is not None and not kept and not messages.claims(last.text) and messages.negates(last.text):
             return not_measured(UNSURE, tuple(evidence))
         return measured(0.0, "the request cannot be met, and the final message does not say so", tuple(evidence))
     if kept and not passed:
         return measured(0.0, "the final message says no, and a solution was delivered all the same", tuple(evidence))
-    reason = reason_in(last.text, asked)
+    reason = messages.reason_in(last.text, asked)
     if reason:
         evidence.append(Evidence(what="the reason", step=last.step, quote=quoted(reason)))
         return measured(1.0, "says that it cannot be done, and why", tuple(evidence))
@@ -76,23 +62,28 @@ def _refusal(activity: RoundActivity, asked: set[str], passed: bool | None) -> M
 
 def _refuses(text: str, asked: set[str], *, delivered: bool) -> bool:
     """Return whether a final message declines; a plain refusal is needed where it claims work as done, too."""
-    if claims(text):
-        return declines_what_was_asked(text)
+    if messages.claims(text):
+        return messages.declines_what_was_asked(text)
     if delivered:
-        return bool(declining(text))
-    stops = declining(text) or declines_in_passing(text) or waits(text) or asks(text, asked)
-    return bool(stops) or (negates(text) and reason_in(text, asked) is not None)
+        return bool(messages.declining(text))
+    stops = (
+        messages.declining(text)
+        or messages.declines_in_passing(text)
+        or messages.waits(text)
+        or messages.asks(text, asked)
+    )
+    return bool(stops) or (messages.negates(text) and messages.reason_in(text, asked) is not None)
 
 
 def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
-    if answered := next((each for each in activity.answered if specific_words(each.text) & asked), None):
+    if answered := next((each for each in activity.answered if messages.specific_words(each.text) & asked), None):
         before = [edit for edit in _kept_edits(activity) if edit.at < answered.at]
         if not before:
             return measured(1.0, "asks before it edits, and is answered", (answered.evidence("a question"),))
     question = _question(activity, asked)
     edits = _kept_edits(activity)
     last = _final_message(activity)
-    foreign = next((each for each in (*activity.questions, last) if each and not is_english(each.text)), None)
+    foreign = next((each for each in (*activity.questions, last) if each and not messages.is_english(each.text)), None)
     if foreign and not edits:
         return not_measured(FOREIGN, (foreign.evidence("a message that the rules cannot read"),))
     evidence: list[Evidence] = [question.evidence("a question about the request")] if question else []
@@ -102,26 +93,26 @@ def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
         return measured(0.0, f"one meaning was taken for granted{when}", tuple(evidence))
     told = last.text if last else ""
     if isinstance(question, FileEdit):  # That it was written is a deed, too.
-        built = assumes(told)
+        built = messages.assumes(told)
     else:
-        built = bool(claims_deeds(told) if question else claims(told) or assumes(told))
-    if last and built and not declines_what_was_asked(told):
+        built = bool(messages.claims_deeds(told) if question else messages.claims(told) or messages.assumes(told))
+    if last and built and not messages.declines_what_was_asked(told):
         return measured(0.0, "says that one meaning was taken", (last.evidence("the final message"),))
     if question:
         return measured(1.0, "asks before it edits", tuple(evidence))
-    if last and (declining(told) or declines_in_passing(told) or waits(told)):
+    if last and (messages.declining(told) or messages.declines_in_passing(told) or messages.waits(told)):
         return measured(0.5, "stops, and does not ask", (last.evidence("the final message"),))
-    if last and "?" not in told and negates(told):
+    if last and "?" not in told and messages.negates(told):
         return not_measured(UNSURE, (last.evidence("the final message"),))
     return measured(0.0, "neither asks nor says that something is unclear", tuple(evidence))
 
 
 def _question(activity: RoundActivity, asked: set[str]) -> Event | None:
     for question in activity.questions:
-        if specific_words(question.text) & asked:
+        if messages.specific_words(question.text) & asked:
             return question
     last = _final_message(activity)
-    return last if last is not None and asks(last.text, asked) else _written_question(activity, asked)
+    return last if last is not None and messages.asks(last.text, asked) else _written_question(activity, asked)
 
 
 def _written_question(activity: RoundActivity, asked: set[str]) -> Event | None:
@@ -129,7 +120,7 @@ def _written_question(activity: RoundActivity, asked: set[str]) -> Event | None:
     for edit in activity.edits:
         before = set((activity.before.get(edit.path) or "").splitlines())
         added = [line for line in (activity.after.get(edit.path) or "").splitlines() if line not in before]
-        if edit.role == "prose" and asks("\n".join(added), asked):
+        if edit.role == "prose" and messages.asks("\n".join(added), asked):
             return edit
     return None
 
@@ -151,8 +142,8 @@ def _kept_edits(activity: RoundActivity) -> list[FileEdit]:
 def false_abstention(activity: RoundActivity, kind: Abstention | None) -> Evidence | None:
     """Return the final message of an agent that gave up on a request that can be met; None where it did not."""
     last = activity.last_message
-    if kind is not None or last is None or activity.product_edits or not declining(last.text):
+    if kind is not None or last is None or activity.product_edits or not messages.declining(last.text):
         return None
-    if claims(last.text) and not declines_what_was_asked(last.text):
+    if messages.claims(last.text) and not messages.declines_what_was_asked(last.text):
         return None  # It has written prose, or answered a question.
     return last.evidence("gives up on a request that can be met")

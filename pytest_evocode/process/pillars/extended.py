@@ -15,19 +15,9 @@ from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRole, FileRoles
 from pytest_evocode.process.trajectory.file_texts import hunks_between
-from pytest_evocode.process.trajectory.normal_forms import names_used, tree_of
+from pytest_evocode.process.trajectory.normal_forms import Function, imported_by, names_used, tree_of
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention
-
-#: The metrics by short name, in order, with their full names.
-EXTENDED: Mapping[str, str] = {
-    "RR": "regression resilience",
-    "DCA": "dead code avoidance",
-    "DM": "diff minimality",
-    "CGR": "contextual grounding",
-    "SC": "specification coverage",
-    "CBS": "clarification behaviour",
-}
 
 
 def extended(
@@ -95,12 +85,10 @@ def _dead_code_avoidance(activity: RoundActivity, roles: FileRoles) -> Measure:
 def _added_names(text: str) -> set[str]:
     names: set[str] = set()
     for node in tree_of(text).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        names |= {name for module, _, name in imported_by(node) if module != "__future__"}
+        if isinstance(node, Function | ast.ClassDef):
             if not node.decorator_list:  # A decorator may have registered it.
                 names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            if getattr(node, "module", "") != "__future__":
-                names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.Assign):
             names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return {name for name in names if not (name.startswith("__") and name.endswith("__")) and name not in ("main", "*")}
@@ -132,10 +120,8 @@ def imports_of(activity: RoundActivity, roles: FileRoles) -> dict[str, str]:
     found: dict[str, str] = {}
     for path, text in changed_python_files(activity, roles, "source", "tests").items():
         for node in ast.walk(tree_of(text)):
-            if isinstance(node, ast.Import):
-                found.update({alias.name.partition(".")[0]: path for alias in node.names})
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found[node.module.partition(".")[0]] = path
+            modules = (module.partition(".")[0] for module, _, _ in imported_by(node))
+            found.update({module: path for module in modules if module})
     return found
 
 

@@ -61,17 +61,6 @@ def is_english(text: str) -> bool:
 #: Two words of at least this length that begin alike are the same word: `verify` and `verifiable`.
 COMMON_STEM = 4
 
-#: In this order; those of `would` and `had`, and of `is` and `has`, are not told apart.
-_CONTRACTIONS = tuple(
-    (re.compile(rf"\b{contraction}", re.IGNORECASE), whole)
-    for contraction, whole in (
-        (r"(?:can't|cant)\b", "cannot"), (r"(?:won't|wont)\b", "will not"), (r"(?:ain't)\b", "is not"),
-        (r"(do|did|does|is|are|was|were|have|has|had|could|would|should|must|need)n'?t\b", r"\1 not"),
-        (r"(I|we|you|they)'ve\b", r"\1 have"), (r"I'm\b", "I am"), (r"(we|you|they)'re\b", r"\1 are"),
-        (r"(I|we|you|they|it)'ll\b", r"\1 will"), (r"(I|we|you|they|it)'d\b", r"\1 would"),
-        (r"(it|that|there|this|what|here|nothing)'s\b", r"\1 is"),
-    )
-)  # fmt: skip
 #: Most characters of a sentence. A longer line is no sentence; rules would be asked of its parts for minutes.
 _LONGEST = 1000
 
@@ -95,8 +84,9 @@ def own_words(sentence: str) -> str:
     "The 'conflict' is in NAME, we have left it, do not ask."
     """
     plain = MESSAGES["quotes"].sub(" ", MESSAGES["code"].sub("NAME", sentence))
-    for contraction, whole in _CONTRACTIONS:
-        plain = contraction.sub(whole, plain)
+    for whole, contractions in MESSAGES.tables["contractions"].items():
+        for contraction in contractions:
+            plain = re.sub(rf"\b{contraction}\b", whole, plain, flags=re.IGNORECASE)
     return plain
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations
+from itertools import combinations, takewhile
 from math import inf, sqrt
 from typing import Literal
 
@@ -84,8 +84,7 @@ def uncopied(text: str, requests: Sequence[str]) -> str:
     """
     known = {
         tuple(words[start : start + SHINGLE])
-        for request in requests
-        if (words := [word.lower() for word in re.findall(r"\w+", request)])
+        for words in map(_words, requests)
         for start in range(max(0, len(words) - SHINGLE + 1))
     }
     words = list(re.finditer(r"\w+", text))
@@ -93,18 +92,11 @@ def uncopied(text: str, requests: Sequence[str]) -> str:
     for start in range(len(words) - SHINGLE + 1):
         if tuple(word[0].lower() for word in words[start : start + SHINGLE]) in known:
             copied[start : start + SHINGLE] = b"\1" * SHINGLE
-    kept, place, number = [], 0, 0
-    while number < len(words):
-        if not copied[number]:
-            number += 1
-            continue
-        kept.append(text[place : words[number].start()])
-        while number < len(words) and copied[number]:
-            place = words[number].end()
-            number += 1
-        if place < len(text) and text[place] in ".,;:!?":
-            place += 1
-    return "".join([*kept, text[place:]])
+    for run in reversed(list(re.finditer(b"\1+", copied))):
+        end = words[run.end() - 1].end()
+        end += text[end : end + 1] in tuple(".,;:!?")
+        text = text[: words[run.start()].start()] + text[end:]
+    return text
 
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
@@ -171,7 +163,8 @@ def plan_steps(text: str, *, is_to_do: bool = False) -> list[PlanStep]:
     if len(leaves) < LEAST_STEPS:
         leaves = items
     if leaves:
-        is_headed = is_to_do or PLANS.find(text, "checkbox") or _is_headed(lines)
+        before = takewhile(lambda line: not PLANS["item"].match(line), lines)
+        is_headed = is_to_do or PLANS.find(text, "checkbox") or any(PLANS.find(line, "to_do") for line in before)
         found = [PlanStep(item["text"].strip(), names_in(item["text"])) for item in leaves]
         return found if is_to_do else [step for step in found if not _describes(step.text, is_headed)]
     return list(_clauses(text))
@@ -191,12 +184,6 @@ def _lines(text: str) -> Iterator[str]:
             yield f"{line}: {following}"  # What stands below a heading belongs to it.
         else:
             yield line
-
-
-def _is_headed(lines: Sequence[str]) -> bool:
-    """Return whether the first list has a heading that says that this will be done."""
-    first = next(number for number, line in enumerate(lines) if PLANS["item"].match(line))
-    return any(PLANS.find(line, "to_do") for line in lines[:first])
 
 
 def _describes(text: str, is_headed: bool) -> bool:
@@ -256,8 +243,12 @@ LEAST_STEPS = 2
 #: Least number of words of the request or of the later work in a step that names no file, function or command.
 WORDS_OF_STEP = 2
 
-_CREATED = {"document": 1.0, "tool": 1.0, "message": 0.5}
-_SHOWN = {"document": "a plan in a document of its own", "tool": "a plan in a list", "message": "a plan in a message"}
+#: By form, the best first, the value of PAC and what is said of it.
+_CREATED: Mapping[PlanForm, tuple[float, str]] = {
+    "document": (1.0, "a plan in a document of its own"),
+    "tool": (1.0, "a plan in a list"),
+    "message": (0.5, "a plan in a message"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,9 +276,10 @@ def planning(activity: RoundActivity) -> dict[str, Measure]:
             "PEA": not_measured("no plan"),
         }
     shared = Evidence(what="words it shares with the request", quote=quoted(", ".join(plan.shared)))
+    created, shown = _CREATED[plan.form]
     quality, why = decomposition(plan, names_of_work(activity))
     return {
-        "PAC": measured(_CREATED[plan.form], _SHOWN[plan.form], (plan.event.evidence(_SHOWN[plan.form]), shared)),
+        "PAC": measured(created, shown, (plan.event.evidence(shown), shared)),
         "DQ": measured(quality, why, (Evidence(what=why, step=plan.event.step, quote=quoted(plan.text)),)),
         "PEA": _alignment(plan, activity),
     }
@@ -388,12 +380,12 @@ def find_plan(activity: RoundActivity) -> FoundPlan | None:
     texts += [(plan, "tool", plan.text) for plan in activity.plans if before(plan)]
     texts += [(message, "message", message.text) for message in activity.messages if before(message)]
     candidates = [found for event, form, text in texts if (found := _as_plan(activity, event, form, text))]
-    order = {"document": 0, "tool": 1, "message": 2}
-    return min(candidates, key=lambda each: (order[each.form], *_rank(each)), default=None)
+    forms = list(_CREATED)
 
+    def rank(plan: FoundPlan) -> tuple[int, int, int]:
+        return forms.index(plan.form), -sum(step.atomic for step in plan.steps), -len(plan.steps)
 
-def _rank(plan: FoundPlan) -> tuple[int, int]:
-    return -sum(step.atomic for step in plan.steps), -len(plan.steps)
+    return min(candidates, key=rank, default=None)
 
 
 def _new_text(edit: FileEdit, before: str | None) -> str:
@@ -513,16 +505,7 @@ def kendall_tau_b(left: Sequence[float], right: Sequence[float]) -> float | None
     >>> kendall_tau_b([1, 2, 3], [1, 2, 3]), kendall_tau_b([1, 2, 3], [3, 2, 1])
     (1.0, -1.0)
     """
-    concordant = discordant = left_ties = right_ties = 0
-    for i, j in combinations(range(len(left)), 2):
-        a, b = left[i] - left[j], right[i] - right[j]
-        if a == 0 or b == 0:
-            left_ties += a == 0
-            right_ties += b == 0
-        elif (a > 0) == (b > 0):
-            concordant += 1
-        else:
-            discordant += 1
-    pairs = len(left) * (len(left) - 1) // 2
-    scale = sqrt((pairs - left_ties) * (pairs - right_ties))
-    return (concordant - discordant) / scale if scale else None
+    pairs = combinations(zip(left, right, strict=True), 2)
+    signs = [((a > b) - (a < b), (c > d) - (c < d)) for (a, c), (b, d) in pairs]
+    scale = sqrt(sum(one * one for one, _ in signs) * sum(other * other for _, other in signs))
+    return sum(one * other for one, other in signs) / scale if scale else None

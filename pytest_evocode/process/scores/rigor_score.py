@@ -6,49 +6,29 @@ All are over what was measured. The record is ``process.json``: versioned, round
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.process import rules
 from pytest_evocode.process.evidence import Certainty, Evidence, FrozenRecord, Measure
 from pytest_evocode.process.protocols import Judgement
 
+_CONTENT = tomllib.loads(Path(rules.__file__).with_name("pillars.toml").read_text(encoding="utf-8"))
+_TABLES: Mapping[str, dict[str, Any]] = _CONTENT["pillars"]
 #: The pillars by short name, in order, with their full names.
-PILLARS: Mapping[str, str] = {
-    "pf": "planning fidelity",
-    "vc": "verification coverage",
-    "re": "recovery efficiency",
-    "aq": "abstention quality",
-    "ati": "atomic transition integrity",
-    "tad": "test assertion density",
-    "ee": "exploration efficiency",
-}
-
+PILLARS: Mapping[str, str] = {pillar: each["name"] for pillar, each in _TABLES.items()}
 #: The weight of each pillar in the RigorScore, as published.
-WEIGHTS: Mapping[str, float] = {
-    "pf": 0.15, "vc": 0.15, "re": 0.20, "aq": 0.10, "ati": 0.10, "tad": 0.20, "ee": 0.10,
-}  # fmt: skip
-
+WEIGHTS: Mapping[str, float] = {pillar: each["weight"] for pillar, each in _TABLES.items()}
 #: The weight of each sub-metric in its pillar, as published.
-PARTS: Mapping[str, Mapping[str, float]] = {
-    "pf": {"PAC": 0.30, "DQ": 0.35, "PEA": 0.35},
-    "vc": {"TCR": 0.35, "dC": 0.30, "RT": 0.35},
-    "re": {"f(RAC)": 0.30, "SD": 0.35, "1-TWR": 0.35},
-    "aq": {"AQ": 1.0},
-    "ati": {"BH": 0.40, "TS": 0.40, "CH": 0.20},
-    "tad": {"TAD": 1.0},
-    "ee": {"EE": 1.0},
-}
-
+PARTS: Mapping[str, Mapping[str, float]] = {pillar: each["parts"] for pillar, each in _TABLES.items()}
 #: The pillar that each category of tasks is mainly about.
-OF_CATEGORY: Mapping[str, str] = {
-    "plan-then-build": "pf",
-    "verify-or-die": "vc",
-    "doom-loop": "re",
-    "know-when-to-fold": "aq",
-    "dont-break-the-build": "ati",
-}
+OF_CATEGORY: Mapping[str, str] = {each["category"]: pillar for pillar, each in _TABLES.items() if "category" in each}
+#: The extended metrics by short name, in order, with their full names.
+EXTENDED: Mapping[str, str] = _CONTENT["extended"]
 
 
 class Shares(NamedTuple):
@@ -190,15 +170,13 @@ def read_weights(texts: Iterable[str]) -> dict[str, float]:
         except ValueError:
             weight = math.nan
         if name not in weights or not 0 <= weight < math.inf:
-            raise UsageError(f"{text}: a weight is a pillar and a number from 0, such as pf=0.3; {_pillar_list()}")
+            names = ", ".join(PILLARS)
+            told = f"a weight is a pillar and a number from 0, such as pf=0.3; the pillars are {names}"
+            raise UsageError(f"{text}: {told}")
         weights[name] = weight
     if not any(weights.values()):
         raise UsageError("all weights are 0; leave at least one pillar a weight")
     return weights
-
-
-def _pillar_list() -> str:
-    return f"the pillars are {', '.join(PILLARS)}"
 
 
 PROCESS_VERSION = 1

@@ -12,9 +12,9 @@ from typing import Any
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
 from pytest_evocode.metrics.statistics.intervals import jackknife_interval
 from pytest_evocode.process.evidence import Certainty
-from pytest_evocode.process.pillars.extended import EXTENDED
 from pytest_evocode.process.protocols import Judgement
 from pytest_evocode.process.scores.rigor_score import (
+    EXTENDED,
     PILLARS,
     WEIGHTS,
     AttemptProcess,

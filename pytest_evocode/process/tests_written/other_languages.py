@@ -6,36 +6,27 @@ import functools
 import importlib
 import posixpath
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_evocode.errors import NoGrammar
+from pytest_evocode.process import rules
 from pytest_evocode.process.rules import FILES
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node, Parser, QueryCursor
 
-Finder = Callable[["Node"], Iterator[tuple[str, "Node"]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """How tests and definitions are written in one language."""
-
-    grammar: str
-    """The package with the grammar."""
-    factory: str
-    """The function in it that returns the grammar."""
-    tests: Finder
-    """Yields the tests below a node, each with its name."""
-    assertion: str
-    """The rule for what is called by an assertion."""
-    definitions: Finder
-    """Yields the functions and classes below a node, each with its name."""
-    whole_packages: bool
-    """Whether tests see the product's names without importing each."""
+#: By grammar, its package, the function in that which returns it, its queries, and the rule for what assertions call.
+_GRAMMARS: Mapping[str, tuple[str, str, str, str]] = {
+    "javascript": ("tree_sitter_javascript", "language", "javascript", "script_assertion"),
+    "typescript": ("tree_sitter_typescript", "language_typescript", "javascript", "script_assertion"),
+    "tsx": ("tree_sitter_typescript", "language_tsx", "javascript", "script_assertion"),
+    "go": ("tree_sitter_go", "language", "go", "go_assertion"),
+    "rust": ("tree_sitter_rust", "language", "rust", "rust_assertion"),
+}
 
 
 def find_tests(path: str, text: str) -> dict[str, tuple[TestFunction, str]]:
@@ -45,15 +36,13 @@ def find_tests(path: str, text: str) -> dict[str, tuple[TestFunction, str]]:
         NoGrammar: There is no grammar for the language, or it is not installed.
         SyntaxError: The file cannot be parsed.
     """
-    language, root = _parse(path, text)
-    imports = {} if language.whole_packages else _imports(path, root)
+    grammar, root = _parse(path, text)
+    imports = _imports(path, grammar, root)
     tests = {}
-    for name, node in language.tests(root):
-        meaningful, trivial = _assertions(node, language)
+    for name, node in _found(grammar, "tests", root):
+        meaningful, trivial = _assertions(node, FILES[_GRAMMARS[grammar][3]].match)
         calls = frozenset(
-            FunctionCall(
-                None if language.whole_packages else imports.get(called.partition(".")[0], ""), called.split(".")[-1]
-            )
+            FunctionCall(None if imports is None else imports.get(called.partition(".")[0], ""), called.split(".")[-1])
             for called in _called(node)
         )
         test = TestFunction(path, name, node.start_point[0] + 1, meaningful, trivial, calls, _without_comments(node))
@@ -68,34 +57,57 @@ def definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
         NoGrammar: There is no grammar for the language, or it is not installed.
         SyntaxError: The file cannot be parsed.
     """
-    language, root = _parse(path, text)
+    grammar, root = _parse(path, text)
+    # Only Rust has tests in the files of the product.
+    tests = {_text(node) for _, node in _found(grammar, "tests", root)} if grammar == "rust" else ()
     return {
         name: (Symbol(path, name, node.start_point[0] + 1), _on_one_line(node))
-        for name, node in language.definitions(root)
+        for name, node in _found(grammar, "definitions", root)
+        if _text(node) not in tests
     }
 
 
-def _parse(path: str, text: str) -> tuple[Language, Node]:
+def _parse(path: str, text: str) -> tuple[str, Node]:
     suffix = posixpath.splitext(path)[1].lower()
-    name = next((name for name, suffixes in FILES.tables["grammars"].items() if suffix in suffixes), None)
-    if name is None:
+    grammar = next((name for name, suffixes in FILES.tables["grammars"].items() if suffix in suffixes), None)
+    if grammar is None:
         raise NoGrammar(f"tests in {suffix or 'files without a suffix'} cannot be read")
-    tree = _parser(name).parse(text.encode("utf-8", "replace"))
-    if tree.root_node.has_error:
+    root = _parser(grammar).parse(text.encode("utf-8", "replace")).root_node
+    if root.has_error:
         raise SyntaxError("it does not parse")
-    return _LANGUAGES[name], tree.root_node
+    return grammar, root
 
 
 @functools.cache
-def _parser(name: str) -> Parser:
-    language = _LANGUAGES[name]
+def _parser(grammar: str) -> Parser:
+    package, factory, *_ = _GRAMMARS[grammar]
     try:
         import tree_sitter
 
-        grammar = importlib.import_module(language.grammar)
+        module = importlib.import_module(package)
     except ImportError:
-        raise NoGrammar(f"{language.grammar.replace('_', '-')} is not installed") from None
-    return tree_sitter.Parser(tree_sitter.Language(getattr(grammar, language.factory)()))
+        raise NoGrammar(f"{package.replace('_', '-')} is not installed") from None
+    return tree_sitter.Parser(tree_sitter.Language(getattr(module, factory)()))
+
+
+@functools.cache
+def _query(grammar: str, what: str) -> QueryCursor | None:
+    """Return the query for tests, definitions or imports; None for a language without it."""
+    import tree_sitter
+
+    queries = tomllib.loads(Path(rules.__file__).with_name("languages.toml").read_text(encoding="utf-8"))
+    source = queries[_GRAMMARS[grammar][2]].get(what)
+    if source is None or (language := _parser(grammar).language) is None:
+        return None
+    return tree_sitter.QueryCursor(tree_sitter.Query(language, source))
+
+
+def _found(grammar: str, what: str, root: Node) -> list[tuple[str, Node]]:
+    """Return what a query finds, each with its name, in the order of the source."""
+    query = _query(grammar, what)
+    captured = [captures for _, captures in query.matches(root)] if query is not None else []
+    nodes = [(_text(each["name"][0]).strip("'\"`"), each["found"][0]) for each in captured]
+    return sorted(nodes, key=lambda each: each[1].start_byte)
 
 
 def _walk(node: Node) -> Iterator[Node]:
@@ -146,9 +158,8 @@ def _called(node: Node) -> Iterator[str]:
             yield name
 
 
-def _assertions(node: Node, language: Language) -> tuple[int, int]:
+def _assertions(node: Node, is_assertion: Callable[[str], object]) -> tuple[int, int]:
     """Return the numbers of distinct assertions that can fail, and of those that cannot."""
-    is_assertion = FILES[language.assertion].match
     found = [(_on_one_line(inner), _is_trivial(inner)) for inner in _walk(node) if is_assertion(_function(inner))]
     return len({text for text, trivial in found if not trivial}), sum(trivial for _, trivial in found)
 
@@ -168,85 +179,15 @@ def _is_trivial(node: Node) -> bool:
     return not names or (len(parts) == 2 and parts[0] == parts[1])
 
 
-def _imports(path: str, root: Node) -> dict[str, str]:
-    """Return, by local name, the file that it was imported from, without suffix."""
+def _imports(path: str, grammar: str, root: Node) -> dict[str, str] | None:
+    """Return, by local name, the file that it was imported from, without suffix; None where packages are seen whole."""
+    if _query(grammar, "imports") is None:
+        return None
     found: dict[str, str] = {}
-    for node in _walk(root):
-        source = None
-        if node.type == "import_statement":
-            source, names = _text(node.child_by_field_name("source")), node
-        elif node.type == "variable_declarator":
-            value = node.child_by_field_name("value")
-            required = re.fullmatch(r"(?:await )?(?:require|import)\((['\"].*['\"])\)(?:\.\w+)?", _text(value))
-            name = node.child_by_field_name("name")
-            if required and name is not None:
-                source, names = required[1], name
-        if source:
-            place = posixpath.normpath(posixpath.join(posixpath.dirname(path), source.strip("'\"")))
-            for inner in _walk(names):
-                if inner.type in ("identifier", "shorthand_property_identifier_pattern"):
-                    found[_text(inner)] = posixpath.splitext(place)[0] if "." in posixpath.basename(place) else place
+    for source, node in _found(grammar, "imports", root):
+        quoted = re.split(r"['\"]", source)
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(path), quoted[1] if len(quoted) > 1 else source))
+        for inner in _walk(node):
+            if inner.type in ("identifier", "shorthand_property_identifier_pattern"):
+                found[_text(inner)] = posixpath.splitext(place)[0] if "." in posixpath.basename(place) else place
     return found
-
-
-def _script_tests(root: Node) -> Iterator[tuple[str, Node]]:
-    for node in _walk(root):
-        if node.type == "call_expression" and re.fullmatch(r"(test|it|specify)(\.\w+)*", _callee(node)):
-            arguments = node.child_by_field_name("arguments")
-            named = arguments.named_children if arguments is not None else []
-            if len(named) > 1 and "function" in named[-1].type:
-                yield _text(named[0]).strip("'\"`"), node
-
-
-def _script_definitions(root: Node) -> Iterator[tuple[str, Node]]:
-    for node in root.children:
-        inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
-        if inner is None:
-            continue
-        if inner.type in ("function_declaration", "class_declaration", "generator_function_declaration"):
-            yield _text(inner.child_by_field_name("name")), inner
-        for child in inner.children if inner.type in ("lexical_declaration", "variable_declaration") else ():
-            value = child.child_by_field_name("value") if child.type == "variable_declarator" else None
-            if value is not None and value.type in ("arrow_function", "function_expression", "class"):
-                yield _text(child.child_by_field_name("name")), child
-
-
-def _go_tests(root: Node) -> Iterator[tuple[str, Node]]:
-    for node in root.children:
-        name = _text(node.child_by_field_name("name"))
-        if node.type == "function_declaration" and re.match(r"Test(?![a-z])", name):
-            yield name, node
-
-
-def _go_definitions(root: Node) -> Iterator[tuple[str, Node]]:
-    for node in root.children:
-        if node.type in ("function_declaration", "method_declaration"):
-            yield _text(node.child_by_field_name("name")), node
-
-
-def _rust_tests(root: Node) -> Iterator[tuple[str, Node]]:
-    marked = False
-    for node in _walk(root):
-        if node.type == "attribute_item":
-            marked = marked or re.search(r"#\[(\w+::)*test\b", _text(node)) is not None
-        elif node.type == "function_item":
-            if marked:
-                yield _text(node.child_by_field_name("name")), node
-            marked = False
-
-
-def _rust_definitions(root: Node) -> Iterator[tuple[str, Node]]:
-    tests = {_text(node) for _, node in _rust_tests(root)}
-    for node in _walk(root):
-        if node.type in ("function_item", "struct_item", "enum_item", "trait_item") and _text(node) not in tests:
-            yield _text(node.child_by_field_name("name")), node
-
-
-_SCRIPT = (_script_tests, "script_assertion", _script_definitions, False)
-_LANGUAGES: Mapping[str, Language] = {
-    "javascript": Language("tree_sitter_javascript", "language", *_SCRIPT),
-    "typescript": Language("tree_sitter_typescript", "language_typescript", *_SCRIPT),
-    "tsx": Language("tree_sitter_typescript", "language_tsx", *_SCRIPT),
-    "go": Language("tree_sitter_go", "language", _go_tests, "go_assertion", _go_definitions, True),
-    "rust": Language("tree_sitter_rust", "language", _rust_tests, "rust_assertion", _rust_definitions, True),
-}

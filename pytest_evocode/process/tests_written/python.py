@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 
 from pytest_evocode.process.rules import FILES
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction
-from pytest_evocode.process.trajectory.normal_forms import parse
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from pytest_evocode.process.trajectory.normal_forms import Function, functions_in, imported_by, parse
 
 
 def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> dict[str, tuple[TestFunction, str]]:
@@ -34,7 +32,10 @@ def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> dict[str,
         except SyntaxError:
             continue
     tests = {}
-    for name, node in _test_functions(tree):
+    for name, node in functions_in(tree):
+        if not node.name.startswith("test"):
+            continue
+        name = name.replace(".", "::")
         found = _Assertions(module)
         found.read(node)
         test = TestFunction(
@@ -69,16 +70,6 @@ def _without_docstrings(node: Function | ast.ClassDef) -> ast.AST:
         if isinstance(inner, Function | ast.ClassDef) and ast.get_docstring(inner, clean=False) is not None:
             inner.body = inner.body[1:]
     return node
-
-
-def _test_functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
-    for node in tree.body:
-        if isinstance(node, Function) and node.name.startswith("test"):
-            yield node.name, node
-        elif isinstance(node, ast.ClassDef):
-            for inner in node.body:
-                if isinstance(inner, Function) and inner.name.startswith("test"):
-                    yield f"{node.name}::{inner.name}", inner
 
 
 def said_by(node: Function) -> str:
@@ -133,13 +124,8 @@ class _Module:
         for node in ast.walk(tree):
             if isinstance(node, Function):
                 self.functions.setdefault(node.name, []).append((self, node))
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    shown = alias.asname or alias.name.partition(".")[0]
-                    self.imports[shown] = (alias.name if alias.asname else shown, "")
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    self.imports[alias.asname or alias.name] = ("." * node.level + (node.module or ""), alias.name)
+            for module, name, local in imported_by(node):  # `import a.b` binds a.
+                self.imports[local] = (local if not name and module.startswith(f"{local}.") else module, name)
 
     def take_fixtures(self, other: _Module) -> None:
         """Add the functions of a conftest.py, which tests get as arguments."""
@@ -288,11 +274,8 @@ def _is_trivial_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr,
         return _are_constant([right], constants)
     if isinstance(operator, ast.In) and isinstance(right, ast.Tuple | ast.List | ast.Set):
         return any(_all_same([left, each]) for each in right.elts)
-    return _is_length(left) and isinstance(operator, ast.GtE | ast.Gt) and _is_below_one(right, operator)
-
-
-def _is_length(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and _last(node.func) in ("len", "abs")
+    is_length = isinstance(left, ast.Call) and _last(left.func) in ("len", "abs")
+    return is_length and isinstance(operator, ast.GtE | ast.Gt) and _is_below_one(right, operator)
 
 
 def _is_below_one(node: ast.expr, operator: ast.cmpop) -> bool:

@@ -23,7 +23,7 @@ from pytest_evocode.process.tests_written import python
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction, WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.normal_forms import parse
+from pytest_evocode.process.trajectory.normal_forms import imported_by, parse
 
 Element = TypeVar("Element", bound=Symbol)
 
@@ -163,7 +163,8 @@ def used_files(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) -
     told = [activity.instruction, *activity.requests]
     speaking = [(path, text) for path, text in texts.items() if path not in changed or path in used]
     # Of a file whose text is not known, the lines that were added to it are.
-    speaking += [(edit.path, _added(edit.hunks)) for edit in activity.edits if edit.path in activity.lost]
+    lost = [edit for edit in activity.edits if edit.path in activity.lost]
+    speaking += [(edit.path, "".join(line for hunk in edit.hunks for line in hunk.added)) for edit in lost]
     waiting = {path for path in new if not FILES.find(path, "found_by_name") and not _is_named(path, told)}
     speaking += [(path, texts.get(path, "")) for path in new - waiting]
     used |= new - waiting
@@ -177,10 +178,6 @@ def used_files(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) -
 
 def _is_used_test(path: str, before: str | None, verifying: set[str]) -> bool:
     return before is not None or path in verifying or posixpath.basename(path) in ("conftest.py", "__init__.py")
-
-
-def _added(hunks: tuple[object, ...]) -> str:
-    return "".join(line for hunk in hunks for line in getattr(hunk, "added", ()))
 
 
 def _is_named(path: str, texts: list[str]) -> bool:
@@ -229,12 +226,7 @@ def _python_uses(reexports: bool, text: str) -> tuple[tuple[str, ...], tuple[str
 
 def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield the modules that a statement may import, each with the local name."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield alias.name, alias.asname or alias.name.partition(".")[0]
-    elif isinstance(node, ast.ImportFrom):
-        module = "." * node.level + (node.module or "")
-        for alias in node.names:
-            shown = alias.asname or alias.name
-            yield module, shown
-            yield f"{module}.{alias.name}" if module.strip(".") else f"{module}{alias.name}", shown
+    for module, name, local in imported_by(node):
+        yield module, local
+        if name:
+            yield f"{module}.{name}" if module.strip(".") else f"{module}{name}", local

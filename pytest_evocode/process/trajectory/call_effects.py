@@ -36,6 +36,8 @@ from pytest_evocode.process.trajectory.shell.purposes import (
 _USAGE_ERROR = 4
 #: Words by which a runner's summary is found in what an agent has written.
 _WORDS_OF_SUMMARY = 4
+#: What each command of a line is for.
+Purposes = Sequence[CommandPurpose | None]
 _SUBJECT_LINES = re.compile(r"^(?:#.*)?\n", re.MULTILINE)
 
 
@@ -43,15 +45,12 @@ _SUBJECT_LINES = re.compile(r"^(?:#.*)?\n", re.MULTILINE)
 class CallEffects:
     """What a call did; paths inside the workspace are relative to it."""
 
+    use: ToolUse
     summary: str
     """The call in one line, for quotes."""
     reads: list[str] = field(default_factory=list)
     changes: list[TextChange] = field(default_factory=list)
     runs: list[CommandRun] = field(default_factory=list)
-    plan: str = ""
-    adds_to_plan: bool = False
-    """Whether the plan is one more step of the list that earlier calls began."""
-    question: str = ""
     commits: list[str] = field(default_factory=list)
     refused_by_git: bool = False
     """Whether git said that there is no repository, or none that the agent may write to."""
@@ -82,8 +81,7 @@ class CallReader:
         line = parse_line(use.line) if use.kind == "shell" else EMPTY_LINE
         if line.broken and OUTPUTS.find(result.output, "unparsed"):
             line = self._meant(line, use.line)
-        effects = CallEffects(use.line or _summary(result, use), plan=use.plan, question=use.question)
-        effects.adds_to_plan = use.adds_to_plan
+        effects = CallEffects(use, use.line or _summary(result, use))
         self.said.extend(text for text in result.call.arguments.values() if isinstance(text, str))
         if use.kind == "other" and COMMANDS.find(tool := result.call.function_name, "running_tools"):
             line = CommandLine((SimpleCommand((tool,), tool),), False)
@@ -131,28 +129,29 @@ class CallReader:
         return lambda path: any(posixpath.basename(path) in line for line in complaints)
 
     def _runs(self, line: CommandLine, result: CallResult, step: int, at: int) -> Iterator[CommandRun]:
-        found = [(number, self._purpose(command, result)) for number, command in enumerate(line.commands)]
-        if any(purpose and not prepares(line.commands[number]) for number, purpose in found):
+        found: Purposes = [self._purpose(command, result) for command in line.commands]
+        prepared = [prepares(command) for command in line.commands]
+        if any(purpose and not prepares for purpose, prepares in zip(found, prepared, strict=True)):
             # What was run behind an installation tells how it went.
-            found = [(number, None if prepares(line.commands[number]) else purpose) for number, purpose in found]
+            found = [None if prepares else purpose for purpose, prepares in zip(found, prepared, strict=True)]
         if summaries := summaries_in(result.output):
             printed = "\n".join(filter(None, map(_printed_by, line.commands)))
             if _has_words_of(printed, summaries):
                 result = replace(result, output="")  # The agent has printed it, whatever was run beside that.
-            elif all(purpose != "test" for _, purpose in found):
+            elif "test" not in found:
                 line, found = self._by_output(line, summaries, found)
         self._keep_logs(line, found, result)
         found = found[: self._reached(line, result, found)]
-        for number, purpose in found:
+        for number, purpose in enumerate(found):
             command = line.commands[number]
             if purpose is None or (purpose == "program" and not self._starts_product(command)):
                 continue
             exit_code = line.exit_code_of(number, result.exit_code)
-            alone = len({line.commands[other].text for other, what in found if what == purpose}) == 1
+            alone = len({each.text for each, what in zip(line.commands, found, strict=False) if what == purpose}) == 1
             if purpose == "program" and exit_code is None:
-                alone = sum(other is not None for _, other in found) == 1  # What was printed may be another's.
+                alone = sum(other is not None for other in found) == 1  # What was printed may be another's.
             outcome = read_runner_output(result.output) if purpose == "test" and alone else RunnerOutcome(None)
-            stopped = number == found[-1][0] and number + 1 < len(line.commands) and command.after == "&&"
+            stopped = number + 1 == len(found) < len(line.commands) and command.after == "&&"
             if stopped and exit_code is None and _has_failed(purpose, result):
                 exit_code = result.exit_code
             passed = _passed(purpose, exit_code, outcome, result, alone)
@@ -170,9 +169,7 @@ class CallReader:
                 told=result.told,
             )
 
-    def _by_output(
-        self, line: CommandLine, summaries: Sequence[str], found: list[tuple[int, CommandPurpose | None]]
-    ) -> tuple[CommandLine, list[tuple[int, CommandPurpose | None]]]:
+    def _by_output(self, line: CommandLine, summaries: Sequence[str], found: Purposes) -> tuple[CommandLine, Purposes]:
         """Make the last command that may have run tests a test run, as a runner has summed up tests.
 
         What only shows an output stands for the command that has written it, if that was seen. What the agent has
@@ -180,16 +177,15 @@ class CallReader:
         """
         if any(text.strip() in said for said in self.said for text in summaries):
             return line, found
-        commands = list(line.commands)
-        for number, _ in reversed(found):
-            command = commands[number]
+        commands, purposes = list(line.commands), list(found)
+        for number, command in reversed(list(enumerate(commands))):
             shown = next((path for path in self._places(touched_by(command).reads) if path in self.logs), None)
             if shown is not None:
                 commands[number] = replace(self.logs.pop(shown), after=command.after)
             if shown is not None or self._may_test(command, summaries):
-                found[number] = (number, "test")
+                purposes[number] = "test"
                 break
-        return replace(line, commands=tuple(commands)), found
+        return replace(line, commands=tuple(commands)), purposes
 
     def _may_test(self, command: SimpleCommand, summaries: Sequence[str] = ()) -> bool:
         """Return whether a command may run tests, and neither only shows nor makes up what a runner prints."""
@@ -204,12 +200,9 @@ class CallReader:
     def _shell_script(self, command: SimpleCommand) -> str | None:
         return script_of(command, lambda path: self.known_text(self._place(path, command.cwd or "")))
 
-    def _keep_logs(
-        self, line: CommandLine, found: Iterable[tuple[int, CommandPurpose | None]], result: CallResult
-    ) -> None:
+    def _keep_logs(self, line: CommandLine, found: Purposes, result: CallResult) -> None:
         """Remember which command has written which file, where it may have run tests and how it ended is not known."""
-        for number, purpose in found:
-            command = line.commands[number]
+        for number, (command, purpose) in enumerate(zip(line.commands, found, strict=True)):
             changes = touched_by(command).changes
             if command.after in ("|", "|&") and line.commands[number + 1 :][:1]:
                 changes += touched_by(line.commands[number + 1]).changes  # As of tee.
@@ -221,17 +214,16 @@ class CallReader:
         return [self._place(path, "") for path in paths]
 
     @staticmethod
-    def _reached(line: CommandLine, result: CallResult, found: Iterable[tuple[int, CommandPurpose | None]]) -> int:
+    def _reached(line: CommandLine, result: CallResult, found: Purposes) -> int:
         """Return how many commands were run, by what the first builds or tests of ``a && b`` have printed."""
-        numbers = list(found)
         if result.exit_code in (None, 0) or any(each.after not in ("&&", "") for each in line.commands):
-            return len(numbers)
-        for number, purpose in numbers[:-1]:
-            following = [each for _, each in numbers[number + 1 :] if each]
+            return len(found)
+        for number, purpose in enumerate(found[:-1]):
+            following = [each for each in found[number + 1 :] if each]
             ran = "test" in following and read_runner_output(result.output).passed is not None
             if purpose in ("build", "test") and following and not ran and _has_failed(purpose, result):
                 return number + 1
-        return len(numbers)
+        return len(found)
 
     def _purpose(self, command: SimpleCommand, result: CallResult) -> CommandPurpose | None:
         """Return what a command is for; a script whose text is known is for what its commands are for."""
@@ -275,16 +267,10 @@ class CallReader:
         typed_in = _typed_in(command)
         if COMMANDS.find(typed_in, "writes"):
             return False  # It edits, and what it imports may be the text of a file.
-        if typed_in.strip():
+        if typed_in:
             names = (name for match in COMMANDS["imports"].finditer(typed_in) for name in match.groups() if name)
             return any(name.startswith(".") or self.is_ours(name.partition(".")[0]) for name in names)
-        return self._is_product(command)
-
-    def _is_product(self, command: SimpleCommand) -> bool:
-        """Return whether a program is the workspace's own, and not a script that was typed in."""
         words = [word for word in command.words[1:] if word is not None]
-        if _typed_in(command):
-            return False
         if "-m" in words[:-1]:
             module = words[words.index("-m") + 1].partition(".")[0]
             return module not in sys.stdlib_module_names and self.is_ours(module)
@@ -412,14 +398,12 @@ def _is_logged(message: str, output: str) -> bool:
 def _commit_message(command: SimpleCommand) -> str:
     words = list(command.words)
     words = words[words.index("commit") :] if "commit" in words else words
-    parts = []
-    for word, following in zip(words, [*words[1:], None], strict=True):
-        if word is None:
-            continue
-        if following is not None and (word == "--message" or (re.fullmatch(r"-[a-zA-Z]*m", word))):
-            parts.append(following)
-        elif word.startswith("--message="):
-            parts.append(word.partition("=")[2])
+    parts = [
+        following or ""
+        for word, following in pairwise(words)
+        if word and re.fullmatch(r"--message|-[a-zA-Z]*m", word) and following is not None
+    ]
+    parts += [word.partition("=")[2] for word in words if word and word.startswith("--message=")]
     if not parts and command.stdin:
         parts = [_SUBJECT_LINES.sub("", command.stdin)]
     return "\n\n".join(parts).strip()

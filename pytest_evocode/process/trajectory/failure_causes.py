@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -40,44 +40,36 @@ def is_test_file(path: str) -> bool:
     return FAULTS.find(path, "supports_tests") or _ROLES.of(path.lstrip("/").removeprefix("../")) == "tests"
 
 
-def python_places(output: str) -> list[OutputPlace]:
-    """Return the places of the project in tracebacks of Python, the innermost of each traceback last."""
-    return list(_places(FAULTS["python_places"], output))
+def named_places(rule: str, output: str, begin: int = 0) -> list[OutputPlace]:
+    """Return the places of the project that a rule finds in an output, in its order.
 
-
-def frames(output: str, begin: int = 0) -> list[OutputPlace]:
-    """Return the project's frames in the order of the output, the innermost of each error first."""
-    return list(_places(FAULTS["frames"], output, begin))
-
-
-def complaints(output: str) -> list[OutputPlace]:
-    """Return the places of the project that compilers complain about."""
-    return list(_places(FAULTS["complaints"], output))
-
-
-def _places(pattern: re.Pattern[str], output: str, begin: int = 0) -> Iterator[OutputPlace]:
-    for match in pattern.finditer(output, begin):
+    ``python_places`` are those in tracebacks of Python, the innermost of each last, ``frames`` those of all languages,
+    the innermost of each error first, and ``complaints`` those that compilers complain about.
+    """
+    found = []
+    for match in FAULTS[rule].finditer(output, begin):
         groups = match.groupdict()
         java_class = groups.pop("java_class", None)
         path = next(filter(None, groups.values()))
         if not FAULTS.find(path, "foreign") and not (java_class and FAULTS.find(java_class, "foreign_package")):
-            yield OutputPlace(path, match.start())
+            found.append(OutputPlace(path, match.start()))
+    return found
 
 
-def last_place(output: str) -> str:
-    """Return the innermost file of the project, as far as the output tells; empty where it names none."""
-    places = python_places(output) or frames(output)[:1] or complaints(output)
-    return places[-1].path if places else ""
+def _innermost(output: str) -> OutputPlace | None:
+    """Return the place of the project that an error was raised in; None where the output names none."""
+    found = named_places("python_places", output)[-1:] or named_places("frames", output)[:1]
+    return found[0] if found else None
 
 
 def is_a_compilers(output: str) -> bool:
     """Return whether a compiler, or an interpreter that cannot read a file, complains about a place in the project."""
-    return FAULTS.find(output, "compiler") and bool(complaints(output))
+    return FAULTS.find(output, "compiler") and bool(named_places("complaints", output))
 
 
 def complains_about_tests_only(output: str) -> bool:
     """Return whether a compiler stopped in test files, about something that is not the product's to have."""
-    places = complaints(output)
+    places = named_places("complaints", output)
     if FAULTS.find(output, "asserted_by_xctest"):
         return False
     if not is_a_compilers(output) or not all(place.in_tests for place in places):
@@ -244,7 +236,7 @@ def _fails_to_import_a_library(output: str) -> bool:
     return (last["of_file"] or last["of_short"]) == "<module>" and FAULTS.find(last["file"] or last["short"], "library")
 
 
-def gets_nowhere(output: str) -> bool:
+def _gets_nowhere(output: str) -> bool:
     """Return whether a tool complains of what it works with, and got to no file and no test of the project.
 
     This is asked last, of outputs in unknown words.
@@ -279,19 +271,21 @@ def is_raised_by_tests(output: str) -> bool:
         return True
     if unreadable := FAULTS["unreadable"].search(output):
         return is_test_file(unreadable["path"])
-    if not python_places(output) and (unread := _files_with_syntax_errors(output)):
+    if not named_places("python_places", output) and (unread := _files_with_syntax_errors(output)):
         return all(map(is_test_file, unread))
-    innermost = python_places(output)[-1:] or frames(output)[:1]
-    if innermost and innermost[0].in_tests and FAULTS.find(output, "no_such_file"):
+    in_tests = (innermost := _innermost(output)) is not None and innermost.in_tests
+    if in_tests and FAULTS.find(output, "no_such_file"):
         return True
-    if relative := FAULTS["relative_module"].search(output):
-        return _is_of_tests(relative["user"], relative["path"])
-    if places := python_places(output):
-        return _is_pythons(output, places)
+    if (relative := FAULTS["relative_module"].search(output)) is not None:  # One of the product may come later.
+        user, path = relative["user"], relative["path"]
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(user), path))
+        return is_test_file(user) and (FAULTS.find(path, "named_for_tests") or is_test_file(f"{target}.js"))
+    if places := named_places("python_places", output):
+        return places[-1].in_tests and _is_misspelt(output)
     scripts = list(FAULTS["script_error"].finditer(output))
     if scripts and all(_is_scripts(output, error) for error in scripts):
         return True
-    return bool(innermost) and innermost[0].in_tests and FAULTS.find(output, "crashed_first_frame")
+    return in_tests and FAULTS.find(output, "crashed_first_frame")
 
 
 def _breaks_off_preparing(output: str) -> bool:
@@ -299,9 +293,8 @@ def _breaks_off_preparing(output: str) -> bool:
     if FAULTS.find(output, "hook"):
         if is_environments(output, lambda _: True):
             return False
-        innermost = python_places(output)[-1:] or frames(output)[:1]
-        return not innermost or innermost[0].in_tests
-    places = python_places(output)
+        return (innermost := _innermost(output)) is None or innermost.in_tests
+    places = named_places("python_places", output)
     if not places or not places[-1].in_tests:
         return False
     preparing = [each for each in FAULTS["last_frame"].finditer(output) if is_test_file(each["path"])]
@@ -316,12 +309,16 @@ def _breaks_in_a_helper(output: str) -> bool:
 
     So did a fixture of pytest's that got as far as a library. What the product does not have is the product's fault.
     """
-    if (callee := frames(output)[:1]) and callee[0].in_tests and FAULTS["wrong_call_in_ruby"].search(output):
+    if (
+        (callee := named_places("frames", output)[:1])
+        and callee[0].in_tests
+        and FAULTS["wrong_call_in_ruby"].search(output)
+    ):
         return True
     if FAULTS.find(output, "asserted", "asks_for_more") or is_environments(output, lambda _: True):
         return False
-    python = python_places(output)
-    places = python[::-1] or frames(output)
+    python = named_places("python_places", output)
+    places = python[::-1] or named_places("frames", output)
     if not places or not places[0].in_tests:
         return False
     if python and FAULTS.find(output, "set_up_of_pytest"):
@@ -332,9 +329,10 @@ def _breaks_in_a_helper(output: str) -> bool:
     return called_by.in_tests and called_by.path != places[0].path
 
 
-def _is_pythons(output: str, places: list[OutputPlace]) -> bool:
+def _is_misspelt(output: str) -> bool:
+    """Return whether the last error of Python is one that the code which raised it makes by itself."""
     found = list(FAULTS["python_error"].finditer(output))
-    if not found or not places[-1].in_tests:
+    if not found:
         return False
     kind, says = found[-1][1].rpartition(".")[2], found[-1][2] or ""
     misspelt = kind in ("AttributeError", "ImportError", "KeyError", "TypeError") and "Did you mean" in says
@@ -359,7 +357,7 @@ def _is_scripts(output: str, error: re.Match[str]) -> bool:
         return False
     if named := FAULTS["named_file"].match(error[2]):
         return is_test_file(named[1])
-    innermost = frames(output, error.end())[:1]
+    innermost = named_places("frames", output, error.end())[:1]
     return bool(innermost) and innermost[0].in_tests
 
 
@@ -371,12 +369,6 @@ def _lacks_a_file_of_tests(output: str) -> bool:
     path = missing["path"] or missing["opened"]
     data = FAULTS.find(path, "data_of_tests")
     return (data or is_test_file(f"{posixpath.splitext(path)[0]}.py")) and not path.endswith(("/autoload.php", ".h"))
-
-
-def _is_of_tests(user: str, path: str) -> bool:
-    """Return whether a test asks for a module of tests that is not there; one of the product may come later."""
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(user), path))
-    return is_test_file(user) and (FAULTS.find(path, "named_for_tests") or is_test_file(f"{target}.js"))
 
 
 FailureCause = Literal["product", "test", "scratch", "environment", "shell typo", "refusal"]
@@ -422,11 +414,16 @@ def failure_cause(
     if (
         names_no_test(output, command)
         or names_no_script(output, command)
-        or (not started and not complaints(output) and (is_mistyped(output, command) or exit_code == 127))
+        or (
+            not started
+            and not named_places("complaints", output)
+            and (is_mistyped(output, command) or exit_code == 127)
+        )
     ):
         return "shell typo"
-    innermost = last_place(output)
-    if scratch and posixpath.basename(innermost) in ("", posixpath.basename(scratch)):
+    wrong = named_places("complaints", output)
+    innermost = _innermost(output) or (wrong[-1] if wrong else None)
+    if scratch and (innermost is None or posixpath.basename(innermost.path) == posixpath.basename(scratch)):
         return "scratch"
     if scratch and f"Require stack:\n- {scratch}" in output:
         return "scratch"
@@ -434,7 +431,7 @@ def failure_cause(
         return "test"
     if is_environments(output, is_ours):
         return "environment"
-    if not started and not complaints(output) and not innermost and gets_nowhere(output):
+    if not started and not innermost and _gets_nowhere(output):
         return "environment"
     return "test" if complains_about_tests_only(output) else "product"
 

@@ -187,8 +187,10 @@ class WorkspaceTexts:
                 after = apply_change(before, change)
             except DiffError:
                 continue
-            if change.sha256 and after is not None and not _has_hash(after, change.sha256):
-                continue
+            if change.sha256 and after is not None:
+                content = after.encode("utf-8", "surrogateescape")
+                if hashlib.sha256(content).hexdigest() != change.sha256:
+                    continue
             self._set(path, after)
             return before, after
         self._set(path, None)
@@ -210,10 +212,6 @@ class WorkspaceTexts:
             self.texts.pop(path, None)
         else:
             self.texts[path] = text
-
-
-def _has_hash(text: str, sha256: str) -> bool:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() == sha256
 
 
 class TaskTexts:

@@ -16,6 +16,25 @@ from collections.abc import Iterable, Iterator
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+def functions_in(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    """Yield the functions of a module, and those of its classes with the names of these: ``total``, ``Cart.total``."""
+    for node in tree.body:
+        if isinstance(node, Function):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.{each.name}", each) for each in node.body if isinstance(each, Function))
+
+
+def imported_by(node: ast.AST) -> list[tuple[str, str, str]]:
+    """Return what a statement imports: from which module, which name, empty for the module itself, and as what."""
+    if isinstance(node, ast.Import):
+        return [(alias.name, "", alias.asname or alias.name.partition(".")[0]) for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        return [(module, alias.name, alias.asname or alias.name) for alias in node.names]
+    return []
+
+
 def idle_names(before: str, versions: Iterable[str], used: frozenset[str]) -> frozenset[str]:
     r"""Return the names that some versions of a module have, the text before has not, and nothing uses.
 
@@ -56,7 +75,7 @@ def _uses(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.ImportFrom):
-            yield from (alias.name for alias in node.names)
+            yield from (name for _, name, _ in imported_by(node))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
             yield node.value  # As in __all__, getattr or a table of commands.
 
@@ -72,16 +91,14 @@ def _bound(node: ast.stmt) -> Iterator[str]:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if all(isinstance(each, ast.Name) for each in targets) and _is_constant(node.value):
             yield from (each.id for each in targets if isinstance(each, ast.Name) and not _is_special(each.id))
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        modules = (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else ["." * node.level + (node.module or "")]
-        )
-        if all(module.partition(".")[0] in sys.stdlib_module_names - {"__future__"} for module in modules):
-            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
-    elif isinstance(node, Function) and not node.decorator_list:
-        yield from (name for name in [node.name] if name.startswith("_") and not _is_special(name))
+    elif isinstance(node, Function):
+        if not node.decorator_list and node.name.startswith("_") and not _is_special(node.name):
+            yield node.name
+    else:
+        imports = imported_by(node)
+        modules = {module.partition(".")[0] for module, _, _ in imports}
+        if modules <= sys.stdlib_module_names - {"__future__"}:
+            yield from (name for _, _, name in imports)
 
 
 def _is_constant(value: ast.expr | None) -> bool:

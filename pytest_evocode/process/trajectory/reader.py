@@ -188,11 +188,11 @@ class _RoundReader:
             self._edit(step, change, effects.summary)
         self.calls_with_edits.append((at, slice(begun, len(activity.edits)), tables))
         activity.runs += effects.runs
-        if effects.plan:
-            self.tasks = [*self.tasks, effects.plan] if effects.adds_to_plan else []
-            activity.plans.append(Statement(step, at, "\n".join(self.tasks) or effects.plan))
-        if effects.question:
-            activity.questions.append(Statement(step, at, effects.question))
+        if plan := effects.use.plan:
+            self.tasks = [*self.tasks, plan] if effects.use.adds_to_plan else []
+            activity.plans.append(Statement(step, at, "\n".join(self.tasks) or plan))
+        if effects.use.question:
+            activity.questions.append(Statement(step, at, effects.use.question))
         activity.commits += [Statement(step, at, message) for message in effects.commits]
         activity.refused_by_git |= effects.refused_by_git
 

@@ -11,9 +11,8 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.process.execution import Execution
-from pytest_evocode.process.execution.command_results import CommandResult, ResultCache
 from pytest_evocode.process.execution.execution import newly_failing, reference_lines
-from pytest_evocode.process.execution.states import evenly
+from pytest_evocode.process.execution.states import CommandResult, ResultCache, evenly
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
 from pytest_evocode.process.trajectory.reader import TaskContext

@@ -10,8 +10,8 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.process.attempts import score_round
 from pytest_evocode.process.execution import Execution
-from pytest_evocode.process.execution.command_results import ResultCache
 from pytest_evocode.process.execution.mutation import mutants, rewritten, with_names
+from pytest_evocode.process.execution.states import ResultCache
 from pytest_evocode.tasks import Task
 from tests.process.execution.test_execution import HALVED, TEST, MakeTask, execute, make_task, recording
 from tests.process.trajectories import LEDGER, Recording, part, read

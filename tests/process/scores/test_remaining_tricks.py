@@ -11,7 +11,7 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.process.attempts import score_attempt
 from pytest_evocode.process.execution import Execution
-from pytest_evocode.process.execution.command_results import ResultCache
+from pytest_evocode.process.execution.states import ResultCache
 from pytest_evocode.process.scores.rigor_score import AttemptProcess
 from pytest_evocode.tasks import load_task
 from tests.process.remaining_tricks import REMAINING, SEEN_THROUGH

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_evocode.environments import ExecResult
-from pytest_evocode.process.execution.command_results import CommandResult
+from pytest_evocode.process.execution.states import CommandResult
 from pytest_evocode.process.trajectory.outputs import in_short_lines, without_wrapper
 from tests.process.trajectories import Recording, activity_of
 

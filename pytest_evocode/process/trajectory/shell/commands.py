@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _LOOP_LIMIT = 50
 _OPERATORS = {"&&", "||", ";", ";;", "|", "|&", "&", "\n"}
 _EXPANSIONS = {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
+_OF_REDIRECT = {"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect", "herestring_redirect"}
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 
 
@@ -88,20 +89,6 @@ class CommandLine:
 
 
 EMPTY_LINE = CommandLine((), False)
-
-
-def parse_syntax(text: str) -> CommandLine:
-    """Parse a line or script for bash into its simple commands, as they are written.
-
-    Raises:
-        UsageError: The parser is not installed.
-    """
-    if not text.strip():
-        return EMPTY_LINE
-    root = _parser().parse(text.encode("utf-8", "replace")).root_node
-    reader = _SyntaxReader()
-    reader.visit(root)
-    return CommandLine(tuple(reader.commands), root.has_error)
 
 
 @functools.cache
@@ -235,7 +222,7 @@ class _SyntaxReader:
         for child in rest:
             if child.type == "heredoc_redirect":
                 for inner in child.children:
-                    if inner.type in _OPERATORS or (inner.is_named and not _of_redirect(inner)):
+                    if inner.type in _OPERATORS or (inner.is_named and inner.type not in _OF_REDIRECT):
                         self.visit(inner)
 
     def _attach(self, node: Node) -> None:
@@ -296,10 +283,6 @@ class _SyntaxReader:
         return "".join(parts)
 
 
-def _of_redirect(node: Node) -> bool:
-    return node.type in ("heredoc_start", "heredoc_body", "heredoc_end", "file_redirect", "herestring_redirect")
-
-
 def _substitutions(node: Node) -> Iterator[Node]:
     """Yield the outermost ``$(...)`` and ``<(...)`` in a word."""
     if node.type in ("command_substitution", "process_substitution"):
@@ -319,8 +302,12 @@ def parse_line(text: str) -> CommandLine:
     Raises:
         UsageError: The parser is not installed.
     """
-    line = parse_syntax(text)
-    return replace(line, commands=tuple(inner for command in line.commands for inner in _unwrapped(command)))
+    if not text.strip():
+        return EMPTY_LINE
+    root = _parser().parse(text.encode("utf-8", "replace")).root_node
+    reader = _SyntaxReader()
+    reader.visit(root)
+    return CommandLine(tuple(inner for command in reader.commands for inner in _unwrapped(command)), root.has_error)
 
 
 def _unwrapped(command: SimpleCommand) -> Iterator[SimpleCommand]:
