@@ -263,7 +263,7 @@ class Grouping:
 
     def _subject(self, attempt: StoredAttempt) -> Subject:
         record, session = attempt.record, session_of(attempt)
-        run = max(self._runs.get(session, ()), key=lambda run: _selects(run, attempt), default=None)
+        run = max(self._runs.get(session, ()), key=lambda run: run.selects(record), default=None)
         other = self._of_session.get((session, record.agent)) or self._of_name.get(record.agent)
         made_by, said = record.made_by, conditions_of(record)
         if run is not None:
@@ -335,11 +335,6 @@ def _contents(attempt: StoredAttempt) -> str:
 
 def _hash_in(run: RunRecord, task: str) -> str | None:
     return (run.tasks[task].task_hash or None) if task in run.tasks else None
-
-
-def _selects(run: RunRecord, attempt: StoredAttempt) -> bool:
-    record = attempt.record
-    return record.attempt in run.selected.get(record.task, {}).get(record.agent, ())
 
 
 def when(attempt: StoredAttempt) -> tuple[float, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -348,16 +348,16 @@ def read_trial(
     trial = HarborTrial(path, values)
     facts = tasks.find(trial.task, *trial.directories)
     old = (path / OLD_RESULTS).is_file()
-    is_of_steps = (path / "steps").is_dir()
-    rounds = _OldRounds(trial, files) if old else _Steps(trial, files) if is_of_steps else _OnlyRound(trial, files)
-    names = facts.rounds if facts else rounds.names()
+    find = _old_rounds if old else _steps if (path / "steps").is_dir() else _only_round
+    names, read = find(trial, files)
+    names = facts.rounds if facts else names
     first, last = trial.window()
     mode: Mode = "fail-stop" if old else "chain"
     if first == last and (facts is None or facts.declared > 1):
         mode = "single-round"
     known = facts or TaskFacts(rounds=names)
     records = tuple(
-        _record(trial, number, rounds.read(index, name), name, index, known, cases=cases)
+        _record(trial, number, read(index, name), name, index, known, cases=cases)
         for index, name in enumerate(names, 1)
         if first <= index <= (last or len(names))
     )
@@ -398,86 +398,66 @@ class _Evidence:
         return verifier.parent / f"{verifier.name}{name}" if verifier.name.endswith("_") else verifier / name
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The rounds of a multi-step trial."""
-
-    trial: HarborTrial
-    files: TrialFiles
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the rounds that were begun, in order."""
-        listed = [str(step.get("step_name")) for step in self._entries()]
-        steps = self.trial.path / "steps"
-        # A link is no directory of this trial.
-        there = [each.name for each in steps.iterdir() if each.is_dir()] if is_within(steps, self.trial.path) else []
-        return tuple(dict.fromkeys([*listed, *sorted(there, key=natural_key)]))
-
-    def read(self, index: int, name: str) -> _Evidence:
-        """Return what the trial has of a round."""
-        step = self.trial.path / "steps" / name
-        entry = next((each for each in self._entries() if each.get("step_name") == name), {})
-        turn = read_turn(self.files.read(step / "agent" / "trajectory.json"), entry)
-        return _Evidence(self.files, step / "verifier", entry, turn, reached=bool(entry) or step.is_dir())
-
-    def _entries(self) -> list[dict[str, Any]]:
-        return tables_in(self.trial.values.get("step_results"))
+_Rounds = tuple[tuple[str, ...], Callable[[int, str], _Evidence]]
+"""The names of a trial's rounds as far as it tells them, and what reads a round by its index and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class _OnlyRound:
-    """The single round of a trial of a task without steps."""
+def _steps(trial: HarborTrial, files: TrialFiles) -> _Rounds:
+    """Return the rounds of a multi-step trial that were begun, in order."""
+    entries = tables_in(trial.values.get("step_results"))
+    steps = trial.path / "steps"
+    # A link is no directory of this trial.
+    there = [each.name for each in steps.iterdir() if each.is_dir()] if is_within(steps, trial.path) else []
+    names = dict.fromkeys([*(str(each.get("step_name")) for each in entries), *sorted(there, key=natural_key)])
 
-    trial: HarborTrial
-    files: TrialFiles
+    def read(_: int, name: str) -> _Evidence:
+        step = steps / name
+        entry = next((each for each in entries if each.get("step_name") == name), {})
+        turn = read_turn(files.read(step / "agent" / "trajectory.json"), entry)
+        return _Evidence(files, step / "verifier", entry, turn, reached=bool(entry) or step.is_dir())
 
-    def names(self) -> tuple[str, ...]:
-        """Return the name of the only round."""
-        return ("round-1",)
+    return tuple(names), read
 
-    def read(self, index: int, name: str) -> _Evidence:
-        """Return what the trial has of the first round; further ones, which the task got since, were not reached."""
-        path, values = self.trial.path, self.trial.values
+
+def _only_round(trial: HarborTrial, files: TrialFiles) -> _Rounds:
+    """Return the single round of a trial of a task without steps; later ones, which it got since, were not reached."""
+    path, values = trial.path, trial.values
+
+    def read(index: int, _: str) -> _Evidence:
         if index > 1:
-            return _Evidence(self.files, path, {}, ForeignTurn(), reached=False)
-        turn = read_turn(self.files.read(path / "agent" / "trajectory.json"), values)
-        return _Evidence(self.files, path / "verifier", values, turn, reached=True)
+            return _Evidence(files, path, {}, ForeignTurn(), reached=False)
+        turn = read_turn(files.read(path / "agent" / "trajectory.json"), values)
+        return _Evidence(files, path / "verifier", values, turn, reached=True)
+
+    return ("round-1",), read
 
 
-class _OldRounds:
-    """The rounds of the layout before steps: ``verifier/multiround_results.json``, and files named by round numbers."""
+def _old_rounds(trial: HarborTrial, files: TrialFiles) -> _Rounds:
+    """Return the rounds, up to the last that was run, of the layout before steps: files are named by round numbers."""
+    try:
+        listed = from_json(files.read_or_refuse(trial.path / OLD_RESULTS) or b"")
+    except OSError as error:
+        raise RecordFault(f"{OLD_RESULTS} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise RecordFault(f"{OLD_RESULTS} is not JSON: {error}") from None
+    if not isinstance(listed, list):
+        raise RecordFault(f"{OLD_RESULTS} is JSON, but not a list")
+    entries = {each["round"]: each for each in tables_in(listed) if isinstance(each.get("round"), int)}
+    turns = read_turns_by_round(files.read(trial.path / "agent" / "trajectory.json"))
 
-    def __init__(self, trial: HarborTrial, files: TrialFiles) -> None:
-        from pydantic_core import from_json
-
-        self._files = files
-        try:
-            entries = from_json(files.read_or_refuse(trial.path / OLD_RESULTS) or b"")
-        except OSError as error:
-            raise RecordFault(f"{OLD_RESULTS} cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise RecordFault(f"{OLD_RESULTS} is not JSON: {error}") from None
-        if not isinstance(entries, list):
-            raise RecordFault(f"{OLD_RESULTS} is JSON, but not a list")
-        self._entries = {each["round"]: each for each in tables_in(entries) if isinstance(each.get("round"), int)}
-        self._turns = read_turns_by_round(files.read(trial.path / "agent" / "trajectory.json"))
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the rounds up to the last that was run."""
-        return tuple(old_round_name(number) for number in range(1, max(self._entries, default=1) + 1))
-
-    def read(self, index: int, name: str) -> _Evidence:
-        """Return what the trial has of a round."""
-        entry = self._entries.get(index, {})
+    def read(index: int, _: str) -> _Evidence:
+        entry = entries.get(index, {})
         reward = entry.get("reward")
         return _Evidence(
-            self._files,
-            self._files.path / "verifier" / f"{old_round_name(index)}_",
+            files,
+            trial.path / "verifier" / f"{old_round_name(index)}_",
             entry,
-            self._turns.get(index, ForeignTurn()),
+            turns.get(index, ForeignTurn()),
             reached=bool(entry),
             rewards={"reward": float(reward)} if _is_number(reward) else None,
         )
+
+    return tuple(map(old_round_name, range(1, max(entries, default=1) + 1))), read
 
 
 def _record(

@@ -166,7 +166,7 @@ def write_job_of(attempt: Path) -> None:
     except (OSError, RecordFault):
         return
     task, agent = attempt.parents[3].name, attempt.parents[1].name
-    _write_job(attempt.parent, task, record, record.selected.get(task, {}).get(agent, ()))
+    _write_job(attempt.parent, task, record, record.numbers(task, agent))
 
 
 def _write_job(directory: Path, task: str, run: RunRecord, numbers: Sequence[int]) -> None:

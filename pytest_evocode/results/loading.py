@@ -8,7 +8,6 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -288,7 +287,9 @@ class _Loader:
                 # Sessions on several machines may have the same name once they are merged.
                 of_name = runs[attempt.path.parents[4], attempt.run]
                 if of_name:
-                    self.results.attempts[index] = _completed(attempt, max(of_name, key=partial(_selects, attempt)))
+                    self.results.attempts[index] = _completed(
+                        attempt, max(of_name, key=lambda run: run.selects(attempt.record))
+                    )
         for path in self._without_rounds:
             of_name = runs[path.parents[4], path.parent.name]
             self.results.attempts += filter(None, [next(filter(None, (_begun(path, run) for run in of_name)), None)])
@@ -476,11 +477,6 @@ def _has_ended(record: AttemptRecord) -> bool:
     return record.mode != "single-round" or len(record.rounds) == len(record.declared_rounds)
 
 
-def _selects(attempt: StoredAttempt, run: RunRecord) -> bool:
-    record = attempt.record
-    return record.attempt in run.selected.get(record.task, {}).get(record.agent, ())
-
-
 def _completed(attempt: StoredAttempt, run: RunRecord) -> StoredAttempt:
     """Return an attempt that was broken off with what the record of its run says of it, and of its task."""
     update: dict[str, Any] = {"mode": run.mode}
@@ -521,7 +517,7 @@ def _begun(path: Path, run: RunRecord) -> StoredAttempt | None:
     """Return an attempt that was interrupted before any of its rounds had a record; None where it is not the run's."""
     task, agent = path.parents[3].name, path.parents[1].name
     number = path.name.removeprefix(f"{task}__a")
-    is_selected = number.isdecimal() and int(number) in run.selected.get(task, {}).get(agent, ())
+    is_selected = number.isdecimal() and int(number) in run.numbers(task, agent)
     known = run.tasks.get(task)
     if not is_selected or known is None or not run.broke_off:
         return None
