@@ -8,7 +8,6 @@ before. Two manifests are kept: the newest, and the newest of an earlier round, 
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import os
@@ -101,7 +100,7 @@ class ObjectStore:
                 filesystem.rm([f"{root}/{name}" for name in names])
 
     def _open(self) -> tuple[Any, str]:
-        return _filesystem(self.url, _Options(self.options))
+        return _filesystem(self.url, self.options)
 
     @contextlib.contextmanager
     def _faults(self, verb: str, name: str) -> Iterator[None]:
@@ -113,16 +112,8 @@ class ObjectStore:
             ) from error
 
 
-class _Options(dict[str, Any]):
-    """Options that a cache can take as a key."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted((name, repr(value)) for name, value in self.items())))
-
-
-@functools.lru_cache(maxsize=8)
-def _filesystem(url: str, options: _Options) -> tuple[Any, str]:
-    """Return the implementation for a URL, and the path there."""
+def _filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the implementation for a URL, which fsspec keeps, and the path there."""
     try:
         from fsspec.core import split_protocol, url_to_fs
     except ImportError:
