@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
@@ -89,19 +90,12 @@ class TaskLookup:
 
     def __init__(self, given: Mapping[str, TaskFacts]) -> None:
         self._given = given
-        self._read: dict[Path, TaskFacts | None] = {}
+        self._read = cache(read_facts)
 
     def find(self, task: str, *directories: Path) -> TaskFacts | None:
         """Return the facts about a task that may lie in one of the directories, or None."""
-        if task in self._given:
-            return self._given[task]
-        for directory in directories:
-            path = directory / TASK_FILE
-            if path not in self._read:
-                self._read[path] = read_facts(path)
-            if (facts := self._read[path]) is not None:
-                return facts
-        return None
+        read = (self._read(directory / TASK_FILE) for directory in directories)
+        return self._given.get(task) or next(filter(None, read), None)
 
 
 def table_in(value: Any) -> dict[str, Any]:

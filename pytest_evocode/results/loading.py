@@ -6,7 +6,7 @@ import contextlib
 import gc
 import os
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -387,12 +387,8 @@ class _Loader:
             if not name.endswith(".json") or name.startswith(".") or str(path) in self._seen:
                 continue
             self._seen.add(str(path))
-            if (values := self._parse(path, _NO_RUN)) is not None:
-                try:
-                    check_run(record := read_record(RunRecord, values))
-                    self.results.runs.append(StoredRun(record, path))
-                except RecordFault as error:
-                    self._problem(path, error, _NO_RUN)
+            if (record := self._read(RunRecord, path, _NO_RUN, check=check_run)) is not None:
+                self.results.runs.append(StoredRun(record, path))
 
     def _add_trial(self, directory: Path, values: dict[str, Any], *, finished: bool) -> None:
         layout: Layout = "multiround" if (directory / OLD_RESULTS).is_file() else "harbor"
@@ -402,7 +398,7 @@ class _Loader:
         # Harbor does not number attempts; those of one job at one task are numbered by their directories' names.
         key = (directory.parent, record.task, record.agent, record.mode, record.from_round)
         self._numbers[key] += 1
-        self._add(directory, numbered(record, self._numbers[key]), layout, finished=finished)
+        self._add(directory, called(record, attempt=self._numbers[key]), layout, finished=finished)
 
     def _add(
         self,
@@ -437,26 +433,26 @@ class _Loader:
             )
         )
 
-    def _read(self, kind: type[Record], path: Path, advice: str) -> Record | None:
+    def _read(
+        self, kind: type[Record], path: Path, advice: str, check: Callable[[Record], None] = lambda _: None
+    ) -> Record | None:
         """Return the record in a file, or None, with a line in ``problems`` that ends with ``advice``."""
-        try:
-            return read_record(kind, self._object(path), cases=self._cases)
-        except (OSError, RecordFault) as error:
-            self._problem(path, error, advice)
-            return None
+        if (values := self._parse(path, advice)) is not None:
+            try:
+                check(record := read_record(kind, values, cases=self._cases))
+                return record
+            except RecordFault as error:
+                self._problem(path, error, advice)
+        return None
 
     def _parse(self, path: Path | str, advice: str = "") -> dict[str, Any] | None:
         """Return the JSON object in a file, or None, with a line in ``problems``, where there is none."""
         try:
-            return self._object(path)
+            with open_plain(path) as file:
+                return parse_object(file.read())
         except (OSError, RecordFault) as error:
             self._problem(path, error, advice)
             return None
-
-    @staticmethod
-    def _object(path: Path | str) -> dict[str, Any]:
-        with open_plain(path) as file:
-            return parse_object(file.read())
 
     def _problem(self, path: Path | str, error: Exception, advice: str = "") -> None:
         why = error.strerror if isinstance(error, OSError) else str(error)
@@ -568,12 +564,12 @@ def _without_waiting(run: RunRecord, begun: Set[tuple[str, str, int]]) -> RunRec
     return run.model_copy(update={"selected": selected})
 
 
-def numbered(record: AttemptRecord, number: int) -> AttemptRecord:
-    """Return the same attempt under another number."""
-    if record.attempt == number:
+def called(record: AttemptRecord, **names: str | int) -> AttemptRecord:
+    """Return the same attempt under another number or name of its agent, by the names of these fields."""
+    if all(getattr(record, field) == name for field, name in names.items()):
         return record
-    rounds = tuple(round_.model_copy(update={"attempt": number}) for round_ in record.rounds)
-    return record.model_copy(update={"attempt": number, "rounds": rounds})
+    rounds = tuple(round_.model_copy(update=names) for round_ in record.rounds)
+    return record.model_copy(update={**names, "rounds": rounds})
 
 
 def _unfinished(rounds: list[RoundRecord], states: Sequence[AttemptState]) -> AttemptRecord:
