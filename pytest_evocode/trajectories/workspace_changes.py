@@ -277,11 +277,9 @@ class WorkspaceChanges:
     names are ignored. A look that finds nothing changed takes one command in the container.
     """
 
-    def __init__(
-        self, environment: Environment, *, user: User | None = None, limits: ChangeLimits | None = None
-    ) -> None:
+    def __init__(self, environment: Environment, *, limits: ChangeLimits | None = None) -> None:
         self.environment = environment
-        self.user = user
+        self.user: User | None = None
         """The agent's user, as whom Git is run."""
         self._limits = limits or ChangeLimits()
         self._left_out: set[str] = set()

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import erf, exp, fsum, lgamma, log, sqrt
 from statistics import NormalDist, fmean, stdev
 
-from pytest_evocode.metrics.statistics.intervals import t_quantile
+from pytest_evocode.metrics.statistics.intervals import first_at, t_quantile
 from pytest_evocode.metrics.statistics.significance import smallest_p_value
 
 
@@ -264,10 +264,4 @@ def _detectable_effect(pairs: int, alpha: float, wanted: float) -> float:
     if alpha < 2 * smallest_p_value(min(pairs, 60)):
         # The permutation test finds only what differs in the same direction in each pair.
         return float(NormalDist().inv_cdf(wanted ** (1 / pairs)))
-    low, high = 0.0, 1.0
-    while power(high, pairs, alpha) < wanted:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if power(middle, pairs, alpha) < wanted else (low, middle)
-    return high
+    return first_at(wanted, lambda effect: power(effect, pairs, alpha), 1e-9)
