@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError
 from pytest_evocode.names import TASK_FILE, ForkPoint, first_played
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
-from pytest_evocode.results.foreign import OLD_RESULTS, TaskLookup, TrialFiles, is_trial, read_trial, read_turn
+from pytest_evocode.results.foreign import OLD_RESULTS, HarborTrial, TaskLookup, is_trial, read_trial, read_turn
 from pytest_evocode.results.parsing import Record, check_attempt, check_run, parse_object, read_own_attempt, read_record
 from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import (
@@ -392,9 +392,9 @@ class _Loader:
 
     def _add_trial(self, directory: Path, values: dict[str, Any], *, finished: bool) -> None:
         layout: Layout = "multiround" if (directory / OLD_RESULTS).is_file() else "harbor"
-        files = TrialFiles(directory)
-        record = read_trial(files, values, 1, self._tasks, cases=self._cases)
-        self.results.problems += files.problems
+        trial = HarborTrial(directory, values)
+        record = read_trial(trial, 1, self._tasks, cases=self._cases)
+        self.results.problems += trial.problems
         # Harbor does not number attempts; those of one job at one task are numbered by their directories' names.
         key = (directory.parent, record.task, record.agent, record.mode, record.from_round)
         self._numbers[key] += 1
