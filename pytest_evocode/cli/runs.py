@@ -13,7 +13,7 @@ from pytest_evocode.cli.printing import echo, print_json
 from pytest_evocode.cli.shared_options import DEFAULT_RESULTS, read_results
 from pytest_evocode.environments.cache import lock_run
 from pytest_evocode.report.tables import aligned, format_number
-from pytest_evocode.results.housekeeping import change_run, remove_run, removed_runs, restore_run
+from pytest_evocode.results.directory import change_run, remove_run, removed_runs, restore_run
 from pytest_evocode.results.identity import conditions_hash, conditions_of
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RunRecord

@@ -81,11 +81,6 @@ class Comparison:
     """Whether both have equally many at each round; if not, :data:`BEST_OF_ATTEMPTS` cannot be compared."""
 
     @property
-    def share_won(self) -> float:
-        """The share of the tasks that the second side won, 0 to 100."""
-        return 100 * self.won / self.tasks
-
-    @property
     def p_value(self) -> float | None:
         """How often chance alone makes a difference as large, in either direction."""
         return None if self.test is None else self.test.p_value

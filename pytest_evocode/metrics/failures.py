@@ -36,7 +36,10 @@ def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord], held: Col
     history = _History(held)
     for record in earlier:
         history.add(record)
-    return history.judge(cases)
+    return tuple(
+        case.model_copy(update={"failure": history.kind(case)}) if case.failing and case.failure is None else case
+        for case in cases
+    )
 
 
 class _History:
@@ -58,13 +61,6 @@ class _History:
             else:
                 self._passed[case.id] = self._passed.get(case.id, False) or case.status == "passed"
 
-    def judge(self, cases: Iterable[Case]) -> tuple[Case, ...]:
-        """Return the cases with ``failure`` filled in, as :func:`judge_cases` does."""
-        return tuple(
-            case.model_copy(update={"failure": self.kind(case)}) if case.failing and case.failure is None else case
-            for case in cases
-        )
-
     def kind(self, case: Case) -> FailureKind:
         """Return the kind of a failing case."""
         if case.failure is not None:
@@ -76,18 +72,10 @@ class _History:
         return "carried" if case.origin in self._rounds else "new miss"
 
 
-def judge_attempts(records: Iterable[RoundRecord]) -> list[RoundRecord]:
-    """Return the records, by attempt and in order, with the kinds of failing cases filled in where they lack.
-
-    Our own records have the kinds; those that another harness wrote have not.
-    """
-    return [_judged(record, history) for record, history in _with_history(records)]
-
-
 def failing_cases(records: Iterable[RoundRecord]) -> Iterator[tuple[RoundRecord, Case, FailureKind]]:
     """Yield each failing case with its round and its kind, by attempt and in order.
 
-    That is faster than :func:`judge_attempts`, which copies records, above all where they have the kinds.
+    Our own records have the kinds; those that another harness wrote have not.
     """
     for of_attempt in _by_attempt(records):
         history, added = _History(), 0
@@ -102,15 +90,6 @@ def failing_cases(records: Iterable[RoundRecord]) -> Iterator[tuple[RoundRecord,
                 yield record, case, history.kind(case)
 
 
-def _with_history(records: Iterable[RoundRecord]) -> Iterator[tuple[RoundRecord, _History]]:
-    """Yield the records by attempt and in order, each with the history of the rounds before it."""
-    for of_attempt in _by_attempt(records):
-        history = _History()
-        for record in of_attempt:
-            yield record, history
-            history.add(record)
-
-
 def _by_attempt(records: Iterable[RoundRecord]) -> Iterator[list[RoundRecord]]:
     """Yield the records of each attempt in order."""
     attempts: dict[tuple[str, str, int], list[RoundRecord]] = defaultdict(list)
@@ -118,13 +97,6 @@ def _by_attempt(records: Iterable[RoundRecord]) -> Iterator[list[RoundRecord]]:
         attempts[record.agent, record.task, record.attempt].append(record)
     for key in sorted(attempts):
         yield sorted(attempts[key], key=lambda record: record.index)
-
-
-def _judged(record: RoundRecord, history: _History) -> RoundRecord:
-    verdict = record.verdict
-    if verdict is None or all(case.failure is not None for case in verdict.cases if case.failing):
-        return record
-    return record.model_copy(update={"verdict": verdict.model_copy(update={"cases": history.judge(verdict.cases)})})
 
 
 def round_failure(record: RoundRecord, *, silent: bool = False) -> RoundFailure | None:

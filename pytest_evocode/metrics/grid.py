@@ -168,10 +168,6 @@ class TaskRounds:
         """Return the share of the attempts that passed a round, of those for which it was selected; 0 without any."""
         return self.passes(index) / (self.tries(index) or 1)
 
-    def total(self, value: Callable[[RoundRecord], float]) -> float:
-        """Return the sum of a value over the rounds that count, in all attempts; a round without a record adds 0."""
-        return sum(map(value, self.records()))
-
     @property
     def cells(self) -> int:
         """How many rounds count, over all attempts."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pytest_evocode.results.directory import STAMP
 from pytest_evocode.results.identity import AgentIdentity, Subject, conditions_of, identity_of
-from pytest_evocode.results.loading import StoredAttempt, StoredRun, numbered
+from pytest_evocode.results.loading import StoredAttempt, StoredRun, called
 from pytest_evocode.results.records import AttemptRecord, Mode, RunRecord, TaskFacts
 
 _SECONDS = len("2026-11-29__15-00-00")
@@ -146,15 +146,11 @@ class Grouping:
 
     def place(self, attempt: StoredAttempt) -> Place:
         """Return the place of an attempt."""
-        record = attempt.record
-        place = _newest_place(self._subjects[attempt.path], record.mode, self._start(record, session_of(attempt)))
-        return self._at(place, record.task, self._contents_of(attempt))
+        return self._at(self._newest_place(attempt), attempt.record.task, self._contents_of(attempt))
 
     def selected_place(self, run: StoredRun, task: str, agent: str) -> Place:
         """Return the place of attempts that a run was to make."""
-        record = run.record
-        place = _newest_place(self._selected_subject(run, agent), record.mode, self._start(record, session_of_run(run)))
-        return self._at(place, task, self._contents_of_run(run, task))
+        return self._at(self._newest_selected_place(run, agent), task, self._contents_of_run(run, task))
 
     def was_made(self, run: StoredRun, task: str, agent: str, number: int) -> bool:
         """Return whether a run has made an attempt, even if that was verified again at other contents of the task."""
@@ -191,9 +187,17 @@ class Grouping:
             if each == place.newest and len(hashes) > 1
         }
 
+    def _newest_place(self, attempt: StoredAttempt) -> Place:
+        record = attempt.record
+        return Place(self._subjects[attempt.path], record.mode, self._start(record, session_of(attempt)))
+
+    def _newest_selected_place(self, run: StoredRun, agent: str) -> Place:
+        start = self._start(run.record, session_of_run(run))
+        return Place(self._selected_subject(run, agent), run.record.mode, start)
+
     def _start(self, record: AttemptRecord | RunRecord, session: _Session) -> str | None:
         """Return what chains begin with; forks of agents with one name are told apart by the hash of these."""
-        start = record.start
+        start = None if record.mode == "single-round" else record.start
         if start is None or len(agents := list(self._forked.get(start, ()))) < 2:
             return start
         source = record.forked_from if isinstance(record, AttemptRecord) else None
@@ -218,9 +222,7 @@ class Grouping:
         for attempt in attempts:
             record = attempt.record
             if (contents := self._contents_of(attempt)) is not None:
-                place = _newest_place(
-                    self._subjects[attempt.path], record.mode, self._start(record, session_of(attempt))
-                )
+                place = self._newest_place(attempt)
                 # To verify an attempt again brings it to the task's contents of that day.
                 seen.append((begun(record.regraded or record.started, attempt.run), place, record.task, contents, 1))
         for run in runs:
@@ -230,9 +232,7 @@ class Grouping:
                     for agent, selected in agents.items():
                         if all(self.was_made(run, task, agent, number) for number in selected):
                             continue
-                        subject = self._selected_subject(run, agent)
-                        place = _newest_place(subject, run.record.mode, self._start(run.record, session_of_run(run)))
-                        seen.append((moment, place, task, contents, 0))
+                        seen.append((moment, self._newest_selected_place(run, agent), task, contents, 0))
         for moment, _, task, contents, _ in seen:
             self._last[task] = max(self._last.get(task, (0.0, "")), (moment, contents))
         last: dict[tuple[Place, str], dict[str, float]] = defaultdict(dict)
@@ -268,7 +268,7 @@ class Grouping:
 
     def _subject(self, attempt: StoredAttempt) -> Subject:
         record, session = attempt.record, session_of(attempt)
-        run = max(self._runs.get(session, ()), key=lambda run: _selects(run, attempt), default=None)
+        run = max(self._runs.get(session, ()), key=lambda run: run.selects(record), default=None)
         other = self._of_session.get((session, record.agent)) or self._of_name.get(record.agent)
         made_by, said = record.made_by, conditions_of(record)
         if run is not None:
@@ -302,19 +302,6 @@ class Grouping:
         return self._identities[key]
 
 
-def _newest_place(subject: Subject, mode: Mode, from_round: str | None) -> Place:
-    return Place(subject, mode, None if mode == "single-round" else from_round)
-
-
-def called(attempt: StoredAttempt, agent: str) -> StoredAttempt:
-    """Return the same attempt with another name of its agent."""
-    record = attempt.record
-    if record.agent == agent:
-        return attempt
-    rounds = tuple(round_.model_copy(update={"agent": agent}) for round_ in record.rounds)
-    return replace(attempt, record=record.model_copy(update={"agent": agent, "rounds": rounds}))
-
-
 def session_of(attempt: StoredAttempt) -> _Session:
     """Return the session that made an attempt, or Harbor's job."""
     # <results>/<task>/harbor_jobs/<agent>/<run>/<attempt>; strings, because Path objects are slow.
@@ -340,11 +327,6 @@ def _contents(attempt: StoredAttempt) -> str:
 
 def _hash_in(run: RunRecord, task: str) -> str | None:
     return (run.tasks[task].task_hash or None) if task in run.tasks else None
-
-
-def _selects(run: RunRecord, attempt: StoredAttempt) -> bool:
-    record = attempt.record
-    return record.attempt in run.selected.get(record.task, {}).get(record.agent, ())
 
 
 def when(attempt: StoredAttempt) -> tuple[float, str]:
@@ -466,5 +448,5 @@ def _renumbered(attempts: Iterable[StoredAttempt]) -> list[StoredAttempt]:
     for attempt in attempts:
         key = attempt.record.task, attempt.record.from_round
         numbers[key] += 1
-        found.append(replace(attempt, record=numbered(attempt.record, numbers[key])))
+        found.append(replace(attempt, record=called(attempt.record, attempt=numbers[key])))
     return found

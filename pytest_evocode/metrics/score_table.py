@@ -14,7 +14,6 @@ from pytest_evocode.metrics.grouping import (
     Grouping,
     Missing,
     Place,
-    called,
     count_what_was_selected,
     counting_attempts,
     known_facts,
@@ -29,7 +28,7 @@ from pytest_evocode.metrics.over_attempts import Headline, OverAttempts, over_at
 from pytest_evocode.metrics.scores import Scores, scores
 from pytest_evocode.names import first_played, is_fork, scored_name
 from pytest_evocode.results.identity import UNKNOWN, Subject, are_different, contents_label, subject_labels
-from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
+from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun, called
 from pytest_evocode.results.records import Mode, RoundRecord, RunRecord, TaskFacts, Unscored, Usage, total_usage
 from pytest_evocode.tasks import RewardStrategy
 
@@ -435,7 +434,7 @@ def _row(
         agent,
         place.mode,
         place.from_round,
-        tuple(called(attempt, agent) for attempt in counting),
+        tuple(replace(each, record=called(each.record, agent=agent)) for each in counting),
         tuple(sorted(free)),
         {**facts, **own},
         {**declared, **{task: known.rounds for task, known in own.items()}},

@@ -62,6 +62,10 @@ class Spending:
     verifier_seconds: Amount | None
 
 
+_OF_USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens", "requests", "cost_usd")
+_OF_ROUNDS = ("tool_calls", "agent_seconds", "verifier_seconds")
+
+
 def spending(records: Iterable[RoundRecord]) -> Spending:
     """Return the sum over records, which may be of several agents and tasks.
 
@@ -91,14 +95,8 @@ def spending(records: Iterable[RoundRecord]) -> Spending:
 
     return Spending(
         rounds=len(begun),
-        prompt_tokens=usage("prompt_tokens"),
-        cached_tokens=usage("cached_tokens"),
-        completion_tokens=usage("completion_tokens"),
-        requests=usage("requests"),
-        cost_usd=usage("cost_usd"),
-        tool_calls=_amount([record.tool_calls for record, _ in begun]),
-        agent_seconds=_amount([record.agent_seconds for record, _ in begun]),
-        verifier_seconds=_amount([record.verifier_seconds for record, _ in begun]),
+        **{name: usage(name) for name in _OF_USAGE},
+        **{name: _amount([getattr(record, name) for record, _ in begun]) for name in _OF_ROUNDS},
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
@@ -89,19 +90,12 @@ class TaskLookup:
 
     def __init__(self, given: Mapping[str, TaskFacts]) -> None:
         self._given = given
-        self._read: dict[Path, TaskFacts | None] = {}
+        self._read = cache(read_facts)
 
     def find(self, task: str, *directories: Path) -> TaskFacts | None:
         """Return the facts about a task that may lie in one of the directories, or None."""
-        if task in self._given:
-            return self._given[task]
-        for directory in directories:
-            path = directory / TASK_FILE
-            if path not in self._read:
-                self._read[path] = read_facts(path)
-            if (facts := self._read[path]) is not None:
-                return facts
-        return None
+        read = (self._read(directory / TASK_FILE) for directory in directories)
+        return self._given.get(task) or next(filter(None, read), None)
 
 
 def table_in(value: Any) -> dict[str, Any]:
@@ -117,36 +111,6 @@ def tables_in(value: Any) -> list[dict[str, Any]]:
 def _texts(value: Any) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
     return tuple(each for each in values if isinstance(each, str))
-
-
-class TrialFiles:
-    """Reads files of a trial, and keeps what it refused for the reader of the results."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        """The trial's directory."""
-        self.problems: list[str] = []
-        """A line for each file that is there and was not read, with the reason."""
-
-    def read(self, path: Path, most: int = -1) -> bytes | None:
-        """Return a file's first bytes, all of them by default; None where there is none, or where it is refused."""
-        try:
-            return self.read_or_refuse(path, most)
-        except OSError as error:
-            self.refuse(path, error)
-            return None
-
-    def refuse(self, path: Path, error: OSError) -> None:
-        """Note that a file is not read."""
-        self.problems.append(f"{path}: {error.strerror}; not read, and the trial counts without it")
-
-    def read_or_refuse(self, path: Path, most: int = -1) -> bytes | None:
-        """Return a file's first bytes, or None where there is none; raises OSError where it is not to be read."""
-        try:
-            with open_plain(path, within=self.path) as file:
-                return file.read(most)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,10 +218,33 @@ def is_trial(values: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HarborTrial:
-    """A trial directory of Harbor; ``values`` is its ``result.json``, or ``config.json`` while there is no result."""
+    """A trial directory of Harbor."""
 
     path: Path
     values: dict[str, Any]
+    """Its ``result.json``, or ``config.json`` while there is no result."""
+    problems: list[str] = field(default_factory=list)
+    """A line for each file that is there and was not read, with the reason, for the reader of the results."""
+
+    def read(self, path: Path, most: int = -1) -> bytes | None:
+        """Return a file's first bytes, all of them by default; None where there is none, or where it is refused."""
+        try:
+            return self.read_or_refuse(path, most)
+        except OSError as error:
+            self.refuse(path, error)
+            return None
+
+    def refuse(self, path: Path, error: OSError) -> None:
+        """Note that a file is not read."""
+        self.problems.append(f"{path}: {error.strerror}; not read, and the trial counts without it")
+
+    def read_or_refuse(self, path: Path, most: int = -1) -> bytes | None:
+        """Return a file's first bytes, or None where there is none; raises OSError where it is not to be read."""
+        try:
+            with open_plain(path, within=self.path) as file:
+                return file.read(most)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     @property
     def config(self) -> dict[str, Any]:
@@ -327,16 +314,13 @@ class HarborTrial:
         return first, last if isinstance(last, int) else None
 
 
-def read_trial(
-    files: TrialFiles, values: dict[str, Any], number: int, tasks: TaskLookup, *, cases: bool
-) -> AttemptRecord:
-    """Return the record of a trial.
+def read_trial(trial: HarborTrial, number: int, tasks: TaskLookup, *, cases: bool) -> AttemptRecord:
+    """Return the record of a trial, which takes note of what is refused.
 
     A round that left nothing was not reached. Without a task.toml the rounds are those that the trial mentions.
 
     Args:
-        files: The trial's files, which take note of what is refused.
-        values: See :class:`HarborTrial`.
+        trial: The trial.
         number: The number of the attempt, since Harbor's trials have none.
         tasks: Finds the task's facts.
         cases: Whether to read the cases, and not only their number.
@@ -344,20 +328,18 @@ def read_trial(
     Raises:
         RecordFault: The trial's files are damaged.
     """
-    path = files.path
-    trial = HarborTrial(path, values)
     facts = tasks.find(trial.task, *trial.directories)
-    old = (path / OLD_RESULTS).is_file()
-    is_of_steps = (path / "steps").is_dir()
-    rounds = _OldRounds(trial, files) if old else _Steps(trial, files) if is_of_steps else _OnlyRound(trial, files)
-    names = facts.rounds if facts else rounds.names()
+    old = (trial.path / OLD_RESULTS).is_file()
+    find = _old_rounds if old else _steps if (trial.path / "steps").is_dir() else _only_round
+    names, read = find(trial)
+    names = facts.rounds if facts else names
     first, last = trial.window()
     mode: Mode = "fail-stop" if old else "chain"
     if first == last and (facts is None or facts.declared > 1):
         mode = "single-round"
     known = facts or TaskFacts(rounds=names)
     records = tuple(
-        _record(trial, number, rounds.read(index, name), name, index, known, cases=cases)
+        _record(number, read(index, name), name, index, known, cases=cases)
         for index, name in enumerate(names, 1)
         if first <= index <= (last or len(names))
     )
@@ -368,10 +350,10 @@ def read_trial(
         mode=mode,
         from_round=names[first - 1] if 1 < first <= len(names) else None,
         environment=str(table_in(trial.config.get("environment")).get("type") or ""),
-        task_hash=str(values.get("task_checksum") or ""),
+        task_hash=str(trial.values.get("task_checksum") or ""),
         made_by=trial.made_by,
-        started=str(values.get("started_at") or ""),
-        finished=str(values.get("finished_at") or ""),
+        started=str(trial.values.get("started_at") or ""),
+        finished=str(trial.values.get("finished_at") or ""),
         declared_rounds=names,
         facts=facts,
         rewards=trial_rewards(records, range(1, len(names) + 1), facts.reward_strategy if facts else "mean"),
@@ -381,9 +363,9 @@ def read_trial(
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """What a trial has of one round: its files, and its part of ``result.json``."""
+    """What a trial has of one round: files, and a part of ``result.json``."""
 
-    files: TrialFiles
+    trial: HarborTrial
     verifier: Path
     """The directory of the verifier's files, or, where it ends with ``_``, the first part of their names."""
     entry: dict[str, Any]
@@ -398,90 +380,69 @@ class _Evidence:
         return verifier.parent / f"{verifier.name}{name}" if verifier.name.endswith("_") else verifier / name
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The rounds of a multi-step trial."""
-
-    trial: HarborTrial
-    files: TrialFiles
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the rounds that were begun, in order."""
-        listed = [str(step.get("step_name")) for step in self._entries()]
-        steps = self.trial.path / "steps"
-        # A link is no directory of this trial.
-        there = [each.name for each in steps.iterdir() if each.is_dir()] if is_within(steps, self.trial.path) else []
-        return tuple(dict.fromkeys([*listed, *sorted(there, key=natural_key)]))
-
-    def read(self, index: int, name: str) -> _Evidence:
-        """Return what the trial has of a round."""
-        step = self.trial.path / "steps" / name
-        entry = next((each for each in self._entries() if each.get("step_name") == name), {})
-        turn = read_turn(self.files.read(step / "agent" / "trajectory.json"), entry)
-        return _Evidence(self.files, step / "verifier", entry, turn, reached=bool(entry) or step.is_dir())
-
-    def _entries(self) -> list[dict[str, Any]]:
-        return tables_in(self.trial.values.get("step_results"))
+_Rounds = tuple[tuple[str, ...], Callable[[int, str], _Evidence]]
+"""The names of a trial's rounds as far as it tells them, and what reads a round by its index and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class _OnlyRound:
-    """The single round of a trial of a task without steps."""
+def _steps(trial: HarborTrial) -> _Rounds:
+    """Return the rounds of a multi-step trial that were begun, in order."""
+    entries = tables_in(trial.values.get("step_results"))
+    steps = trial.path / "steps"
+    # A link is no directory of this trial.
+    there = [each.name for each in steps.iterdir() if each.is_dir()] if is_within(steps, trial.path) else []
+    names = dict.fromkeys([*(str(each.get("step_name")) for each in entries), *sorted(there, key=natural_key)])
 
-    trial: HarborTrial
-    files: TrialFiles
+    def read(_: int, name: str) -> _Evidence:
+        step = steps / name
+        entry = next((each for each in entries if each.get("step_name") == name), {})
+        turn = read_turn(trial.read(step / "agent" / "trajectory.json"), entry)
+        return _Evidence(trial, step / "verifier", entry, turn, reached=bool(entry) or step.is_dir())
 
-    def names(self) -> tuple[str, ...]:
-        """Return the name of the only round."""
-        return ("round-1",)
+    return tuple(names), read
 
-    def read(self, index: int, name: str) -> _Evidence:
-        """Return what the trial has of the first round; further ones, which the task got since, were not reached."""
-        path, values = self.trial.path, self.trial.values
+
+def _only_round(trial: HarborTrial) -> _Rounds:
+    """Return the single round of a trial of a task without steps; later ones, which it got since, were not reached."""
+    path, values = trial.path, trial.values
+
+    def read(index: int, _: str) -> _Evidence:
         if index > 1:
-            return _Evidence(self.files, path, {}, ForeignTurn(), reached=False)
-        turn = read_turn(self.files.read(path / "agent" / "trajectory.json"), values)
-        return _Evidence(self.files, path / "verifier", values, turn, reached=True)
+            return _Evidence(trial, path, {}, ForeignTurn(), reached=False)
+        turn = read_turn(trial.read(path / "agent" / "trajectory.json"), values)
+        return _Evidence(trial, path / "verifier", values, turn, reached=True)
+
+    return ("round-1",), read
 
 
-class _OldRounds:
-    """The rounds of the layout before steps: ``verifier/multiround_results.json``, and files named by round numbers."""
+def _old_rounds(trial: HarborTrial) -> _Rounds:
+    """Return the rounds, up to the last that was run, of the layout before steps: files are named by round numbers."""
+    try:
+        listed = from_json(trial.read_or_refuse(trial.path / OLD_RESULTS) or b"")
+    except OSError as error:
+        raise RecordFault(f"{OLD_RESULTS} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise RecordFault(f"{OLD_RESULTS} is not JSON: {error}") from None
+    if not isinstance(listed, list):
+        raise RecordFault(f"{OLD_RESULTS} is JSON, but not a list")
+    entries = {each["round"]: each for each in tables_in(listed) if isinstance(each.get("round"), int)}
+    turns = read_turns_by_round(trial.read(trial.path / "agent" / "trajectory.json"))
 
-    def __init__(self, trial: HarborTrial, files: TrialFiles) -> None:
-        from pydantic_core import from_json
-
-        self._files = files
-        try:
-            entries = from_json(files.read_or_refuse(trial.path / OLD_RESULTS) or b"")
-        except OSError as error:
-            raise RecordFault(f"{OLD_RESULTS} cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise RecordFault(f"{OLD_RESULTS} is not JSON: {error}") from None
-        if not isinstance(entries, list):
-            raise RecordFault(f"{OLD_RESULTS} is JSON, but not a list")
-        self._entries = {each["round"]: each for each in tables_in(entries) if isinstance(each.get("round"), int)}
-        self._turns = read_turns_by_round(files.read(trial.path / "agent" / "trajectory.json"))
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the rounds up to the last that was run."""
-        return tuple(old_round_name(number) for number in range(1, max(self._entries, default=1) + 1))
-
-    def read(self, index: int, name: str) -> _Evidence:
-        """Return what the trial has of a round."""
-        entry = self._entries.get(index, {})
+    def read(index: int, _: str) -> _Evidence:
+        entry = entries.get(index, {})
         reward = entry.get("reward")
         return _Evidence(
-            self._files,
-            self._files.path / "verifier" / f"{old_round_name(index)}_",
+            trial,
+            trial.path / "verifier" / f"{old_round_name(index)}_",
             entry,
-            self._turns.get(index, ForeignTurn()),
+            turns.get(index, ForeignTurn()),
             reached=bool(entry),
             rewards={"reward": float(reward)} if _is_number(reward) else None,
         )
 
+    return tuple(map(old_round_name, range(1, max(entries, default=1) + 1))), read
+
 
 def _record(
-    trial: HarborTrial,
     number: int,
     evidence: _Evidence,
     name: str,
@@ -496,8 +457,8 @@ def _record(
         cause = f"{exception.get('exception_type')}: {exception.get('exception_message')}"
     kind = str(exception.get("exception_type") or "")
     return RoundRecord(
-        task=trial.task,
-        agent=trial.agent,
+        task=evidence.trial.task,
+        agent=evidence.trial.agent,
         attempt=number,
         round=name,
         index=index,
@@ -535,9 +496,9 @@ def _rewards(evidence: _Evidence) -> dict[str, float] | None:
         return evidence.rewards
     for name, parse in REWARD_FILES.items():
         try:
-            data = evidence.files.read_or_refuse(evidence.file(name), _LARGEST_OUTPUT)
+            data = evidence.trial.read_or_refuse(evidence.file(name), _LARGEST_OUTPUT)
         except OSError as error:
-            evidence.files.refuse(evidence.file(name), error)
+            evidence.trial.refuse(evidence.file(name), error)
             raise VerifierFault(f"{name} is not read: {error.strerror}") from None
         if data is not None:
             return parse(data.decode("utf-8", "replace"))
@@ -561,7 +522,7 @@ def _cases(evidence: _Evidence, *, wanted: bool) -> tuple[tuple[Case, ...], tupl
         return _cases_in(output) if wanted else (), (int(summary[2]), int(summary[1])), ()
     flags: tuple[str, ...] = ()
     for name in CASE_FILES:
-        if (report := evidence.files.read(evidence.file(name), _LARGEST_OUTPUT)) is not None:
+        if (report := evidence.trial.read(evidence.file(name), _LARGEST_OUTPUT)) is not None:
             try:
                 found, notes = parse_case_file(name, report)
             except (UnreadableCases, VerifierFault) as error:
@@ -583,7 +544,7 @@ def _cases_in(output: str) -> tuple[Case, ...]:
 
 def _text(evidence: _Evidence, name: str) -> str | None:
     """Return the text of one of the verifier's files, cut off at a size that no suite writes; None without one."""
-    data = evidence.files.read(evidence.file(name), _LARGEST_OUTPUT)
+    data = evidence.trial.read(evidence.file(name), _LARGEST_OUTPUT)
     return None if data is None else data.decode("utf-8", "replace")
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from pytest_evocode.errors import RecordFault
 from pytest_evocode.results.parsing import parse_object, read_record
 from pytest_evocode.results.plain_files import open_plain
@@ -168,7 +166,7 @@ def write_job_of(attempt: Path) -> None:
     except (OSError, RecordFault):
         return
     task, agent = attempt.parents[3].name, attempt.parents[1].name
-    _write_job(attempt.parent, task, record, record.selected.get(task, {}).get(agent, ()))
+    _write_job(attempt.parent, task, record, record.numbers(task, agent))
 
 
 def _write_job(directory: Path, task: str, run: RunRecord, numbers: Sequence[int]) -> None:
@@ -199,66 +197,22 @@ def _write_job(directory: Path, task: str, run: RunRecord, numbers: Sequence[int
 
 
 def _trial(directory: Path) -> dict[str, Any] | None:
-    """Return what an attempt's ``result.json`` has, or None where there is none that Harbor reads."""
+    """Return what an attempt's ``result.json`` has for Harbor; None where that is not what its record comes to.
+
+    So it is of attempts that have not ended, of versions that wrote nothing for Harbor, and where somebody edited it.
+    """
     try:
         with open_plain(directory / "result.json", within=directory) as file:
             values = parse_object(file.read())
+        record = read_record(AttemptRecord, dict(values), cases=False)
     except (OSError, RecordFault):
         return None
-    try:
-        _Trial.model_validate(values)
-    except ValidationError:
-        return None
-    return values
-
-
-class _Form(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-
-class _Agent(_Form):
-    agent: dict[str, Any]
-
-
-class _Model(_Form):
-    name: str | None = None
-
-
-class _AgentInfo(_Form):
-    name: str
-    model_info: _Model | None = None
-
-
-class _Rewarded(_Form):
-    rewards: dict[str, float] | None = None
-
-
-class _Exception(_Form):
-    exception_type: str
-
-
-class _Used(_Form):
-    n_input_tokens: float | None = None
-    n_cache_tokens: float | None = None
-    n_output_tokens: float | None = None
-    cost_usd: float | None = None
-
-
-class _Step(_Form):
-    agent_result: _Used | None = None
-
-
-class _Trial(_Form):
-    """What a job is counted from; a file that somebody edited into another form is not counted."""
-
-    trial_name: str
-    config: _Agent
-    agent_info: _AgentInfo
-    verifier_result: _Rewarded | None
-    exception_info: _Exception | None
-    started_at: str | None = None
-    finished_at: str | None = None
-    step_results: list[_Step]
+    found = trial_fields(record, directory)
+    # Without the names of its places, which a merge changes.
+    places = ("id", "trial_uri", "config")
+    config = values.get("config")
+    is_same = isinstance(config, dict) and config.get("agent") == found["config"]["agent"]
+    return found if is_same and all(values.get(key) == found[key] for key in found if key not in places) else None
 
 
 def _stats(trials: Sequence[Mapping[str, Any]], of: int) -> dict[str, Any]:
@@ -277,7 +231,7 @@ def _stats(trials: Sequence[Mapping[str, Any]], of: int) -> dict[str, Any]:
     }
 
 
-_USED = tuple(_Used.model_fields)
+_USED = ("n_input_tokens", "n_cache_tokens", "n_output_tokens", "cost_usd")
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -219,12 +219,7 @@ def differing_descriptions(first: Mapping[str, Any], second: Mapping[str, Any]) 
     >>> differing_descriptions({"spec": "openai/gpt-5"}, {"spec": "openai/gpt-5", "options": {"temperature": 0.5}})
     ['no options.temperature against options.temperature 0.5']
     """
-    one, other = dict(_leaves(first)), dict(_leaves(second))
-    return [
-        _against(name, one.get(name), other.get(name))
-        for name in sorted({*one, *other})
-        if one.get(name) != other.get(name)
-    ]
+    return _differing(dict(_leaves(first)), dict(_leaves(second)))
 
 
 def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -243,19 +238,17 @@ def differing_settings(first: Mapping[str, str] | None, second: Mapping[str, str
     """
     if first is None or second is None:
         return []
-    one, other = dict(settings_of(first) or ()), dict(settings_of(second) or ())
-    return [
-        _against(name, one.get(name), other.get(name))
-        for name in sorted({*one, *other})
-        if one.get(name) != other.get(name)
-    ]
+    return _differing(dict(settings_of(first) or ()), dict(settings_of(second) or ()))
 
 
-def _against(name: str, one: str | None, other: str | None) -> str:
-    if one is not None and other is not None:
-        return f"{name} {one} against {other}"
-    said = [f"no {name}" if value is None else f"{name} {value}" for value in (one, other)]
-    return " against ".join(said)
+def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    found = []
+    for name in sorted({*one, *other}):
+        if name in one and name in other and one[name] != other[name]:
+            found.append(f"{name} {one[name]} against {other[name]}")
+        elif one.get(name) != other.get(name):
+            found.append(" against ".join(f"{name} {of[name]}" if name in of else f"no {name}" for of in (one, other)))
+    return found
 
 
 def differing_conditions(first: Conditions, second: Conditions) -> list[str]:

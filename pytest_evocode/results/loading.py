@@ -6,16 +6,15 @@ import contextlib
 import gc
 import os
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError
 from pytest_evocode.names import TASK_FILE, ForkPoint, first_played
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
-from pytest_evocode.results.foreign import OLD_RESULTS, TaskLookup, TrialFiles, is_trial, read_trial, read_turn
+from pytest_evocode.results.foreign import OLD_RESULTS, HarborTrial, TaskLookup, is_trial, read_trial, read_turn
 from pytest_evocode.results.parsing import Record, check_attempt, check_run, parse_object, read_own_attempt, read_record
 from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import (
@@ -288,7 +287,9 @@ class _Loader:
                 # Sessions on several machines may have the same name once they are merged.
                 of_name = runs[attempt.path.parents[4], attempt.run]
                 if of_name:
-                    self.results.attempts[index] = _completed(attempt, max(of_name, key=partial(_selects, attempt)))
+                    self.results.attempts[index] = _completed(
+                        attempt, max(of_name, key=lambda run: run.selects(attempt.record))
+                    )
         for path in self._without_rounds:
             of_name = runs[path.parents[4], path.parent.name]
             self.results.attempts += filter(None, [next(filter(None, (_begun(path, run) for run in of_name)), None)])
@@ -386,22 +387,18 @@ class _Loader:
             if not name.endswith(".json") or name.startswith(".") or str(path) in self._seen:
                 continue
             self._seen.add(str(path))
-            if (values := self._parse(path, _NO_RUN)) is not None:
-                try:
-                    check_run(record := read_record(RunRecord, values))
-                    self.results.runs.append(StoredRun(record, path))
-                except RecordFault as error:
-                    self._problem(path, error, _NO_RUN)
+            if (record := self._read(RunRecord, path, _NO_RUN, check=check_run)) is not None:
+                self.results.runs.append(StoredRun(record, path))
 
     def _add_trial(self, directory: Path, values: dict[str, Any], *, finished: bool) -> None:
         layout: Layout = "multiround" if (directory / OLD_RESULTS).is_file() else "harbor"
-        files = TrialFiles(directory)
-        record = read_trial(files, values, 1, self._tasks, cases=self._cases)
-        self.results.problems += files.problems
+        trial = HarborTrial(directory, values)
+        record = read_trial(trial, 1, self._tasks, cases=self._cases)
+        self.results.problems += trial.problems
         # Harbor does not number attempts; those of one job at one task are numbered by their directories' names.
         key = (directory.parent, record.task, record.agent, record.mode, record.from_round)
         self._numbers[key] += 1
-        self._add(directory, numbered(record, self._numbers[key]), layout, finished=finished)
+        self._add(directory, called(record, attempt=self._numbers[key]), layout, finished=finished)
 
     def _add(
         self,
@@ -436,26 +433,26 @@ class _Loader:
             )
         )
 
-    def _read(self, kind: type[Record], path: Path, advice: str) -> Record | None:
+    def _read(
+        self, kind: type[Record], path: Path, advice: str, check: Callable[[Record], None] = lambda _: None
+    ) -> Record | None:
         """Return the record in a file, or None, with a line in ``problems`` that ends with ``advice``."""
-        try:
-            return read_record(kind, self._object(path), cases=self._cases)
-        except (OSError, RecordFault) as error:
-            self._problem(path, error, advice)
-            return None
+        if (values := self._parse(path, advice)) is not None:
+            try:
+                check(record := read_record(kind, values, cases=self._cases))
+                return record
+            except RecordFault as error:
+                self._problem(path, error, advice)
+        return None
 
     def _parse(self, path: Path | str, advice: str = "") -> dict[str, Any] | None:
         """Return the JSON object in a file, or None, with a line in ``problems``, where there is none."""
         try:
-            return self._object(path)
+            with open_plain(path) as file:
+                return parse_object(file.read())
         except (OSError, RecordFault) as error:
             self._problem(path, error, advice)
             return None
-
-    @staticmethod
-    def _object(path: Path | str) -> dict[str, Any]:
-        with open_plain(path) as file:
-            return parse_object(file.read())
 
     def _problem(self, path: Path | str, error: Exception, advice: str = "") -> None:
         why = error.strerror if isinstance(error, OSError) else str(error)
@@ -474,11 +471,6 @@ def _advice(directory: Path) -> str:
 def _has_ended(record: AttemptRecord) -> bool:
     """Return whether the attempt of a ``result.json`` has ended; in single-round mode each round writes it again."""
     return record.mode != "single-round" or len(record.rounds) == len(record.declared_rounds)
-
-
-def _selects(attempt: StoredAttempt, run: RunRecord) -> bool:
-    record = attempt.record
-    return record.attempt in run.selected.get(record.task, {}).get(record.agent, ())
 
 
 def _completed(attempt: StoredAttempt, run: RunRecord) -> StoredAttempt:
@@ -521,7 +513,7 @@ def _begun(path: Path, run: RunRecord) -> StoredAttempt | None:
     """Return an attempt that was interrupted before any of its rounds had a record; None where it is not the run's."""
     task, agent = path.parents[3].name, path.parents[1].name
     number = path.name.removeprefix(f"{task}__a")
-    is_selected = number.isdecimal() and int(number) in run.selected.get(task, {}).get(agent, ())
+    is_selected = number.isdecimal() and int(number) in run.numbers(task, agent)
     known = run.tasks.get(task)
     if not is_selected or known is None or not run.broke_off:
         return None
@@ -572,12 +564,12 @@ def _without_waiting(run: RunRecord, begun: Set[tuple[str, str, int]]) -> RunRec
     return run.model_copy(update={"selected": selected})
 
 
-def numbered(record: AttemptRecord, number: int) -> AttemptRecord:
-    """Return the same attempt under another number."""
-    if record.attempt == number:
+def called(record: AttemptRecord, **names: str | int) -> AttemptRecord:
+    """Return the same attempt under another number or name of its agent, by the names of these fields."""
+    if all(getattr(record, field) == name for field, name in names.items()):
         return record
-    rounds = tuple(round_.model_copy(update={"attempt": number}) for round_ in record.rounds)
-    return record.model_copy(update={"attempt": number, "rounds": rounds})
+    rounds = tuple(round_.model_copy(update=names) for round_ in record.rounds)
+    return record.model_copy(update={**names, "rounds": rounds})
 
 
 def _unfinished(rounds: list[RoundRecord], states: Sequence[AttemptState]) -> AttemptRecord:

@@ -615,6 +615,14 @@ class RunRecord(ResultsRecord):
     scores: dict[str, dict[str, float | int | None]] = {}
     """The metrics by agent; see :class:`pytest_evocode.metrics.scores.Scores`."""
 
+    def selects(self, attempt: AttemptRecord) -> bool:
+        """Return whether an attempt was to be made."""
+        return attempt.attempt in self.numbers(attempt.task, attempt.agent)
+
+    def numbers(self, task: str, agent: str) -> tuple[int, ...]:
+        """Return the numbers of the attempts of an agent at a task that were to be made."""
+        return self.selected.get(task, {}).get(agent, ())
+
     @property
     def broke_off(self) -> bool:
         """Whether the session did not come to its own end: it was interrupted or killed, or is under way."""

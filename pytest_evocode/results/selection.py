@@ -161,7 +161,7 @@ def progress_of(results: Path, run: RunRecord, selected: Sequence[SelectedAttemp
     for each in selected:
         directory = AttemptDirectory.of(results, each.task, each.agent, run.run, each.number)
         is_there = directory.path.is_dir()
-        was_selected = each.number in run.selected.get(each.task, {}).get(each.agent, ())
+        was_selected = each.number in run.numbers(each.task, each.agent)
         matches |= is_there or was_selected
         unfinished |= was_selected and not is_there
         for part in _parts(directory, each):

@@ -8,7 +8,6 @@ before. Two manifests are kept: the newest, and the newest of an earlier round, 
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import os
@@ -57,8 +56,7 @@ class ObjectStore:
 
     def sizes(self, directory: str) -> dict[str, int]:
         """Return the names of the files in a directory, without the directory's, and the bytes of each."""
-        filesystem, root = self._open()
-        with self._faults("list", directory):
+        with self._opened("list", directory) as (filesystem, root):
             try:
                 found = filesystem.ls(f"{root}/{directory}", detail=True, refresh=True)
             except FileNotFoundError:
@@ -67,8 +65,7 @@ class ObjectStore:
 
     def tree(self, directory: str) -> list[str]:
         """Return the names of all files below a directory, from the store's root."""
-        filesystem, root = self._open()
-        with self._faults("list", directory):
+        with self._opened("list", directory) as (filesystem, root):
             filesystem.invalidate_cache()
             try:
                 found = filesystem.find(f"{root}/{directory}" if directory else root)
@@ -78,8 +75,7 @@ class ObjectStore:
 
     def read(self, name: str) -> bytes | None:
         """Return the contents of a file, None where there is none."""
-        filesystem, root = self._open()
-        with self._faults("read", name):
+        with self._opened("read", name) as (filesystem, root):
             try:
                 contents: bytes = filesystem.cat_file(f"{root}/{name}")
             except FileNotFoundError:
@@ -88,41 +84,29 @@ class ObjectStore:
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write files; a killed process may leave some of them cut off."""
-        filesystem, root = self._open()
         if files:
-            with self._faults("write", next(iter(files))):
+            with self._opened("write", next(iter(files))) as (filesystem, root):
                 filesystem.pipe({f"{root}/{name}": contents for name, contents in files.items()})
 
     def remove(self, names: list[str]) -> None:
         """Remove files; those that are gone are passed over."""
-        filesystem, root = self._open()
         if names:
-            with self._faults("remove", names[0]), contextlib.suppress(FileNotFoundError):
+            with self._opened("remove", names[0]) as (filesystem, root), contextlib.suppress(FileNotFoundError):
                 filesystem.rm([f"{root}/{name}" for name in names])
 
-    def _open(self) -> tuple[Any, str]:
-        return _filesystem(self.url, _Options(self.options))
-
     @contextlib.contextmanager
-    def _faults(self, verb: str, name: str) -> Iterator[None]:
+    def _opened(self, verb: str, name: str) -> Iterator[tuple[Any, str]]:
+        opened = _filesystem(self.url, self.options)
         try:
-            yield
+            yield opened
         except Exception as error:  # Each implementation has exceptions of its own.
             raise StorageFault(
                 f"the storage {self.url}: it cannot {verb} {name}: {type(error).__name__}: {error}"
             ) from error
 
 
-class _Options(dict[str, Any]):
-    """Options that a cache can take as a key."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted((name, repr(value)) for name, value in self.items())))
-
-
-@functools.lru_cache(maxsize=8)
-def _filesystem(url: str, options: _Options) -> tuple[Any, str]:
-    """Return the implementation for a URL, and the path there."""
+def _filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the implementation for a URL, which fsspec keeps, and the path there."""
     try:
         from fsspec.core import split_protocol, url_to_fs
     except ImportError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +13,12 @@ from pytest_evocode.errors import EnvironmentFault, FilesNotListed
 from pytest_evocode.tasks.content_hash import is_dropping
 from pytest_evocode.trajectories.diffs import side_name, unified_diff
 from pytest_evocode.trajectories.file_changes import File
-from pytest_evocode.trajectories.workspace_changes import CACHES, REFLOG, list_files, read_files
+from pytest_evocode.trajectories.workspace_changes import CACHES, hash_files, is_reflog, list_files, read_files
 
 Tree = Mapping[str, File]
 """Files by their relative paths."""
 
 _READ = 4 * 2**20  # bytes of a file up to which its lines are compared
-_HASHING = 120.0  # seconds
 _BINARY = 8000  # bytes at the beginning in which a zero makes a file binary, as Git has it
 
 
@@ -30,12 +29,12 @@ def workspace_tree(environment: Environment) -> Tree:
         EnvironmentFault: They cannot be listed.
     """
     try:
-        listed = {path: entry for path, entry in list_files(environment).items() if not _is_reflog(path)}
+        listed = {path: entry for path, entry in list_files(environment).items() if not is_reflog(path)}
     except FilesNotListed as error:
         raise EnvironmentFault(f"the files of {environment.workdir} cannot be listed: {error}") from None
     regular = {path: entry.size for path, entry in listed.items() if entry.symlink is None}
     contents = read_files(environment, [path for path, size in regular.items() if size <= _READ], _READ)
-    hashes = _hashes(environment, regular.keys() - contents.keys())
+    hashes = hash_files(environment, sorted(regular.keys() - contents.keys()))
     return {
         path: File(symlink=entry.symlink)
         if entry.symlink is not None
@@ -75,23 +74,10 @@ def tree_patches(old: Tree, new: Tree) -> Iterator[str]:
             yield _patch(path, before, after)
 
 
-def _is_reflog(path: str) -> bool:
-    return path == REFLOG or path.endswith(f"/{REFLOG}")
-
-
 def _file(mode: int, content: bytes | None, digest: str | None) -> File:
     # Only what Git knows of a mode: others differ with whoever made the file.
     executable = bool(mode & stat.S_IXUSR)
     return File(mode=0o755 if executable else 0o644, content=content, sha256=digest)
-
-
-def _hashes(environment: Environment, paths: Collection[str]) -> dict[str, str]:
-    """Return the SHA-256 of files that are too large to be read."""
-    if not paths:
-        return {}
-    argv = ["bash", "-c", 'exec sha256sum -- "$@" 2>/dev/null', "sha256sum", *sorted(paths)]
-    lines = (line.partition("  ") for line in environment.exec(argv, user="0", timeout=_HASHING).output.splitlines())
-    return {path: digest for digest, _, path in lines if path in paths}
 
 
 def _patch(path: str, old: File | None, new: File | None) -> str:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import now
@@ -24,6 +24,7 @@ from pytest_evocode.trajectories.atif import (
     Trajectory,
     actions_of,
 )
+from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
 
 #: Writes are at least this many times their own duration apart, so that a long turn is not spent on writing.
 _WRITES_APART = 20
@@ -45,22 +46,6 @@ class Action:
     timed_out: bool = False
 
 
-class ChangeSource(Protocol):
-    """Tells what an agent's actions change; implemented by the workspace's files."""
-
-    def begin(self) -> None:
-        """Look at everything before the agent does anything."""
-
-    def changes(self) -> list[dict[str, Any]]:
-        """Return what has changed since the last look, one recorded change per file."""
-
-    def remarks(self) -> dict[str, Any]:
-        """Return what else is to be recorded of the action that the last :meth:`changes` was about."""
-
-    def leave_out(self, paths: Iterable[str]) -> None:
-        """Ignore files and directories, by paths relative to the working directory."""
-
-
 class Recorder:
     """Builds the trajectory of one round.
 
@@ -68,7 +53,7 @@ class Recorder:
         agent: Who acts.
         session_id: The attempt's, for the trajectory.
         spending: The attempt's account, which all recorded usage is charged to.
-        change_source: Asked after every action for what it changed.
+        change_source: The workspace, asked after every action for what it changed.
         write: Called with the trajectory so far, again and again.
         keep: Writes a file beside the trajectory, by a name, and returns its path from there.
     """
@@ -79,7 +64,7 @@ class Recorder:
         session_id: str,
         *,
         spending: AttemptSpending | None = None,
-        change_source: ChangeSource | None = None,
+        change_source: WorkspaceChanges | None = None,
         write: Callable[[Trajectory], None] | None = None,
         keep: Callable[[str, bytes], str] | None = None,
     ) -> None:
@@ -267,10 +252,9 @@ class Recorder:
         calls: Iterable[ToolCall] = (),
         usage: Usage | None = None,
         notes: Mapping[str, Any] | None = None,
-        model: str | None = None,
         at: int | None = None,
     ) -> None:
-        """Add tool calls, usage, notes and the model that answered to a reply, for what becomes known of it later.
+        """Add tool calls, usage and notes to a reply, for what becomes known of it later.
 
         The usage is charged even where there is no reply yet. ``at`` is the reply's place; None for the last one.
         """
@@ -286,8 +270,6 @@ class Recorder:
         if usage is not None:
             whole = total_usage([_usage_of(step), usage]) or usage
             update |= {"metrics": _metrics(whole, step.metrics), "llm_call_count": whole.requests}
-        if model and model != self.agent.model_name:
-            update["model_name"] = model
         if notes:
             extra = step.extra or {}
             update["extra"] = {**extra, "evocode": {**extra.get("evocode", {}), **notes}}

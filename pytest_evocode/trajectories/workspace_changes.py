@@ -200,6 +200,22 @@ def _unpacked(environment: Environment, paths: list[str], limit: int) -> dict[st
     return contents
 
 
+def hash_files(environment: Environment, paths: Collection[str]) -> dict[str, str]:
+    """Return the SHA-256 of regular files by relative path, without those that cannot be read."""
+    if not paths:
+        return {}
+    known = {*paths}
+    argv = ["bash", "-c", 'exec sha256sum -- "$@" 2>/dev/null', "sha256sum", *paths]
+    answer = environment.exec(argv, user="0", cwd=environment.workdir, timeout=_HASHING)
+    lines = (line.partition("  ") for line in answer.output.splitlines())
+    return {path: digest for digest, _, path in lines if len(digest) == 64 and path in known}
+
+
+def is_reflog(path: str) -> bool:
+    """Return whether a relative path is that of Git's log of every move of HEAD, of any repository."""
+    return path == REFLOG or path.endswith(f"/{REFLOG}")
+
+
 # Two changes within one tick of the kernel's clock (up to 10 ms) have the same time.
 _TICK = 0.1  # seconds
 _HASHING = 120.0  # seconds, after which all processes of the container are killed
@@ -261,11 +277,9 @@ class WorkspaceChanges:
     names are ignored. A look that finds nothing changed takes one command in the container.
     """
 
-    def __init__(
-        self, environment: Environment, *, user: User | None = None, limits: ChangeLimits | None = None
-    ) -> None:
+    def __init__(self, environment: Environment, *, limits: ChangeLimits | None = None) -> None:
         self.environment = environment
-        self.user = user
+        self.user: User | None = None
         """The agent's user, as whom Git is run."""
         self._limits = limits or ChangeLimits()
         self._left_out: set[str] = set()
@@ -354,7 +368,7 @@ class WorkspaceChanges:
         """Keep a file as it is now, and add it to the look where it has changed."""
         assert self._seen is not None
         new = now.file if now is not None else None
-        if path == REFLOG or path.endswith(f"/{REFLOG}"):
+        if is_reflog(path):
             before, after = (file.content or b"" if file is not None else b"" for file in (old, new))
             if before != after:
                 look.reflogs[path] = (before, after)
@@ -389,13 +403,7 @@ class WorkspaceChanges:
             if path not in contents and entry.symlink is None and entry.size <= left and path.isprintable():
                 wanted.append(path)
                 left -= entry.size
-        wanted = wanted[: self._limits.listed]
-        if not wanted:
-            return {}
-        argv = ["bash", "-c", 'exec sha256sum -- "$@" 2>/dev/null', "sha256sum", *wanted]
-        answer = self.environment.exec(argv, user="0", cwd=self.environment.workdir, timeout=_HASHING)
-        lines = (line.partition("  ") for line in answer.output.splitlines())
-        return {path: digest for digest, _, path in lines if len(digest) == 64 and path in entries}
+        return hash_files(self.environment, wanted[: self._limits.listed])
 
     # Recording.
 

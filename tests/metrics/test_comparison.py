@@ -30,7 +30,6 @@ def test_the_difference_is_the_mean_of_the_differences_by_task(record: MakeRecor
     assert [found.first, found.second] == pytest.approx([50, 200 / 3])
     assert found.difference == pytest.approx(50 / 3)
     assert (found.tasks, found.won, found.lost, found.tied) == (3, 2, 1, 0)
-    assert found.share_won == pytest.approx(200 / 3)
     assert found.flips == (
         Flip("t", 2, "round-2", 0.0, 1.0),
         Flip("u", 1, "round-1", 1.0, 0.0),

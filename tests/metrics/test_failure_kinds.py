@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.metrics.failures import RoundFailure, failure_kinds, judge_attempts, judge_cases, round_failure
+from pytest_evocode.metrics.failures import RoundFailure, failing_cases, failure_kinds, judge_cases, round_failure
 from pytest_evocode.metrics.grid import Grid, suite_facts
 from pytest_evocode.results.records import Case, CaseStatus, FailureKind, Outcome, RoundRecord, Verdict
 
@@ -91,11 +91,6 @@ def test_judging_again_changes_nothing(record: MakeRecord) -> None:
 # Attempts whose cases nobody has judged, and rounds.
 
 
-def kinds(record: RoundRecord) -> list[FailureKind | None]:
-    assert record.verdict is not None
-    return [case.failure for case in record.verdict.cases]
-
-
 def test_the_cases_of_foreign_records_are_judged_by_attempt_and_in_order(record: MakeRecord) -> None:
     records = [
         record("t", 3, "failed", of=3, cases={"x": "f", "y": "f"}),
@@ -104,17 +99,19 @@ def test_the_cases_of_foreign_records_are_judged_by_attempt_and_in_order(record:
         record("t", 1, "passed", of=3, cases={"x": "p"}),
         record("t", 2, "failed", of=3, cases={"y": "f", "x": "f"}, attempt=2),
     ]
-    judged = judge_attempts(records)
-    assert [(each.attempt, each.index) for each in judged] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
-    assert kinds(judged[1]) == [None, "new miss"]
-    assert kinds(judged[2]) == ["regression", "carried"]
-    assert kinds(judged[4]) == ["new miss", "regression"]
+    assert [(each.attempt, each.index, case.id, kind) for each, case, kind in failing_cases(records)] == [
+        (1, 2, "y", "new miss"),
+        (1, 3, "x", "regression"),
+        (1, 3, "y", "carried"),
+        (2, 2, "y", "new miss"),
+        (2, 2, "x", "regression"),
+    ]
 
 
-def test_records_that_were_judged_stay_as_they_are(record: MakeRecord) -> None:
+def test_cases_that_were_judged_stay_as_they_are(record: MakeRecord) -> None:
     stale = Verdict(reward=0, rewards={}, cases=(Case(id="x", status="failed", failure="stale"),))
     records = [record("t", 1, "failed", of=2), record("t", 2, "failed", of=2, verdict=stale)]
-    assert judge_attempts(records) == records
+    assert [kind for _, _, kind in failing_cases(records)] == ["stale"]
 
 
 @pytest.mark.parametrize(

@@ -46,38 +46,6 @@ class Diagnostics:
         return ", ".join(bad)
 
 
-def split_r_hat(chains: Floats) -> Floats:
-    """Return R-hat of numbers by chain and draw."""
-    import numpy as np
-
-    half = chains.shape[1] // 2
-    halves = np.concatenate([chains[:, :half], chains[:, half : 2 * half]])
-    within = halves.var(axis=1, ddof=1).mean(axis=0)
-    between = halves.mean(axis=1).var(axis=0, ddof=1)
-    found: Floats = np.sqrt((half - 1) / half + between / within)
-    return found
-
-
-def effective_draws(chains: Floats) -> Floats:
-    """Return how many independent draws those of each number are worth, by chain and draw.
-
-    The sum of autocorrelations ends where that of two next to each other is no longer above 0 (Geyer 1992).
-    """
-    import numpy as np
-
-    count, length = chains.shape[:2]
-    off = chains - chains.mean(axis=1, keepdims=True)
-    power = np.abs(np.fft.rfft(off, 2 * length, axis=1)) ** 2
-    covariance = np.fft.irfft(power, 2 * length, axis=1)[:, :length].mean(axis=0) / length
-    within = covariance[0] * length / (length - 1)
-    total = within * (length - 1) / length + chains.mean(axis=1).var(axis=0, ddof=1)
-    correlation = 1 - (within - covariance * length / (length - 1)) / total
-    pairs = correlation[: length // 2 * 2].reshape(length // 2, 2, *correlation.shape[1:]).sum(axis=1)
-    pairs = np.where(np.cumprod(pairs > 0, axis=0), pairs, 0)
-    found: Floats = count * length / np.maximum(2 * pairs.sum(axis=0) - 1, 1 / np.log10(count * length))
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number of the posterior: its mean and its 95 % interval."""
@@ -214,6 +182,7 @@ class Posterior:
     def diagnostics(self) -> Diagnostics:
         """The worst of all that is printed."""
         import numpy as np
+        from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
         printed = (
             self.scores, self.difficulties, self.discriminations, *self.effects.values(),
@@ -221,8 +190,8 @@ class Posterior:
         )  # fmt: skip
         values = np.concatenate([each.reshape(len(each), -1) for each in printed], axis=1).astype(float)
         chains = values.reshape(CHAINS, -1, values.shape[1])
-        r_hat, effective = float(split_r_hat(chains).max()), float(effective_draws(chains).min())
-        return Diagnostics(r_hat, effective, len(values), int(self.draws["diverging"].sum()))
+        r_hat, effective = split_gelman_rubin(chains).max(), effective_sample_size(chains).min()
+        return Diagnostics(float(r_hat), float(effective), len(values), int(self.draws["diverging"].sum()))
 
     def assurance(self, tasks: Sequence[int], attempts: Sequence[int], alpha: float, seed: int = 0) -> Floats:
         """Return the probability that so many new tasks and attempts show the difference of the first two agents.

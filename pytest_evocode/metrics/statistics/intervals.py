@@ -41,12 +41,17 @@ def t_quantile(share: float, freedom: int) -> float:
     """
     if share < 0.5:
         return -t_quantile(1 - share, freedom)
+    return first_at(share, lambda t: t_cdf(t, freedom), 1e-14)
+
+
+def first_at(wanted: float, rising: Callable[[float], float], precision: float) -> float:
+    """Return from which value above 0 on a rising function is at least what is wanted, by bisection."""
     low, high = 0.0, 1.0
-    while t_cdf(high, freedom) < share:
+    while rising(high) < wanted:
         low, high = high, 2 * high
-    while nextafter(low, inf) < high and high - low > 1e-14 * high:
+    while nextafter(low, inf) < high and high - low > precision * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if t_cdf(middle, freedom) < share else (low, middle)
+        low, high = (middle, high) if rising(middle) < wanted else (low, middle)
     return high
 
 

@@ -7,13 +7,14 @@ permutation test of so many pairs can come to. From 7 pairs on the two find norm
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import erf, exp, fsum, lgamma, log, sqrt
 from statistics import NormalDist, fmean, stdev
 
-from pytest_evocode.metrics.statistics.intervals import t_quantile
+from pytest_evocode.metrics.statistics.intervals import first_at, t_quantile
 from pytest_evocode.metrics.statistics.significance import smallest_p_value
 
 
@@ -62,14 +63,6 @@ class VarianceComponents:
         """
         total = self.within + self.between
         return self.within / total if total else None
-
-    def standard_error(self, groups: float, values: float) -> float:
-        """Return the standard error that a mean over ``groups`` new groups with ``values`` values each would have.
-
-        >>> VarianceComponents(within=4.0, between=8.0, groups=7, values=14).standard_error(groups=3, values=4)
-        1.7320508075688772
-        """
-        return sqrt(self.between / groups + self.within / (groups * values))
 
 
 def variance_components(groups: Sequence[Sequence[float]]) -> VarianceComponents | None:
@@ -256,15 +249,8 @@ def fewest(most: int, is_enough: Callable[[int], bool]) -> int | None:
     >>> fewest(1000, lambda tasks: tasks * tasks >= 50), fewest(7, lambda tasks: tasks * tasks >= 50)
     (8, None)
     """
-    low, high = 0, 1
-    while not is_enough(high):
-        if high >= most:
-            return None
-        low, high = high, min(most, 2 * high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    found = 1 + bisect_left(range(1, most + 1), True, key=is_enough)
+    return found if found <= most else None
 
 
 def _below(value: float) -> float:
@@ -278,10 +264,4 @@ def _detectable_effect(pairs: int, alpha: float, wanted: float) -> float:
     if alpha < 2 * smallest_p_value(min(pairs, 60)):
         # The permutation test finds only what differs in the same direction in each pair.
         return float(NormalDist().inv_cdf(wanted ** (1 / pairs)))
-    low, high = 0.0, 1.0
-    while power(high, pairs, alpha) < wanted:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if power(middle, pairs, alpha) < wanted else (low, middle)
-    return high
+    return first_at(wanted, lambda effect: power(effect, pairs, alpha), 1e-9)

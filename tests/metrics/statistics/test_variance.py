@@ -61,4 +61,3 @@ def test_where_nothing_varies_there_is_no_share() -> None:
     found = variance_components([[1.0, 1.0], [1.0, 1.0]])
     assert found is not None
     assert found.within_share is None
-    assert found.standard_error(2, 2) == 0.0
