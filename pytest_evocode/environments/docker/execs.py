@@ -59,7 +59,7 @@ class EngineCommand:
     deadline: float | None = None
     """By ``time.monotonic``."""
     input: bytes = b""
-    """Its stdin, where it is run by :func:`run_by_engine`."""
+    """Its stdin, but for a :class:`DockerProgram`, which is written to."""
 
 
 Control = Callable[[str], object]
