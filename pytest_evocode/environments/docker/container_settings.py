@@ -22,7 +22,6 @@ from pytest_evocode.tasks.compose_file import parse_seconds
 
 if TYPE_CHECKING:
     from docker import APIClient
-    from docker.types import DeviceRequest
 
     from pytest_evocode.environments.egress.proxy import EgressProxy
 
@@ -84,13 +83,6 @@ def gpus_of(task: Task, engine: str, *, available: bool) -> int:
             "DOCKER_HOST"
         )
     return wanted
-
-
-def gpu_requests(gpus: int) -> list[DeviceRequest] | None:
-    """Return what to ask the engine for, as ``docker run --gpus`` does; None where nothing is asked for."""
-    from docker.types import DeviceRequest
-
-    return [DeviceRequest(count=gpus, capabilities=[["gpu"]])] if gpus else None
 
 
 _SHORTEST = 0.2  # seconds between two tries: nobody has to wait for the interval of a service that is ready

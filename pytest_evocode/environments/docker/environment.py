@@ -24,7 +24,7 @@ from pytest_evocode.environments.command_environment import CommandEnvironment
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
 from pytest_evocode.environments.docker.channel import KEEPER
-from pytest_evocode.environments.docker.container_settings import ContainerSettings, gpu_requests
+from pytest_evocode.environments.docker.container_settings import ContainerSettings
 from pytest_evocode.environments.docker.execs import (
     KILLED,
     DockerProgram,
@@ -124,7 +124,7 @@ class DockerEnvironment(CommandEnvironment):
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 
     def _start(self) -> None:
-        from docker.types import LogConfig, Mount
+        from docker.types import DeviceRequest, LogConfig, Mount
 
         settings = self._settings
         # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
@@ -143,7 +143,7 @@ class DockerEnvironment(CommandEnvironment):
                 mounts=mounts,
                 # The engine would open a device in place of one of its files, with the rights of the host's root.
                 cap_drop=["MKNOD"],
-                device_requests=gpu_requests(settings.gpus),
+                device_requests=[DeviceRequest(count=settings.gpus, capabilities=[["gpu"]])] if settings.gpus else None,
                 log_config=LogConfig(type="none"),
                 **self._network.host_options,
             )
@@ -568,7 +568,15 @@ class DockerEnvironment(CommandEnvironment):
 
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        self._remove_container()
+        running, self._running = self._running, None
+        if running is None:
+            self._network.close()
+            return
+        logger.debug("removing container %.12s", running.container)
+        self._network.close_server()
+        discard(self._client, "container", running.container)
+        self._network.close()
+        running.channel.close()
 
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -582,17 +590,6 @@ class DockerEnvironment(CommandEnvironment):
         here.channel.stay()
         here.channel.close()
         return docker_exec_line(kept, self._filled_in(command), conceal)
-
-    def _remove_container(self) -> None:
-        running, self._running = self._running, None
-        if running is None:
-            self._network.close()
-            return
-        logger.debug("removing container %.12s", running.container)
-        self._network.close_server()
-        discard(self._client, "container", running.container)
-        self._network.close()
-        running.channel.close()
 
 
 def _is_id(text: str) -> bool:
