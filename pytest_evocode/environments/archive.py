@@ -75,10 +75,12 @@ def pack(
     """
     prefix = PurePosixPath(target.lstrip("/"))
     with tarfile.open(fileobj=stream, mode="w|") as archive:
-        add_directories(archive, directories)
-        add_files(archive, files)
+        for path, mode in directories.items():
+            add_entry(archive, path, None, mode)
+        for path, contents in files.items():
+            add_entry(archive, path, contents)
         if "." not in present and target not in directories:
-            add_directories(archive, {target: 0o777 if writable else 0o755})
+            add_entry(archive, target, None, 0o777 if writable else 0o755)
         for relative in sorted(members):
             if relative in present:
                 continue
@@ -96,21 +98,24 @@ def pack(
                 archive.addfile(info)
 
 
-def add_directories(archive: tarfile.TarFile, modes: Mapping[str, int]) -> None:
-    """Add directories of some modes, by absolute path, to a tar that is unpacked at ``/``."""
-    for path, mode in modes.items():
-        info = tarfile.TarInfo(path.lstrip("/"))
+def add_entry(
+    archive: tarfile.TarFile,
+    path: str,
+    contents: bytes | None,
+    mode: int = 0o644,
+    *,
+    owner: tuple[int, int] = (0, 0),
+    modified: float = 0,
+) -> None:
+    """Add a file, or without contents a directory, at an absolute path to a tar that is unpacked at ``/``."""
+    info = tarfile.TarInfo(path.lstrip("/"))
+    info.mode, info.mtime = mode, modified
+    info.uid, info.gid = owner
+    if contents is None:
         info.type = tarfile.DIRTYPE
-        info.mode = mode
-        archive.addfile(info)
-
-
-def add_files(archive: tarfile.TarFile, files: Mapping[str, bytes]) -> None:
-    """Add files, by absolute path, to a tar that is unpacked at ``/``."""
-    for path, contents in files.items():
-        info = tarfile.TarInfo(path.lstrip("/"))
+    else:
         info.size = len(contents)
-        archive.addfile(info, io.BytesIO(contents))
+    archive.addfile(info, None if contents is None else io.BytesIO(contents))
 
 
 def unpack(

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,20 +79,39 @@ def is_locked(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def used(sign: Path) -> Iterator[None]:
-    """Have what a file stands for seen as in use; any number of processes may use it, and a killed one uses nothing."""
-    with sign.open("a") as file:
+def used(path: Path) -> Iterator[None]:
+    """Have something in the cache seen as in use; any number of processes may use it, and a killed one uses nothing."""
+    with sign_of(path).open("a") as file:
         fcntl.flock(file, fcntl.LOCK_SH)  # Which filelock does not have.
         yield
 
 
-def is_used(sign: Path) -> bool:
-    """Tell whether any process uses what a file stands for; see :func:`used`."""
+def is_used(path: Path) -> bool:
+    """Tell whether any process uses something in the cache; see :func:`used`."""
     try:
-        with sign.open("r") as file:
+        with sign_of(path).open("r") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
     except BlockingIOError:
         return True
     return False
+
+
+def remove_unused(path: Path) -> bool:
+    """Remove something in the cache unless it is used, and return whether it is gone.
+
+    Nobody finds a part of it meanwhile. Whoever may begin to use it has to be kept out.
+    """
+    if is_used(path):
+        return False
+    with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as work, contextlib.suppress(OSError):
+        path.rename(Path(work, "gone"))
+    if not os.path.lexists(path):
+        sign_of(path).unlink(missing_ok=True)
+    return not os.path.lexists(path)
+
+
+def sign_of(path: Path) -> Path:
+    """Return the file whose locks say that something is used."""
+    return path.with_name(f".used-{path.name}")

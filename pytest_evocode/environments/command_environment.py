@@ -21,12 +21,7 @@ from dataclasses import replace
 from typing import BinaryIO, ClassVar
 
 from pytest_evocode.environments.entry_points import EnteredProgram
-from pytest_evocode.environments.programs import (
-    CappedOutput,
-    Command,
-    ExecResult,
-    User,
-)
+from pytest_evocode.environments.programs import CappedOutput, Command, ExecResult, User
 from pytest_evocode.environments.protocol import Environment
 from pytest_evocode.errors import EnvironmentFault
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory, is_used, used
+from pytest_evocode.environments.cache import cache_directory, is_used, remove_unused, used
 from pytest_evocode.errors import UsageError
 
 _FORM = "git+URL@COMMIT#PATH, as in git+https://github.com/harbor-framework/harbor-cookbook@<40 digits>#harbor_cookbook"
@@ -82,7 +82,7 @@ def fetched(dataset: Dataset) -> Iterator[Path]:
     """
     clone = dataset.clone
     clone.parent.mkdir(exist_ok=True)
-    with used(_sign(clone)):
+    with used(clone):
         if not clone.is_dir():
             with FileLock(clone.parent / ".lock"), tempfile.TemporaryDirectory(prefix=".", dir=clone.parent) as work:
                 if not clone.is_dir():
@@ -126,20 +126,14 @@ def _git(directory: Path, *arguments: str) -> str:
 
 def unused_clones() -> list[Path]:
     """Return the clones that no session uses."""
-    return [clone for clone in sorted(_clones().glob("[!.]*")) if not is_used(_sign(clone))]
+    return [clone for clone in sorted(_clones().glob("[!.]*")) if not is_used(clone)]
 
 
 def remove_clone(clone: Path) -> None:
     """Remove a clone, unless a session uses it."""
-    with FileLock(clone.parent / ".lock"), tempfile.TemporaryDirectory(prefix=".", dir=clone.parent) as work:
-        if not is_used(_sign(clone)):
-            clone.rename(Path(work, "gone"))  # At once, so that nobody finds a part of it.
-            _sign(clone).unlink(missing_ok=True)
+    with FileLock(clone.parent / ".lock"):
+        remove_unused(clone)
 
 
 def _clones() -> Path:
     return cache_directory() / "datasets"
-
-
-def _sign(clone: Path) -> Path:
-    return clone.with_name(f".used-{clone.name}")

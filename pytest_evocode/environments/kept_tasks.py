@@ -21,7 +21,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory, is_locked, is_used, try_lock, used
+from pytest_evocode.environments.cache import cache_directory, is_locked, is_used, remove_unused, try_lock, used
 from pytest_evocode.tasks.content_hash import hash_directory
 
 LONGEST_UNUSED = 30 * 86_400.0  # seconds
@@ -89,7 +89,7 @@ class KeptTasks:
         """Keep a task from being removed in the block."""
         with contextlib.ExitStack() as until_done:
             with self._lock:
-                until_done.enter_context(used(_sign(self._home(task_hash, name))))
+                until_done.enter_context(used(self._home(task_hash, name)))
             yield
 
     def all(self) -> list[KeptTask]:
@@ -104,7 +104,7 @@ class KeptTasks:
 
     def unused(self) -> list[KeptTask]:
         """Return those that no attempt uses."""
-        return [kept for kept in self.all() if not is_used(_sign(kept.home))]
+        return [kept for kept in self.all() if not is_used(kept.home)]
 
     def _make_room(self) -> None:
         """Remove what has not been used for long, and as much more as is too much."""
@@ -119,16 +119,7 @@ class KeptTasks:
     def remove(self, kept: KeptTask) -> bool:
         """Remove a task unless an attempt uses it, and return whether it is gone."""
         with self._lock:
-            if is_used(_sign(kept.home)):
-                return False
-            with tempfile.TemporaryDirectory(prefix=".", dir=self._directory) as work, contextlib.suppress(OSError):
-                kept.home.rename(Path(work, "gone"))  # At once, so that nobody finds a part of it.
-                _sign(kept.home).unlink(missing_ok=True)
-            return not kept.home.exists()
-
-
-def _sign(home: Path) -> Path:
-    return home.with_name(f".used-{home.name}")
+            return remove_unused(kept.home)
 
 
 def attempt_home(name: str) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory, is_used, used
+from pytest_evocode.environments.cache import cache_directory, is_used, sign_of, used
 from pytest_evocode.tasks.atomic_write import write_atomically
 
 
@@ -64,12 +64,12 @@ class ReferenceIndex:
     def forget(self, key: str) -> None:
         """Remove a state from the index."""
         self._file(key).unlink(missing_ok=True)
-        self._use(key).unlink(missing_ok=True)
+        sign_of(self._file(key)).unlink(missing_ok=True)
 
     def oldest_first(self) -> list[ReferenceState]:
         """Return all states, the least recently used first."""
         with self._lock:
-            files = sorted(self.directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+            files = sorted(self.directory.glob("[!.]*.json"), key=lambda path: path.stat().st_mtime_ns)
             return [state for path in files if (state := self.read(path.stem)) is not None]
 
     def making(self, task: str) -> FileLock:
@@ -81,14 +81,11 @@ class ReferenceIndex:
 
     def used(self, key: str) -> AbstractContextManager[None]:
         """Have a state seen as in use meanwhile."""
-        return used(self._use(key))
+        return used(self._file(key))
 
     def is_used(self, key: str) -> bool:
         """Return whether any session uses a state."""
-        return is_used(self._use(key))
+        return is_used(self._file(key))
 
     def _file(self, key: str) -> Path:
         return self.directory / f"{key}.json"
-
-    def _use(self, key: str) -> Path:
-        return self.directory / f"{key}.use"

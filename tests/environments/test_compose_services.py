@@ -262,7 +262,7 @@ services:
         assert isinstance(fork, ComposeEnvironment)
         assert fork.exec_in("db", "stat -c %u:%g /v; ls /v", timeout=30).output == "7:8\nb\nc\n"
         (shared,) = docker._client.containers(
-            filters={"label": "com.docker.compose.service=index", "network": fork._services.group.networks["default"]}
+            filters={"label": "com.docker.compose.service=index", "network": fork._services.networks["default"]}
         )
         run = docker._client.exec_create(shared["Id"], ["touch", "/v/x"])
         assert b"Read-only file system" in docker._client.exec_start(run["Id"])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
-from pytest_evocode.environments.docker.compose.group import ServiceGroup
+from pytest_evocode.environments.docker.compose.network import ComposeNetwork
 from pytest_evocode.environments.docker.engine import OWNER, connect
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.owners import Owner
@@ -145,7 +145,7 @@ match MOMENT:
     case "environment start":
         around(TaskEnvironment, "make_ready", before=always)
     case "services starting":
-        around(ServiceGroup, "open", after=always)
+        around(ComposeNetwork, "open", after=always)
     case "upload":
         for each in ENVIRONMENTS:
             around(each, "upload", after=always)

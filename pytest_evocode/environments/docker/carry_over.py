@@ -14,24 +14,11 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from pytest_evocode.environments.docker.calls import discard, faults
-from pytest_evocode.environments.docker.files import (
-    DIRECTORY,
-    SPECIAL,
-    SYMLINK,
-    ContainerFiles,
-    batches,
-    streamed,
-)
+from pytest_evocode.environments.docker.files import ContainerFiles, batches, streamed
 from pytest_evocode.environments.docker.snapshots import MOUNTED, DockerSnapshot, layered_files, layers_can_be_read
 from pytest_evocode.environments.overlay import NewLayer
-from pytest_evocode.environments.programs import ExecResult
-from pytest_evocode.environments.tree_archives import (
-    CHUNK,
-    END,
-    filter_tar,
-    is_in,
-    parents,
-)
+from pytest_evocode.environments.programs import ExecResult, FileKind
+from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in, parents
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -92,7 +79,7 @@ class CarriedFiles:
         own = [*trees, *self.snapshot.volumes, *shared, *MOUNTED]
         exact = {path for path in self.exact if not any(is_in(path, each) for each in own)}
         with self._files() as source, tempfile.TemporaryFile() as packed, faults("carrying files over from a snapshot"):
-            found = [path for path in trees if source.kind(path) in (DIRECTORY, 0)]
+            found = [path for path in trees if source.kind(path) in ("directory", "file")]
             volumes = [each for each in self.snapshot.volumes if any(is_in(each, path) for path in trees)]
             volumes += [each for each in self.snapshot.volumes if any(is_in(path, each) for path in trees)]
             exact |= {above for path in (*found, *volumes) for above in target.missing_above(path)}
@@ -124,13 +111,13 @@ class CarriedFiles:
             groups.setdefault(place, set()).update((path, *(f"{each}/" for each in missing)))
         gone = []
         for place, awaited in groups.items():
-            is_read_whole = target.kind(place) != DIRECTORY or len(awaited) > _FEW
-            if is_read_whole and source.kind(place) == DIRECTORY:
+            is_read_whole = target.kind(place) != "directory" or len(awaited) > _FEW
+            if is_read_whole and source.kind(place) == "directory":
                 packed.writelines(self._of_container(source, place, awaited))
             for path in sorted(each for each in awaited if not each.endswith("/")):
-                if source.kind(path) in (DIRECTORY, SYMLINK, 0):
+                if source.kind(path) in ("directory", "link", "file"):
                     packed.writelines(self._of_container(source, path, {path}))
-                elif target.kind(posixpath.dirname(path)) == DIRECTORY:
+                elif target.kind(posixpath.dirname(path)) == "directory":
                     gone.append(path)
         return gone
 
@@ -187,19 +174,18 @@ class _Looks:
 
     def __init__(self, files: ContainerFiles) -> None:
         self.files = files
-        self._kinds: dict[str, int | None] = {"/": DIRECTORY}
+        self._kinds: dict[str, FileKind | None] = {"/": "directory"}
 
-    def kind(self, path: str) -> int | None:
-        """Return DIRECTORY, SYMLINK, SPECIAL or 0 for a regular file; None for nothing, and where a link leads to."""
+    def kind(self, path: str) -> FileKind | None:
+        """Return what stands at a path; None for nothing, and where a link leads to."""
         if path not in self._kinds:
-            found = self.files.look_up(path) if self.kind(posixpath.dirname(path)) == DIRECTORY else None
-            kinds = (each for each in (DIRECTORY, SYMLINK) if found and int(found["mode"]) & each)
-            self._kinds[path] = None if found is None else next(kinds, int(found["mode"]) & SPECIAL)
+            is_there = self.kind(posixpath.dirname(path)) == "directory"
+            self._kinds[path] = self.files.kind(path) if is_there else None
         return self._kinds[path]
 
     def missing_above(self, path: str) -> list[str]:
         """Return the directories above a path that are not there, the highest first."""
-        return [parent for parent in parents(path) if self.kind(parent) != DIRECTORY]
+        return [parent for parent in parents(path) if self.kind(parent) != "directory"]
 
 
 def _resolve(files: ContainerFiles, path: str) -> str:
@@ -208,8 +194,8 @@ def _resolve(files: ContainerFiles, path: str) -> str:
     for name in path.strip("/").split("/"):
         resolved = f"{resolved}/{name}"
         found = files.look_up(resolved)
-        if found is not None and int(found["mode"]) & SYMLINK and found["linkTarget"]:
-            resolved = posixpath.normpath(found["linkTarget"]).rstrip("/")
+        if found is not None and found.kind == "link" and found.leads_to:
+            resolved = posixpath.normpath(found.leads_to).rstrip("/")
     return resolved
 
 

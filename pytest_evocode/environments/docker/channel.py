@@ -220,7 +220,6 @@ class Channel:
         command: EngineCommand,
         take: TakeOutput,
         *,
-        input: bytes = b"",
         merge: bool = False,
         kill: Callable[[], None] | None = None,
     ) -> tuple[int, bool] | None:
@@ -229,7 +228,6 @@ class Channel:
         Args:
             command: What to run.
             take: Takes what it prints.
-            input: Its stdin.
             merge: Let its stderr be its stdout.
             kill: Called at the deadline to end the program; by default PID 1 kills its process group.
 
@@ -240,30 +238,25 @@ class Channel:
         Raises:
             ChannelClosed: The container stops meanwhile.
         """
-        if not _can_take(command.env) or 4 * len(input) > REQUEST_LIMIT:
+        if not _can_take(command.env) or 4 * len(command.input) > REQUEST_LIMIT:
             return None
-        script = _start_script(command, input, merge) + _WAIT
+        script = _start_script(command, merge) + _WAIT
         streams: set[Stream] = {1} if merge else {1, 2}
         return self._run(script, take, streams, command.deadline, kill or self._kill_program)
 
-    def ask(self, script: str, output: CappedOutput) -> bool:
-        """Make PID 1 run a short script itself, and take its stdout; False when that fails or PID 1 is busy."""
-        deadline = time.monotonic() + _ANSWER
-        try:
-            ended = self._run(f"{script}\nstatus=$?\n", lambda _, chunk: output.add(chunk), {1}, deadline, lambda: None)
-        except ChannelClosed:
-            return False
-        return ended == (0, False)
+    def control(self, script: str, patience: float = _ANSWER, output: CappedOutput | None = None) -> bool:
+        """Make PID 1 run a short script itself; False when that fails, also after ``patience`` seconds.
 
-    def control(self, script: str, patience: float = _ANSWER) -> bool:
-        """Make PID 1 run a short script itself, also while it waits for a program; False when that fails.
-
-        ``$running`` is the number of that program, or nothing. It fails, too, after ``patience`` seconds.
+        It does so while it waits for a program, too, whose number is ``$running``, unless there is an ``output`` that
+        is to have what the script prints.
         """
         script = f"{script}\nstatus=$?\n"
+        take = None if output is None else lambda _, chunk: output.add(chunk)
         try:
-            ended = self._run(script, None, {1}, time.monotonic() + patience, lambda: None)
-            return self._interrupt(script, patience) if ended is None else ended == (0, False)
+            ended = self._run(script, take, {1}, time.monotonic() + patience, lambda: None)
+            if ended is None and output is None:
+                return self._interrupt(script, patience)
+            return ended == (0, False)
         except ChannelClosed:
             return False
 
@@ -309,16 +302,6 @@ class Channel:
 
     def _kill_program(self) -> None:
         self._interrupt(f"{_KILL}\nstatus=0\n")
-
-    def end(self) -> None:
-        """Make PID 1 end, and the container with it, unless a program runs; cheaper than the engine's kill."""
-        if self._stream is not None and self._busy.acquire(blocking=False):
-            try:
-                with contextlib.suppress(ChannelClosed):
-                    self._send_bytes(b"exit")
-                    self._reader.join(_CLOSING)
-            finally:
-                self._busy.release()
 
     def stay(self) -> None:
         """Have PID 1 live on when the connection ends."""
@@ -370,17 +353,17 @@ def _can_take(env: Mapping[str, str]) -> bool:
     return all(name.isidentifier() and name.isascii() and name not in _READ_ONLY for name in env)
 
 
-def _start_script(command: EngineCommand, input: bytes, merge: bool) -> str:
+def _start_script(command: EngineCommand, merge: bool) -> str:
     """Return the script that starts a program, and sets ``running`` to its number."""
     exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in command.env.items())
     # PID 1's own stdout and stderr are opened anew, so that no program makes them non-blocking for it.
     streams = f">/proc/1/fd/1 {'2>&1' if merge else '2>/proc/1/fd/3'} 3>&- 4>&-"
     program = f"cd -- {shlex.quote(command.cwd)} || exit 126; {exports}exec -- {shlex.join(command.argv)}"
-    feed = (
-        f"exec 5< <(printf -- '{as_printf_format(input)}' 3>&- 4>&-)\n" if input else "exec 5</dev/null || exec 5</\n"
-    )
+    feed = "exec 5</dev/null || exec 5</"
+    if command.input:
+        feed = f"exec 5< <(printf -- '{as_printf_format(command.input)}' 3>&- 4>&-)"
     # Without /dev/null, as after `rm -rf /`, a directory: nothing can be read from one either.
-    return f"{feed}({program}) <&5 5<&- {streams} & running=$!\nexec 5<&-"
+    return f"{feed}\n({program}) <&5 5<&- {streams} & running=$!\nexec 5<&-"
 
 
 def as_printf_format(data: bytes) -> str:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine
-from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.entry_points import EntryPoint
 from pytest_evocode.environments.programs import CappedOutput
 from pytest_evocode.errors import EnvironmentFault
@@ -23,7 +22,8 @@ from pytest_evocode.tasks.compose_file import parse_seconds
 
 if TYPE_CHECKING:
     from docker import APIClient
-    from docker.types import DeviceRequest
+
+    from pytest_evocode.environments.egress.proxy import EgressProxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,10 @@ class ContainerSettings:
 
     client: APIClient
     labels: Mapping[str, str]
-    networks: NetworkSettings
+    public_network: Callable[[], str]
+    """Finds or makes the network for containers that may reach the internet, but never one another."""
+    proxy: Callable[[], EgressProxy]
+    """Finds or makes the proxy of containers with an allowlist."""
     user: str = "0"
     """The user of commands that name none: the image's USER."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -52,12 +55,6 @@ class ContainerSettings:
     """The task's image's ENTRYPOINT, which no container has as its own: a snapshot's image has our PID 1 there."""
     healthcheck: Healthcheck | None = None
     """The task's image's HEALTHCHECK, which the engine does not run."""
-
-
-def entry_point_of(config: Mapping[str, Any]) -> EntryPoint | None:
-    """Return the ENTRYPOINT of an image, given its configuration as the engine describes it; None where it has none."""
-    argv = config.get("Entrypoint")
-    return EntryPoint(tuple(argv), config.get("WorkingDir") or "/") if argv else None
 
 
 def has_gpus(info: Mapping[str, Any]) -> bool:
@@ -86,13 +83,6 @@ def gpus_of(task: Task, engine: str, *, available: bool) -> int:
             "DOCKER_HOST"
         )
     return wanted
-
-
-def gpu_requests(gpus: int) -> list[DeviceRequest] | None:
-    """Return what to ask the engine for, as ``docker run --gpus`` does; None where nothing is asked for."""
-    from docker.types import DeviceRequest
-
-    return [DeviceRequest(count=gpus, capabilities=[["gpu"]])] if gpus else None
 
 
 _SHORTEST = 0.2  # seconds between two tries: nobody has to wait for the interval of a service that is ready

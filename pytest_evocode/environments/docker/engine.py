@@ -21,14 +21,12 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.calls import Kind, discard, faults, remove
 from pytest_evocode.environments.docker.container_settings import (
     ContainerSettings,
-    entry_point_of,
     gpus_of,
     has_gpus,
     health_of,
 )
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.images import DockerImages
-from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.snapshots import (
     COMMENT,
     KEEP_FOR,
@@ -36,16 +34,12 @@ from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
     drop_lists_without_image,
     export_image,
-    images_of_kept,
     import_image,
     is_kept,
     snapshot_labels,
 )
-from pytest_evocode.environments.engines import (
-    BuildWish,
-    ExportedLayer,
-    Installation,
-)
+from pytest_evocode.environments.engines import BuildWish, ExportedLayer, Installation
+from pytest_evocode.environments.entry_points import EntryPoint
 from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.environments.protocol import Snapshot
@@ -145,11 +139,13 @@ class DockerEngine:
         image = self._images.ensure(task, installation)
         config = image.get("Config") or {}
         wanted = task.config.environment
+        argv = config.get("Entrypoint")
         assert snapshot is None or isinstance(snapshot, DockerSnapshot)
         settings = ContainerSettings(
             self._client,
             self._labels(task, image),
-            NetworkSettings(self._client, self._public_network, self.egress_proxy),
+            self._public_network,
+            self.egress_proxy,
             user=config.get("User") or "0",
             env=dict(env),
             cpus=wanted.cpus,
@@ -158,7 +154,7 @@ class DockerEngine:
             volumes=tuple(config.get("Volumes") or ()),
             image=image["Id"],
             image_layers=len(image["RootFS"]["Layers"]),
-            entry_point=entry_point_of(config),
+            entry_point=EntryPoint(tuple(argv), config.get("WorkingDir") or "/") if argv else None,
             healthcheck=health_of(None, image),
             gpus=gpus,
         )
@@ -371,7 +367,7 @@ def find_docker_leftovers(
         networks = client.networks(filters=labelled)
         images = client.images(filters=labelled)
         volumes = client.volumes(filters=labelled)["Volumes"] or ()
-    in_use = images_of_kept(containers)
+    in_use = {entry["ImageID"] for entry in containers if is_kept(entry)}
     found: dict[Kind, list[dict[str, Any]]] = {
         "container": [entry for entry in containers if needed_too or not is_kept(entry)],
         "network": networks,

@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL
 from typing import IO, Any, BinaryIO
@@ -23,7 +24,7 @@ from pytest_evocode.environments.command_environment import CommandEnvironment
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
 from pytest_evocode.environments.docker.channel import KEEPER
-from pytest_evocode.environments.docker.container_settings import ContainerSettings, gpu_requests
+from pytest_evocode.environments.docker.container_settings import ContainerSettings
 from pytest_evocode.environments.docker.execs import (
     KILLED,
     DockerProgram,
@@ -33,8 +34,7 @@ from pytest_evocode.environments.docker.execs import (
 )
 from pytest_evocode.environments.docker.files import ContainerFiles, batches, naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
-from pytest_evocode.environments.docker.program_files import list_names, status_of, write_files
-from pytest_evocode.environments.docker.relay import Relay, relay_argv
+from pytest_evocode.environments.docker.relay import Relay
 from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
     commit_container,
@@ -104,7 +104,7 @@ class DockerEnvironment(CommandEnvironment):
         self.entry_point = settings.entry_point
         self.healthcheck = settings.healthcheck
         self._image = image
-        self._network = own_network or ContainerNetwork(settings.networks, network)
+        self._network = own_network or ContainerNetwork(settings, network)
         self.egress = self._network.gate
         self._running: ContainerFiles | None = None
         self._changing = threading.Lock()
@@ -124,13 +124,13 @@ class DockerEnvironment(CommandEnvironment):
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 
     def _start(self) -> None:
-        from docker.types import LogConfig, Mount
+        from docker.types import DeviceRequest, LogConfig, Mount
 
         settings = self._settings
         # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
         mounts: list[Any] = [Mount(path, None, type="volume", no_copy=True) for path in self._volumes]
         with faults("starting a container"):
-            network_mode = self._network.open(settings.image, settings.labels)  # Before it is asked for more.
+            network_mode = self._network.open()  # Before it is asked for more.
             mounts += self._network.mounts
             host_config = self._client.create_host_config(
                 network_mode=network_mode,
@@ -143,7 +143,7 @@ class DockerEnvironment(CommandEnvironment):
                 mounts=mounts,
                 # The engine would open a device in place of one of its files, with the rights of the host's root.
                 cap_drop=["MKNOD"],
-                device_requests=gpu_requests(settings.gpus),
+                device_requests=[DeviceRequest(count=settings.gpus, capabilities=[["gpu"]])] if settings.gpus else None,
                 log_config=LogConfig(type="none"),
                 **self._network.host_options,
             )
@@ -197,7 +197,9 @@ class DockerEnvironment(CommandEnvironment):
         whole = self._filled_in(command, deadline)
         with naming_kills(self._client, self._running):
             ended = None
-            if not whole.input and not self._may_be_long(whole):
+            # Where an agent works, PID 1 has to be free to see the session's end.
+            may_be_long = deadline is not None and deadline - time.monotonic() > _LONG
+            if not may_be_long or self._part is not None:
                 ended = self._by_channel(
                     whole, lambda _, chunk: output.add(chunk), merge=True, kill=self.kill_processes
                 )
@@ -235,11 +237,6 @@ class DockerEnvironment(CommandEnvironment):
             self._start_again()
             return KILLED, False
 
-    def _may_be_long(self, command: EngineCommand) -> bool:
-        """Tell whether a command may take long where an agent works: PID 1 has to be free to see the session's end."""
-        deadline = command.deadline
-        return self._part is None and deadline is not None and deadline - time.monotonic() > _LONG
-
     # Programs beside one another, and what they leave behind.
 
     def _ready(self) -> ContainerFiles:
@@ -263,7 +260,7 @@ class DockerEnvironment(CommandEnvironment):
         started = time.monotonic()
         deadline = None if timeout is None else started + timeout
         outputs = {1: CappedOutput(limit // 2), 2: CappedOutput(limit // 2)}
-        whole = self._filled_in(command, deadline)
+        whole = self._filled_in(replace(command, input=input), deadline)
         with self._changing:
             known = {*self._opened}
 
@@ -276,9 +273,9 @@ class DockerEnvironment(CommandEnvironment):
             outputs[stream].add(chunk)
 
         self._ready()
-        ended = self._by_channel(whole, take, input=input)
+        ended = self._by_channel(whole, take)
         if ended is None:
-            ended = self._run_by_engine(whole, input, take, end_others)
+            ended = self._run_by_engine(whole, take, end_others)
         else:
             end_others()
         exit_code, timed_out = ended
@@ -291,11 +288,11 @@ class DockerEnvironment(CommandEnvironment):
         )
 
     def _run_by_engine(
-        self, command: EngineCommand, input: bytes, take: TakeOutput, end_others: Callable[[], None]
+        self, command: EngineCommand, take: TakeOutput, end_others: Callable[[], None]
     ) -> tuple[int, bool]:
         def feed() -> None:
             with contextlib.suppress(BrokenPipeError):
-                program.write(input)
+                program.write(command.input)
             program.close_input()
 
         exit_code = None
@@ -303,10 +300,7 @@ class DockerEnvironment(CommandEnvironment):
             program = self._start_program(command, take)
             self._runs.add(program)
         try:
-            if input:
-                threading.Thread(target=feed, name="program-input", daemon=True).start()
-            else:
-                program.close_input()
+            threading.Thread(target=feed, name="program-input", daemon=True).start()
             left = None if command.deadline is None else max(0.0, command.deadline - time.monotonic())
             exit_code = program.wait(left)
         finally:
@@ -354,7 +348,7 @@ class DockerEnvironment(CommandEnvironment):
     def entry_point_settled(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         output = CappedOutput()
-        if self.entered is not None and self._files.channel.ask(_PROCESSES, output):
+        if self.entered is not None and self._files.channel.control(_PROCESSES, output=output):
             self.entered.services = tuple(int(word) for word in output.text().split() if _is_id(word) and word != "1")
 
     def _entered_processes(self) -> Sequence[int]:
@@ -365,25 +359,17 @@ class DockerEnvironment(CommandEnvironment):
 
     def connect(self, port: int, timeout: float) -> socket.socket:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        deadline = time.monotonic() + timeout
-        command = Command(relay_argv(port), user="0", cwd="/")
-        relay = Relay(lambda take: self.open_program(command, take))
+        relay = Relay(port, self.open_program)
         self._relays.add(relay)
-        connected = relay.connect(deadline, lambda: self._relays.discard(relay))
-        if connected:
-            return relay.socket
-        if connected is None:
-            relay.program.signal(SIGKILL)
-            raise TimeoutError(f"port {port} did not take a connection within {timeout} s")
-        raise ConnectionRefusedError(f"nobody listens at port {port}")
+        return relay.connect(timeout, lambda: self._relays.discard(relay))
 
     def serve(self, path: Path) -> AbstractContextManager[str]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        return self._network.serve(path, self._id, self._settings.image, self._settings.labels)
+        return self._network.serve(path, self._id)
 
     def write_files(self, directory: str, files: Mapping[str, bytes], *, user: User | None = None) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        write_files(self._client, self._ready(), directory, files, *self._ids(user))
+        self._ready().write_files(directory, files, self._ids(user))
 
     def _ids(self, user: User | None) -> tuple[int, int]:
         """Return the numbers of a user and of the user's group."""
@@ -402,11 +388,11 @@ class DockerEnvironment(CommandEnvironment):
 
     def file_status(self, path: str) -> FileStatus | None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        return status_of(self._client, self._ready(), path)
+        return self._ready().file_status(path)
 
     def list_directory(self, path: str, limit: int = 100_000) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        return list_names(self._ready(), path, limit, self._print)
+        return self._ready().list_names(path, limit, self._print)
 
     def _print(self, argv: tuple[str, ...], output: CappedOutput) -> None:
         """Run a command of root's by the engine, beside whatever runs, for its output."""
@@ -428,8 +414,7 @@ class DockerEnvironment(CommandEnvironment):
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        # Beside files of an agent only the engine brings the tests: any tool may be among them.
-        self._files.upload(sources, target, writable=writable, by_channel=self._part is None)
+        self._files.upload(sources, target, writable=writable)
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -443,12 +428,13 @@ class DockerEnvironment(CommandEnvironment):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.forget_pending(paths)
         if len(paths) <= _LOOKED_AT:
-            paths = [path for path in paths if self._files.look_up(path) is not None]
+            paths = [path for path in paths if self._files.kind(path) is not None]
         for batch in batches(paths):
             result = self.exec(["rm", "-rf", "--", *batch], user="0", cwd="/", timeout=60)
             if not result.ok:
                 raise EnvironmentFault(f"could not be removed from the container: {result.tail(3)}")
-        self._files.require_gone(paths[:_LOOKED_AT])
+        if left := [path for path in paths[:_LOOKED_AT] if self._files.kind(path) is not None]:
+            raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
 
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -461,7 +447,7 @@ class DockerEnvironment(CommandEnvironment):
     def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
-        links = [each.path for each in above if self._files.is_link(each.path)]
+        links = [each.path for each in above if self._files.kind(each.path) == "link"]
         self.remove(links)
         mounts = (*self._volumes, *self._settings.volumes)
         # A mount cannot be removed, and a fork has those of its image, such as a VOLUME. What is there stays beside.
@@ -519,7 +505,7 @@ class DockerEnvironment(CommandEnvironment):
 
     def _start_anew(self, here: ContainerFiles) -> None:
         self._start_first_process(here)
-        self._network.begun_anew(here.container, self._settings.image, self._settings.labels)
+        self._network.begun_anew(here.container)
 
     def _start_first_process(self, here: ContainerFiles) -> None:
         """Start PID 1 anew, in an agent's turn with the image's own shell where the agent has left none for it."""
@@ -529,7 +515,7 @@ class DockerEnvironment(CommandEnvironment):
         with contextlib.suppress(*([APIError] if self._mending else [])):
             self._client.start(here.container)
             here.channel.attach()
-            if not self._mending or here.channel.ask(":", CappedOutput()):
+            if not self._mending or here.channel.control(":"):
                 return
         logger.info("container %.12s has no shell to start with; the image's own is put back", here.container)
         self._own_shell().put_back()
@@ -582,7 +568,15 @@ class DockerEnvironment(CommandEnvironment):
 
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        self._remove_container()
+        running, self._running = self._running, None
+        if running is None:
+            self._network.close()
+            return
+        logger.debug("removing container %.12s", running.container)
+        self._network.close_server()
+        discard(self._client, "container", running.container)
+        self._network.close()
+        running.channel.close()
 
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -596,18 +590,6 @@ class DockerEnvironment(CommandEnvironment):
         here.channel.stay()
         here.channel.close()
         return docker_exec_line(kept, self._filled_in(command), conceal)
-
-    def _remove_container(self) -> None:
-        running, self._running = self._running, None
-        if running is None:
-            self._network.close()
-            return
-        running.channel.end()
-        logger.debug("removing container %.12s", running.container)
-        self._network.close_server()
-        discard(self._client, "container", running.container)
-        self._network.close()
-        running.channel.close()
 
 
 def _is_id(text: str) -> bool:

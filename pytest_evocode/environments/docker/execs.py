@@ -17,7 +17,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from pytest_evocode.environments.docker.calls import faults
@@ -59,7 +59,7 @@ class EngineCommand:
     deadline: float | None = None
     """By ``time.monotonic``."""
     input: bytes = b""
-    """Its stdin, where it is run by :func:`run_by_engine`."""
+    """Its stdin, but for a :class:`DockerProgram`, which is written to."""
 
 
 Control = Callable[[str], object]
@@ -83,6 +83,20 @@ def _let_go(client: APIClient, command: str, control: Control) -> Iterator[None]
         ended.set()
 
 
+def _create(client: APIClient, container: str, command: EngineCommand, *, stdin: bool, tty: bool = False) -> str:
+    """Have the engine make ready to run a command, and return what it calls that."""
+    created = client.exec_create(
+        container,
+        command.argv,
+        user=command.user,
+        environment=dict(command.env),
+        workdir=command.cwd,
+        stdin=stdin,
+        tty=tty,
+    )
+    return str(created["Id"])
+
+
 def run_by_engine(
     client: APIClient,
     container: str,
@@ -97,17 +111,10 @@ def run_by_engine(
         The exit code, None when it was killed, and whether its deadline came.
     """
     with faults("running a command"):
-        created = client.exec_create(
-            container,
-            command.argv,
-            user=command.user,
-            environment=dict(command.env),
-            workdir=command.cwd,
-            stdin=bool(command.input),
-        )
+        created = _create(client, container, command, stdin=bool(command.input))
         with (
-            _let_go(client, created["Id"], control),
-            FramedStream(client.exec_start(created["Id"], socket=True), lambda _, chunk: output.add(chunk)) as stream,
+            _let_go(client, created, control),
+            FramedStream(client.exec_start(created, socket=True), lambda _, chunk: output.add(chunk)) as stream,
         ):
             if command.input:
                 threading.Thread(target=stream.feed, args=[command.input], name="command-input", daemon=True).start()
@@ -115,7 +122,7 @@ def run_by_engine(
         # After the stream is closed: a flood of output that nobody reads keeps the engine from killing.
         if timed_out:
             kill()
-        exit_code = None if timed_out else _exit_code(client, created["Id"])
+        exit_code = None if timed_out else _exit_code(client, created)
     if exit_code == 126 and "executable file not found in $PATH" in output.text():
         exit_code = 127  # As newer engines do.
     return exit_code, timed_out
@@ -134,29 +141,22 @@ def run_on_terminal(
 
     def resize(size: os.terminal_size) -> bool:
         try:
-            client.exec_resize(created["Id"], height=size.lines, width=size.columns)
+            client.exec_resize(created, height=size.lines, width=size.columns)
         except APIError:  # The command is just starting, or has just ended.
             return False
         return True
 
     with faults("running a command on a terminal"):
-        created = client.exec_create(
-            container,
-            command.argv,
-            user=command.user,
-            environment={**kind_of_terminal(), **command.env},
-            workdir=command.cwd,
-            stdin=True,
-            tty=True,
-        )
+        command = replace(command, env={**kind_of_terminal(), **command.env})
+        created = _create(client, container, command, stdin=True, tty=True)
         with (
-            _let_go(client, created["Id"], control),
-            EngineConnection(client.exec_start(created["Id"], tty=True, socket=True)) as stream,
+            _let_go(client, created, control),
+            EngineConnection(client.exec_start(created, tty=True, socket=True)) as stream,
         ):
             write_all(terminal, stream.early)
             if not relay(terminal, stream.connection, resize):
                 kill()
-        return _exit_code(client, created["Id"])
+        return _exit_code(client, created)
 
 
 def _exit_code(client: APIClient, exec_id: str) -> int:
@@ -334,15 +334,8 @@ class DockerProgram:
         self.pid: int | None = None
         """Its number in the container; None while it has none, because it is just starting or could not be started."""
         with faults("starting a program"):
-            created = client.exec_create(
-                container,
-                [*_STARTER, command.cwd, *command.argv],
-                user=command.user,
-                environment=dict(command.env),
-                workdir="/",
-                stdin=True,
-            )
-            self._exec = created["Id"]
+            starter = replace(command, argv=[*_STARTER, command.cwd, *command.argv], cwd="/")
+            self._exec = _create(client, container, starter, stdin=True)
             self._stream = FramedStream(client.exec_start(self._exec, socket=True), self._take_chunk)
         threading.Thread(target=self._read, name=f"program-{self._exec[:12]}", daemon=True).start()
 

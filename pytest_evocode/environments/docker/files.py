@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import io
 import json
 import logging
 import os
 import posixpath
 import shlex
+import stat
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
-from pytest_evocode.environments.archive import Source, add_directories, add_files, lay_over, pack, unpack
+from pytest_evocode.environments.archive import Source, add_entry, lay_over, pack, unpack
 from pytest_evocode.environments.docker.calls import faults
-from pytest_evocode.environments.docker.channel import Channel
+from pytest_evocode.environments.docker.channel import REQUEST_LIMIT, Channel, as_printf_format
 from pytest_evocode.environments.docker.execs import KILLED, USER_FILES
 from pytest_evocode.environments.overlay import is_below
-from pytest_evocode.environments.programs import CappedOutput
+from pytest_evocode.environments.programs import CappedOutput, FileKind, FileStatus
 from pytest_evocode.environments.protocol import FileContents
 from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar
 from pytest_evocode.errors import EnvironmentFault, KilledFromOutside, UnreadableFile
@@ -34,28 +37,84 @@ from pytest_evocode.errors import EnvironmentFault, KilledFromOutside, Unreadabl
 if TYPE_CHECKING:
     from docker import APIClient
 
-#: Bits of Go's modes, which the engine describes files with.
-DIRECTORY = 1 << 31
-SYMLINK = 1 << 27
-SPECIAL = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
-
 logger = logging.getLogger(__name__)
 
 _UNTOUCHED = "1970-01-01T00:00:00Z"
-# Stands for a path where the engine answers 500: symlinks that lead to each other.
-LOOP: Mapping[str, Any] = {"mode": SYMLINK, "size": 0, "mtime": _UNTOUCHED, "linkTarget": ""}
-_SMALL = 2**14  # bytes that go over the channel
+_SMALL = 2**14  # bytes that are read over the channel
 _PAUSING = 3.0  # seconds for the processes of a container to stop
 _USERS = 2**20  # bytes; of 300 MB the engine makes objects that fill 24 GB of memory
 _BATCH = 2**14  # bytes of arguments that no kernel refuses; more than a path has
+
+
+# Go's mode bits, and what they are to everybody else.
+_KINDS: tuple[tuple[int, FileKind], ...] = (
+    (1 << 31, "directory"),
+    (1 << 27, "link"),
+    (1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19, "other"),
+)
+_SPECIAL_BITS = ((1 << 23, stat.S_ISUID), (1 << 22, stat.S_ISGID), (1 << 20, stat.S_ISVTX))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the engine says of a path, a link there not followed."""
+
+    kind: FileKind
+    size: int
+    mode: int
+    """Permission bits, setuid, setgid and sticky bit among them."""
+    modified: str
+    leads_to: str
+    """Where a link leads to, all links followed; empty where that is nowhere."""
+
+    @classmethod
+    def of(cls, info: Mapping[str, Any]) -> Look:
+        """Return what a description says."""
+        mode = int(info["mode"])
+        kind: FileKind = next((kind for bits, kind in _KINDS if mode & bits), "file")
+        bits = mode & 0o777 | sum(bit for go, bit in _SPECIAL_BITS if mode & go)
+        return cls(kind, int(info["size"]), bits, info["mtime"], info["linkTarget"])
+
+    def refusal(self, limit: int) -> str | None:
+        """Return why a file is not read; None when it can be."""
+        if self.kind != "file":
+            return {"link": "a symlink", "directory": "a directory"}.get(self.kind, "not a regular file")
+        return f"{self.size} bytes long, over the limit of {limit}" if self.size > limit else None
+
+
+_LOOP = Look("link", 0, 0, _UNTOUCHED, "")
+"""Stands for a path where the engine answers 500: symlinks that lead to each other."""
+
+# For a subshell of PID 1. Descriptor 5 is the directory above, so that no link that is put in the way meanwhile leads
+# elsewhere; noclobber makes files where there is none, and neither follows links nor writes to what others have open.
+_WRITER = """
+umask 022; set -C
+make() { mkdir -- "$1" && own "$1" || exit 9; }
+own() { [[ ! $owner ]] || chown -h -- "$owner" "$@" || exit 9; }
+replace() { [[ ! -e $1 && ! -L $1 ]] || rm -rf -- "./$1" || exit 9; }
+way() { [[ -e $1 || -L $1 ]] || make "$1"; cd -- "./$1" || exit 9; }
+down() {
+  exec 5<.
+  [[ -d $1 && ! -L $1 ]] || { replace "$1"; make "$1"; }
+  cd -- "./$1" && [[ ! -L ../$1 && .. -ef /proc/self/fd/5 ]] || exit 9
+}
+put() { replace "$1"; printf -- "$2" > "./$1" || exit 9; }
+"""
+
+
+# Bash's own globbing, which needs no other program. What is printed first says what follows.
+_LIST = """[[ -d $1 && ! -L $1 ]] && cd -P -- "$1" || { printf no; exit; }
+shopt -s nullglob dotglob; set -- "$2" *
+(($# - 1 > $1)) && { printf more; exit; }
+shift; printf names; (($# == 0)) || printf '%s\\0' "$@" """
+_NAME = 256  # bytes of a file's name at most, with a NUL behind it
 
 
 class ContainerFiles:
     """The files of one container that exists, and the channel to it, be it attached or not.
 
     Every transfer costs the engine a process of 80 ms, where a look costs 2 ms. So directories to be made wait for the
-    next transfer (:attr:`pending`), and what is small and need not be trusted goes through the channel to the
-    container's bash.
+    next transfer (:attr:`pending`), and what is small is read and written by the container's bash, over the channel.
     """
 
     def __init__(self, client: APIClient, container: str) -> None:
@@ -67,8 +126,8 @@ class ContainerFiles:
         self.pending_files: dict[str, bytes] = {}
         """Files to write, by path."""
 
-    def look_up(self, path: str) -> Mapping[str, Any] | None:
-        """Return the engine's description of a path, symlinks not followed; None where there is nothing."""
+    def look_up(self, path: str) -> Look | None:
+        """Return what stands at a path; None where there is nothing."""
         url = f"{self._client.base_url}/v{self._client.api_version}/containers/{self.container}/archive"
         with faults(f"looking at {path}"):
             response = self._client.head(url, params={"path": path.encode("utf-8", "surrogateescape")})
@@ -77,65 +136,48 @@ class ContainerFiles:
             # Below a file, and for a loop of symlinks, an engine answers 500 without a reason.
             if response.status_code == 500 and path.strip("/"):
                 parent = self.look_up(posixpath.dirname(path.rstrip("/")))
-                if parent is None or not int(parent["mode"]) & DIRECTORY:
-                    return None
-                return LOOP
+                return _LOOP if parent is not None and parent.kind == "directory" else None
             response.raise_for_status()
-        found: dict[str, Any] = json.loads(base64.b64decode(response.headers["X-Docker-Container-Path-Stat"]))
-        return found
+        return Look.of(json.loads(base64.b64decode(response.headers["X-Docker-Container-Path-Stat"])))
 
-    def is_link(self, path: str) -> bool:
-        """Tell whether a path is a symlink."""
+    def kind(self, path: str) -> FileKind | None:
+        """Return the kind of what stands at a path, a link there not followed; None where there is nothing."""
         found = self.look_up(path)
-        return found is not None and bool(int(found["mode"]) & SYMLINK)
+        return None if found is None else found.kind
 
     def is_directory(self, path: str) -> bool:
-        """Whether a path is a directory or a symlink to one."""
+        """Tell whether a path is a directory or a symlink to one."""
+        found = self._follow(path)
+        return found is not None and found.kind == "directory"
+
+    def _follow(self, path: str) -> Look | None:
+        """Return what a path leads to; None where there is nothing."""
         found = self.look_up(path)
-        if found is not None and int(found["mode"]) & SYMLINK:
-            found = self.look_up(found["linkTarget"]) if found["linkTarget"] else None
-        return found is not None and bool(int(found["mode"]) & DIRECTORY)
+        if found is not None and found.kind == "link":
+            return self.look_up(found.leads_to) if found.leads_to else None
+        return found
 
     def put(self, stream: IO[bytes] | bytes, target: str = "/") -> None:
         """Make the engine unpack a tar."""
         self._client.put_archive(self.container, target, stream)
 
-    def upload(self, sources: Sequence[Source], target: str, *, writable: bool, by_channel: bool) -> None:
-        """Upload as :meth:`~pytest_evocode.environments.protocol.Environment.upload` does.
-
-        ``by_channel`` allows the container's own tar, which is used for a few bytes in a directory that does not exist
-        yet.
-        """
+    def upload(self, sources: Sequence[Source], target: str, *, writable: bool) -> None:
+        """Upload as :meth:`~pytest_evocode.environments.protocol.Environment.upload` does."""
         members = lay_over(sources)
-        with tempfile.TemporaryFile() as stream, faults(f"uploading to {target}"):
-            if by_channel and not writable and self.look_up(target) is None:
-                pack(members, target, stream)
-                if self._upload_by_channel(stream):
-                    return
-                stream.seek(0)
-                stream.truncate()
+        with faults(f"uploading to {target}"):
             present = set() if writable else self._present_directories(target, members)
-            directories, self.pending = self.pending, {}
-            files, self.pending_files = self.pending_files, {}
+            self._transfer(members, target, present, writable=writable)
+
+    def _transfer(
+        self, members: Mapping[str, Path], target: str, present: Container[str], *, writable: bool = False
+    ) -> None:
+        """Put files below a directory, and with them all that waits for a transfer."""
+        directories, self.pending = self.pending, {}
+        files, self.pending_files = self.pending_files, {}
+        with tempfile.TemporaryFile() as stream:
             pack(members, target, stream, writable=writable, directories=directories, files=files, present=present)
             stream.seek(0)
             self.put(stream)
-
-    def _upload_by_channel(self, stream: IO[bytes]) -> bool:
-        if stream.tell() > _SMALL + tarfile.RECORDSIZE:
-            return False
-        stream.seek(0)
-        archive = stream.read().rstrip(b"\0")
-        # A tar ends with two blocks of zeros; Python's pads with some more.
-        archive += bytes(-len(archive) % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
-        if len(archive) > _SMALL:
-            return False
-        encoded = base64.b64encode(archive).decode()
-        return self._ask(f"base64 -d <<< {encoded} | tar -xf - -C /") is not None
-
-    def _ask(self, script: str) -> bytes | None:
-        output = CappedOutput()
-        return output.bytes() if self.channel.ask(script, output) else None
 
     def _present_directories(self, target: str, members: Mapping[str, Path]) -> set[str]:
         """Return the directories to upload that exist already, as relative paths.
@@ -155,7 +197,7 @@ class ContainerFiles:
         from docker.errors import APIError, NotFound
 
         found = self.look_up(source)
-        if found is None or (int(found["mode"]) & DIRECTORY and found["mtime"] == _UNTOUCHED):
+        if found is None or (found.kind == "directory" and found.modified == _UNTOUCHED):
             return ()
         with faults(f"downloading {source}"):
             try:
@@ -170,11 +212,7 @@ class ContainerFiles:
     def pack_trees(self, paths: Sequence[str], archive: IO[bytes], *, files: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         for path in paths:
-            found = self.look_up(path)
-            wanted = found is not None and (
-                int(found["mode"]) & DIRECTORY or (files and not int(found["mode"]) & (SYMLINK | SPECIAL))
-            )
-            if not wanted:
+            if self.kind(path) not in (("directory", "file") if files else ("directory",)):
                 continue
             with faults(f"reading {path}"):
                 chunks, _ = self._client.get_archive(self.container, path)
@@ -182,21 +220,112 @@ class ContainerFiles:
                     archive.writelines(filter_tar(stream, posixpath.dirname(path)))
         archive.write(END)
 
+    def file_status(self, path: str) -> FileStatus | None:
+        """See :class:`~pytest_evocode.environments.protocol.Files`."""
+        found = self.look_up(path.rstrip("/") or "/")
+        if found is None:
+            return None
+        return FileStatus(
+            kind=found.kind,
+            size=found.size if found.kind == "file" else 0,
+            mode=found.mode,
+            modified=nanoseconds(found.modified) / 10**9,
+            # The engine gives no archive of symlinks that lead to each other.
+            target=self._target(path) if found.kind == "link" and found is not _LOOP else "",
+        )
+
+    def _target(self, path: str) -> str:
+        """Return where a link points to; the engine's description has that resolved, only its archive as it is."""
+        from docker.errors import NotFound
+
+        with faults(f"reading the link {path}"):
+            try:
+                chunks, _ = self._client.get_archive(self.container, path.encode("utf-8", "surrogateescape"))
+            except NotFound:
+                return ""
+            with streamed(chunks) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+                member = archive.next()
+                return member.linkname if member is not None and member.issym() else ""
+
+    def list_names(self, path: str, limit: int, run: Callable[[tuple[str, ...], CappedOutput], None]) -> list[str]:
+        """List a directory as :meth:`Environment.list_directory` does.
+
+        ``run`` runs a command for the case that the channel is not free.
+        """
+        directory = path.rstrip("/") or "/"
+        output = CappedOutput((limit + 1) * _NAME)
+        script = f"(LC_ALL=C; set -- {shlex.quote(directory)} {limit}\n{_LIST}) 3>&- 4>&-"
+        if not self.channel.control(script, output=output):
+            output = CappedOutput((limit + 1) * _NAME)
+            run(("bash", "-c", _LIST, "bash", directory, str(limit)), output)
+        printed = output.bytes()
+        if not printed.startswith(b"names"):
+            if printed == b"more":
+                raise OverflowError(f"{path} has more than {limit} names")
+            raise NotADirectoryError(f"{path} is not a directory that can be listed")
+        names = sorted(name.decode("utf-8", "surrogateescape") for name in printed[len("names") :].split(b"\0")[:-1])
+        if len(names) > limit:
+            raise OverflowError(f"{path} has more than {limit} names")
+        return names
+
+    def write_files(self, directory: str, files: Mapping[str, bytes], owner: tuple[int, int]) -> None:
+        """Write files as :meth:`Environment.write_files` does, for an owner and a group given by number."""
+        directory = directory.rstrip("/") or "/"
+        small = sum(map(len, files.values())) <= REQUEST_LIMIT
+        if small and self.channel.control(_writing_script(directory, files, owner)):
+            return
+        # The engine follows links, and so nothing may be put in the way between what is looked at and what is written.
+        with paused(self._client, self.container):
+            self._write_by_engine(directory, files, owner)
+
+    def _write_by_engine(self, directory: str, files: Mapping[str, bytes], owner: tuple[int, int]) -> None:
+        from docker.errors import APIError
+
+        made = [] if self.is_directory(directory) else [directory]
+        while made and (above := posixpath.dirname(made[-1])) != "/" and not self.is_directory(above):
+            made.append(above)
+        made.reverse()
+        if made and self.look_up(made[0]) is not None:
+            raise NotADirectoryError(f"nothing can be written to {directory}: there is no directory at {made[0]}")
+        present = {directory} - set(made)
+        wanted = {parent for name in files for parent in PurePosixPath(directory, name).parents}
+        for path in sorted(str(path) for path in wanted if path.is_relative_to(directory) and str(path) != directory):
+            if posixpath.dirname(path) in present and self.kind(path) == "directory":
+                present.add(path)
+            else:
+                made.append(path)
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive:
+            for path in made:
+                add_entry(archive, path, None, 0o755, owner=owner, modified=time.time())
+            for name, contents in files.items():
+                add_entry(archive, posixpath.join(directory, name), contents, owner=owner, modified=time.time())
+        refusal = None
+        with faults(f"writing files to {directory}"):
+            try:
+                self.put(stream.getvalue())
+            except APIError as error:
+                if self.look_up("/") is None:  # There is no such container any more.
+                    raise
+                refusal = error.explanation or str(error)
+        if refusal is not None:  # What the agent made is in the way, or has left no space: no fault of the engine's.
+            raise OSError(errno.EIO, f"files cannot be written to {directory}: {refusal}")
+
     def read(self, path: str, limit: int) -> FileContents:
         """Read a file as :meth:`~pytest_evocode.environments.protocol.Environment.read_files` does."""
         found = self.look_up(path)
         if found is None:
             return None
-        if why := refusal(found, limit):
+        if why := found.refusal(limit):
             return UnreadableFile(f"{path} is {why}")
         # Read by bash itself, with no other tool: a tampered bash could as well have falsified the suite.
-        if int(found["size"]) <= _SMALL:
-            contents = self._ask(
-                f"unset data; LC_ALL=C IFS= read -r -d '' -n {_SMALL} data < {shlex.quote(path)} || "
-                """printf '%s' "$data" """
-            )
-            if contents is not None and len(contents) == int(found["size"]):
-                return contents
+        if found.size <= _SMALL:
+            script = f"unset data; LC_ALL=C IFS= read -r -d '' -n {_SMALL} data < {shlex.quote(path)} || "
+            output = CappedOutput()
+            if self.channel.control(f"""{script}printf '%s' "$data" """, output=output):
+                contents = output.bytes()
+                if len(contents) == found.size:
+                    return contents
         return self._read_by_engine(path, limit)
 
     def _read_by_engine(self, path: str, limit: int) -> FileContents:
@@ -208,7 +337,7 @@ class ContainerFiles:
             except NotFound:
                 return None
             with streamed(chunks) as stream:
-                if why := refusal(info, limit):
+                if why := Look.of(info).refusal(limit):
                     return UnreadableFile(f"{path} is {why}")
                 with tarfile.open(fileobj=stream, mode="r|") as archive:
                     member = archive.next()
@@ -232,29 +361,32 @@ class ContainerFiles:
     def make_pending(self) -> None:
         """Make the directories and files that wait for a transfer."""
         if self.pending or self.pending_files:
-            directories, self.pending = self.pending, {}
-            files, self.pending_files = self.pending_files, {}
-            stream = io.BytesIO()
-            with tarfile.open(fileobj=stream, mode="w") as archive:
-                add_directories(archive, directories)
-                add_files(archive, files)
             with faults("making directories"):
-                self.put(stream.getvalue())
+                self._transfer({}, "/", ["."])
 
     def mend_user_files(self) -> None:
         """Replace files that say who users are where the engine, which reads them, would wait or need all memory."""
         for path, contents in USER_FILES.items():
-            found = self.look_up(path)
-            if found is not None and int(found["mode"]) & SYMLINK:
-                found = self.look_up(found["linkTarget"]) if found["linkTarget"] else None
-            if found is not None and (int(found["mode"]) & SPECIAL or int(found["size"]) > _USERS):
+            found = self._follow(path)
+            if found is not None and (found.kind == "other" or found.size > _USERS):
                 self.pending_files[path] = contents
         self.make_pending()
 
-    def require_gone(self, paths: Sequence[str]) -> None:
-        """Raise :class:`~pytest_evocode.errors.EnvironmentFault` when one of the paths exists."""
-        if left := [path for path in paths if self.look_up(path) is not None]:
-            raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
+
+def _writing_script(directory: str, files: Mapping[str, bytes], owner: tuple[int, int]) -> str:
+    """Return the script that writes files; it fails, maybe half done, where it does not know what to do."""
+    ways = "; ".join(f"way {shlex.quote(part)}" for part in PurePosixPath(directory).parts[1:])
+    chown = f"{owner[0]}:{owner[1]}" if any(owner) else ""
+    lines = [f"owner={chown}", f"cd -- {shlex.quote(directory)} || {{ cd /; {ways}; }}", "exec 6<."]
+    places: dict[PurePosixPath, list[str]] = {}
+    for name in files:
+        places.setdefault(PurePosixPath(name).parent, []).append(name)
+    for place, names in places.items():
+        lines += ["cd /proc/self/fd/6 || exit 9", *(f"down {shlex.quote(part)}" for part in place.parts)]
+        own = [shlex.quote(posixpath.basename(name)) for name in names]
+        lines += [f"put {base} '{as_printf_format(files[name])}'" for name, base in zip(names, own, strict=True)]
+        lines.append(f"own {' '.join(own)}")
+    return f"({_WRITER}{chr(10).join(lines)}\n) 3>&- 4>&-"
 
 
 def batches(paths: Sequence[str]) -> Iterator[list[str]]:
@@ -269,20 +401,6 @@ def batches(paths: Sequence[str]) -> Iterator[list[str]]:
         batch.append(path)
     if batch:
         yield batch
-
-
-def refusal(info: Mapping[str, Any], limit: int) -> str | None:
-    """Return why a file is not read, from the engine's description of it; None when it can be."""
-    mode = int(info["mode"])
-    if mode & SYMLINK:
-        return "a symlink"
-    if mode & DIRECTORY:
-        return "a directory"
-    if mode & SPECIAL:
-        return "not a regular file"
-    if int(info["size"]) > limit:
-        return f"{info['size']} bytes long, over the limit of {limit}"
-    return None
 
 
 @contextlib.contextmanager

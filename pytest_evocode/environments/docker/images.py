@@ -88,9 +88,7 @@ class DockerImages:
         self.ensure(task)
         known = _builds() / f"{_hash(task)}.seconds"
         if not known.exists():
-            started = time.monotonic()
             measured = self._build(task, task.dockerfile, f"{_TASKS}:measured", _WANTED, "--no-cache")
-            write_atomically(known, f"{time.monotonic() - started:.3f}")
             discard(self._client, "image", measured["Id"])
         return float(known.read_text())
 
@@ -120,16 +118,10 @@ class DockerImages:
             digest = _hash(task)
             tag = f"{_TASKS}:{digest}"
             find = partial(_inspect, self._client, tag)
-            make = partial(self._build_task, task, dockerfile, tag, wish)
+            make = partial(self._build, task, dockerfile, tag, wish)
             # What a failure says depends on where the task is and how long it gives the build.
             name = f"{digest} {task.file} {task.config.environment.build_timeout_sec}"
         return self._builds.once(name, _builds() / f"{digest}.lock", find, make, wish)
-
-    def _build_task(self, task: Task, dockerfile: Path, tag: str, wish: BuildWish) -> dict[str, Any]:
-        started = time.monotonic()
-        found = self._build(task, dockerfile, tag, wish)
-        write_atomically(_builds() / f"{tag.partition(':')[2]}.seconds", f"{time.monotonic() - started:.3f}")
-        return found
 
     def _install(
         self, task: Task, image: dict[str, Any], installation: Installation, tag: str, wish: BuildWish
@@ -179,6 +171,8 @@ class DockerImages:
         return found
 
     def _build(self, task: Task, dockerfile: Path, tag: str, wish: BuildWish, *options: str) -> dict[str, Any]:
+        """Build a task's image, and note how long that took."""
+
         def failure(what: str, output: str) -> BuildError:
             do = "Correct the Dockerfile"
             if _takes_buildkit(dockerfile, output):
@@ -189,7 +183,10 @@ class DockerImages:
         if task.main_build is not None:
             options = (*options, "--file", str(dockerfile), *task.main_build.options)
         arguments = [*options, "--label", "evocode.image=task", str(task.environment_directory)]
-        return self._run(tag, arguments, (limit, f"build_timeout_sec = {limit:g}"), failure, wish)
+        started, seconds = time.monotonic(), _builds() / f"{_hash(task)}.seconds"
+        found = self._run(tag, arguments, (limit, f"build_timeout_sec = {limit:g}"), failure, wish)
+        write_atomically(seconds, f"{time.monotonic() - started:.3f}")
+        return found
 
     def _run(
         self,

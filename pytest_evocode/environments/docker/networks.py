@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,27 +20,17 @@ from pytest_evocode.tasks import Allowlist, Network
 if TYPE_CHECKING:
     from docker import APIClient
 
+    from pytest_evocode.environments.docker.container_settings import ContainerSettings
     from pytest_evocode.environments.docker.relay_container import RelayContainer
     from pytest_evocode.environments.docker.snapshots import DockerSnapshot
-    from pytest_evocode.environments.egress.proxy import EgressProxy
     from pytest_evocode.environments.egress.session_server import SessionServer
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkSettings:
-    """What the networks of a session's containers have in common."""
-
-    client: APIClient
-    public: Callable[[], str]
-    """Finds or makes the network for containers that may reach the internet, but never one another."""
-    proxy: Callable[[], EgressProxy]
 
 
 class ContainerNetwork:
     """The network of one container, which :meth:`open` makes and :meth:`close` removes."""
 
-    def __init__(self, settings: NetworkSettings, network: Network | None) -> None:
-        self.settings = self._settings = settings
+    def __init__(self, settings: ContainerSettings, network: Network | None) -> None:
+        self.settings = settings
         self._wanted = network
         self.gate = EgressGate(network, default="public") if isinstance(network, Allowlist) else None
         self._relay: RelayContainer | None = None
@@ -62,12 +51,12 @@ class ContainerNetwork:
     @property
     def public(self) -> str | None:
         """The network by which the container reaches the internet by itself; None where it does not."""
-        return None if self.is_none or self.gate is not None else self._settings.public()
+        return None if self.is_none or self.gate is not None else self.settings.public_network()
 
     @property
     def has_hosts(self) -> bool:
         """Whether the engine writes ``/etc/hosts``: for a container with a network, and Podman for all."""
-        return (not self.is_none and self.gate is None) or _is_podman(self._settings.client)
+        return (not self.is_none and self.gate is None) or _is_podman(self.settings.client)
 
     # What a container in several networks has; see the services of compose files.
 
@@ -99,27 +88,27 @@ class ContainerNetwork:
 
     def of_fork(self, network: Network | None, snapshot: DockerSnapshot, *, anew: bool) -> ContainerNetwork:
         """Return the network of a fork; ``anew`` says that it has the files of the image, with some of the snapshot."""
-        return ContainerNetwork(self._settings, network)
+        return ContainerNetwork(self.settings, network)
 
-    def open(self, image: str, labels: Mapping[str, str]) -> str:
-        """Return the engine's network mode for a container; ``image`` is the task's as it was built."""
+    def open(self) -> str:
+        """Return the engine's network mode for a container."""
+        self.close()
         if self.gate is None:
-            return "none" if self.is_none else self._settings.public()
-        return self.open_gate(self.gate, image, labels)
+            return "none" if self.is_none else self.settings.public_network()
+        return self.open_gate(self.gate)
 
-    def open_gate(self, gate: EgressGate, image: str, labels: Mapping[str, str], **networking: Any) -> str:
+    def open_gate(self, gate: EgressGate, **networking: Any) -> str:
         """Do as :meth:`open` for a network with a gate; ``networking`` is for what holds the network."""
         from pytest_evocode.environments.docker.relay_container import RelayContainer
         from pytest_evocode.environments.egress.proxy import ServedEnvironment
 
-        self.close_gate()
-        served = ServedEnvironment(self._settings.proxy(), gate)
-        self._relay = RelayContainer(self._settings.client, image, labels, served, port=PROXY_PORT)
+        served = ServedEnvironment(self.settings.proxy(), gate)
+        self._relay = RelayContainer(self.settings, served, port=PROXY_PORT)
         self._relay.start(**networking)
         return f"container:{self._relay.container}"
 
     @contextlib.contextmanager
-    def serve(self, path: Path, container: str, image: str, labels: Mapping[str, str]) -> Iterator[str]:
+    def serve(self, path: Path, container: str) -> Iterator[str]:
         """Do as :meth:`~pytest_evocode.environments.protocol.Environment.serve` for a container that runs.
 
         What listens is there until the container has another network, or is gone.
@@ -127,27 +116,27 @@ class ContainerNetwork:
         from pytest_evocode.environments.egress.session_server import SessionServer
 
         with self._serving:
-            server = self._server = self._server or SessionServer(self._settings.proxy().loop)
+            server = self._server = self._server or SessionServer(self.settings.proxy().loop)
             if self._server_relay is None:
-                self._listen(server, container, image, labels)
+                self._listen(server, container)
         with server.open(path):
             yield f"http://127.0.0.1:{SESSION_PORT}"
 
-    def _listen(self, server: SessionServer, container: str, image: str, labels: Mapping[str, str]) -> None:
+    def _listen(self, server: SessionServer, container: str) -> None:
         from pytest_evocode.environments.docker.relay_container import RelayContainer
 
         holder = container if self._relay is None else self._relay.container
-        relay = RelayContainer(self._settings.client, image, labels, server, port=SESSION_PORT)
+        relay = RelayContainer(self.settings, server, port=SESSION_PORT)
         relay.start(network=f"container:{holder}")
         self._server_relay = relay
 
-    def begun_anew(self, container: str, image: str, labels: Mapping[str, str]) -> None:
+    def begun_anew(self, container: str) -> None:
         """Follow a container that was started again into its new network; where a gate's relay holds one, it stays."""
         with self._serving:
             if self._relay is None and self._server_relay is not None:
                 self.close_server()
                 if self._server is not None and self._server.is_open:
-                    self._listen(self._server, container, image, labels)
+                    self._listen(self._server, container)
 
     def close_server(self) -> None:
         """Remove what listens for a server of the session, before the container is removed whose network it is in."""
@@ -158,10 +147,6 @@ class ContainerNetwork:
 
     def close(self) -> None:
         """Remove what was made; the container must be gone."""
-        self.close_gate()
-
-    def close_gate(self) -> None:
-        """Remove what the gate needs, and what is in its network."""
         self.close_server()
         relay, self._relay = self._relay, None
         if relay is not None:

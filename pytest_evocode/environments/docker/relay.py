@@ -12,9 +12,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from signal import SIGKILL
 
 from pytest_evocode.environments.docker.execs import DockerProgram
-from pytest_evocode.environments.programs import Stream, TakeOutput
+from pytest_evocode.environments.programs import Command, Stream, TakeOutput
 
 _PERL = r"""
 use Socket qw(:DEFAULT inet_pton pack_sockaddr_in6 AF_INET6 IPPROTO_TCP TCP_NODELAY);
@@ -51,40 +52,41 @@ kill -9 $!
 """
 
 
-def relay_argv(port: int) -> tuple[str, ...]:
-    """Return the command that connects its stdin and stdout to a port, after a ``+`` once it is connected."""
-    return ("bash", "-c", _BASH, "bash", _PERL, str(port))
-
-
 class Relay:
     """A socket on this side, a program inside, and what passes between the two."""
 
-    def __init__(self, open_program: Callable[[TakeOutput], DockerProgram]) -> None:
+    def __init__(self, port: int, open_program: Callable[[Command, TakeOutput], DockerProgram]) -> None:
         """Start the program by ``open_program``, which gets what is to take its output."""
+        self._port, self._begun = port, time.monotonic()
         self.socket, self._inner = socket.socketpair()
         self._answered = threading.Event()
         self._connected = False
         try:
-            self.program = open_program(self._take)
+            # It connects its stdin and stdout to the port, after a `+` once it is connected.
+            command = Command(("bash", "-c", _BASH, "bash", _PERL, str(port)), user="0", cwd="/")
+            self.program = open_program(command, self._take)
         except BaseException:
             self.socket.close()
             self._inner.close()
             raise
 
-    def connect(self, deadline: float, closed: Callable[[], None]) -> bool | None:
-        """Wait until it is connected; False when it was refused, None when it took longer than to the deadline.
+    def connect(self, timeout: float, closed: Callable[[], None]) -> socket.socket:
+        """Wait until it is connected, and return the socket; raises as :meth:`Environment.connect` does.
 
         ``closed`` is called when the socket has been closed, or there is no connection.
         """
         threading.Thread(target=self._pass_output, name="relay-output", daemon=True).start()
-        in_time = self._answered.wait(max(0.0, deadline - time.monotonic()))
+        in_time = self._answered.wait(max(0.0, self._begun + timeout - time.monotonic()))
         if self._connected:
             threading.Thread(target=self._pass_input, args=[closed], name="relay-input", daemon=True).start()
-            return True
+            return self.socket
         closed()
         self.socket.close()
         self._inner.close()
-        return False if in_time else None
+        if in_time:
+            raise ConnectionRefusedError(f"nobody listens at port {self._port}")
+        self.program.signal(SIGKILL)
+        raise TimeoutError(f"port {self._port} did not take a connection within {timeout} s")
 
     def _take(self, stream: Stream, chunk: bytes) -> None:
         if stream == 2:

@@ -14,18 +14,16 @@ import inspect
 import queue
 import socket
 import threading
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pytest_evocode.environments.docker import multiplexer
 from pytest_evocode.environments.docker.calls import discard, faults
+from pytest_evocode.environments.docker.container_settings import ContainerSettings
 from pytest_evocode.environments.docker.execs import FramedStream
 from pytest_evocode.environments.egress.proxy import ServedConnections
 from pytest_evocode.environments.programs import Stream
 from pytest_evocode.errors import EnvironmentFault
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 _STARTING = 30.0  # seconds for the program to listen
 _RELAY_MEMORY, _RELAY_PROCESSES = 256 * 2**20, 32
@@ -129,13 +127,10 @@ _COMPLAINT = 2000  # bytes of what the program has to say
 class RelayContainer:
     """One such container, from :meth:`start` to :meth:`stop`."""
 
-    def __init__(
-        self, client: APIClient, image: str, labels: Mapping[str, str], served: ServedConnections, *, port: int
-    ) -> None:
-        """Have connections to a port of the network's loopback served by ``served``."""
-        self._client = client
-        self._image = image
-        self._labels = labels
+    def __init__(self, settings: ContainerSettings, served: ServedConnections, *, port: int) -> None:
+        """Have connections to a port of the loopback of a container with these settings served by ``served``."""
+        self._client = settings.client
+        self._settings = settings
         self._served = served
         self._port = port
         self._loop = served.loop
@@ -169,12 +164,12 @@ class RelayContainer:
 
         with faults("starting the container that carries connections"):
             created = self._client.create_container(
-                self._image,
+                self._settings.image,
                 entrypoint=["bash", "-c", _PROGRAM, "bash"],
                 command=[_PERL, inspect.getsource(multiplexer), str(self._port), str(multiplexer.WINDOW), _CONNECTIONS],
                 user=_NOBODY,
                 working_dir="/",
-                labels=dict(self._labels),
+                labels=dict(self._settings.labels),
                 stdin_open=True,
                 network_disabled=network == "none",
                 networking_config=endpoints,

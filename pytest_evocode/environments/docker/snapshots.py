@@ -16,7 +16,6 @@ import contextlib
 import errno
 import gzip
 import hashlib
-import io
 import json
 import logging
 import os
@@ -29,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from pytest_evocode.environments.archive import add_entry
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.execs import EngineCommand
@@ -41,11 +41,6 @@ from pytest_evocode.tasks.atomic_write import replacing
 
 if TYPE_CHECKING:
     from docker import APIClient
-
-
-def compare_with_image(client: APIClient, container: str) -> list[str]:
-    """Have the engine compare a container with its image: all paths that differ, no directory above another of them."""
-    return leaves(change["Path"] for change in client.diff(container) or ())
 
 
 def leaves(paths: Iterable[str]) -> list[str]:
@@ -169,8 +164,11 @@ def commit_container(
         compared = not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
         with paused(client, container):
-            refuse_size(_size_of_changes(client, container), "the files that were changed in the container")
-            changed = compare_with_image(client, container) if compared else []
+            listed = client.containers(all=True, size=True, filters={"id": container})
+            # As the engine counts them: with overlay2, holes are included.
+            size = sum(each.get("SizeRw") or 0 for each in listed)
+            refuse_size(size, "the files that were changed in the container")
+            changed = leaves(each["Path"] for each in client.diff(container) or ()) if compared else []
             made = client.commit(container, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
         if compared and (before := _changed_before(client, state["Image"], image_layers)) is not None:
             write_list(made["Id"], {*before, *changed})
@@ -190,12 +188,6 @@ def refuse_size(size: int, what: str) -> None:
             f"no snapshot can be taken: {what} have more than {SIZE_LIMIT / 2**30:g} GiB; holes of sparse "
             "files count as data"
         )
-
-
-def _size_of_changes(client: APIClient, container: str) -> int:
-    """Return the bytes of what a container has changed, as the engine counts them: holes included with overlay2."""
-    listed = client.containers(all=True, size=True, filters={"id": container})
-    return sum(each.get("SizeRw") or 0 for each in listed)
 
 
 def snapshot_labels(keep_for: Path | None, volumes: Sequence[str]) -> dict[str, str]:
@@ -285,11 +277,6 @@ def is_kept(container: Mapping[str, Any]) -> bool:
     return any(name.lstrip("/").startswith(_KEPT) for name in container["Names"] or ())
 
 
-def images_of_kept(containers: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the ids of the images that the kept ones of some containers need to be started again."""
-    return {container["ImageID"] for container in containers if is_kept(container)}
-
-
 def docker_exec_line(container: str, command: EngineCommand, conceal: Callable[[str], str]) -> str:
     """Return the command line that runs a command in a container on the terminal it is typed at."""
     line = ["docker", "exec", "-it", "--user", command.user, "--workdir", command.cwd]
@@ -323,7 +310,7 @@ def export_image(
         if name not in known:
             path = target / _CHANGES
             with tarfile.open(path, "w") as archive:
-                _add(archive, _CHANGES, json.dumps(changes).encode())
+                add_entry(archive, _CHANGES, json.dumps(changes).encode())
         layers.append(ExportedLayer(name, path))
     return layers
 
@@ -385,8 +372,8 @@ def import_image(
         with tarfile.open(fileobj=file, mode="w") as archive:
             for name, path in dict(zip(names[len(below) :], archives, strict=True)).items():
                 archive.add(path, name)
-            _add(archive, config_name, config)
-            _add(archive, "manifest.json", manifest)
+            add_entry(archive, config_name, config)
+            add_entry(archive, "manifest.json", manifest)
         file.seek(0)
         with faults("bringing a snapshot"):
             answers = list(client.load_image(file))  # type: ignore[no-untyped-call]
@@ -405,9 +392,3 @@ def import_image(
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-
-
-def _add(archive: tarfile.TarFile, name: str, contents: bytes) -> None:
-    info = tarfile.TarInfo(name)
-    info.size = len(contents)
-    archive.addfile(info, io.BytesIO(contents))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -11,25 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments.docker.calls import faults
-from pytest_evocode.environments.docker.compose.group import ServicesPlan, with_files
 from pytest_evocode.environments.docker.compose.network import ComposeNetwork, ComposeSnapshot
-from pytest_evocode.environments.docker.compose.project import (
-    Service,
-    is_idle,
-    plain,
-    read_images,
-    read_project,
-)
+from pytest_evocode.environments.docker.compose.project import Service, is_idle, plain, read_images, read_project
+from pytest_evocode.environments.docker.compose.services import ServicesPlan, with_files
 from pytest_evocode.environments.docker.container_settings import ContainerSettings, health_of
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.images import DockerImages
-from pytest_evocode.environments.docker.program_files import status_of
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
 from pytest_evocode.environments.engines import BuildWish
 from pytest_evocode.environments.entry_points import EntryPoint
-from pytest_evocode.environments.programs import CappedOutput, Command, ExecResult, FileStatus, User
+from pytest_evocode.environments.programs import CappedOutput, Command, ExecResult, User
 from pytest_evocode.environments.protocol import Files
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Task
@@ -46,7 +38,7 @@ class ComposeEnvironment(DockerEnvironment):
 
     def exec_in(self, service: str, command: str, *, user: User | None = None, timeout: float) -> ExecResult:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        container = self._container_of(service)
+        container = self._services.container_of(service)
         started = time.monotonic()
         output = CappedOutput()
         line = EngineCommand(("sh", "-c", command), "" if user is None else str(user), {}, "", started + timeout)
@@ -62,39 +54,22 @@ class ComposeEnvironment(DockerEnvironment):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         if service in (None, MAIN):
             return self
-        return ServiceContainer(self._client, self._container_of(str(service)))
+        return ContainerFiles(self._client, self._services.container_of(str(service)))
 
     def service_states(self) -> Mapping[str, Mapping[str, Any]]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        return self._services.group.states()
+        return self._services.states()
 
     def service_log(self, service: str) -> bytes:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        return self._services.group.logs(service)
+        return self._services.log(service)
 
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """Keep the container of ``main``, without its services and networks."""
         with faults("keeping a container"):
-            for network in self._services.group.networks.values() if self.egress is None else ():
+            for network in self._services.networks.values() if self.egress is None else ():
                 self._client.disconnect_container_from_network(self._id, network, force=True)
         return super().keep(name, command, conceal)
-
-    def _container_of(self, service: str) -> str:
-        container = self._services.group.containers.get(service)
-        if container is None:
-            raise EnvironmentFault(f"there is no container of the service {service} here")
-        return container
-
-
-class ServiceContainer(ContainerFiles):
-    """The :class:`~pytest_evocode.environments.protocol.Files` of a container, read by the engine."""
-
-    def file_status(self, path: str) -> FileStatus | None:
-        """See :class:`~pytest_evocode.environments.protocol.Files`."""
-        return status_of(self._client, self, path)
-
-
-logger = logging.getLogger(__name__)
 
 
 def ensure_images(images: DockerImages, task: Task, wish: BuildWish) -> bool:
@@ -150,17 +125,17 @@ def compose_environment(
     project = replace(project, sidecars=sidecars)
     if snapshot is not None and not isinstance(snapshot, ComposeSnapshot):
         raise EnvironmentFault("this state was kept without the services of the task's compose file; begin anew")
-    plan = ServicesPlan(settings.client, project, found, settings.labels)
-    services = snapshot.services if snapshot is not None else None
+    plan = ServicesPlan(settings.client, project, found, settings.labels, closed=False)
     config = image.get("Config") or {}
     workdir = task.config.environment.workdir or project.main.settings.get("working_dir") or config.get("WorkingDir")
+    settings = _with_main(settings, project.main, project.shared_volumes.keys(), task, config)
     return ComposeEnvironment(
-        _with_main(settings, project.main, project.shared_volumes.keys(), task, config),
+        settings,
         snapshot.image if snapshot is not None else str(image["Id"]),
         workdir=workdir or "/",
         network=network,
         volumes=snapshot.volumes if snapshot is not None else None,
-        own_network=ComposeNetwork(settings.networks, network, plan, snapshot=services),
+        own_network=ComposeNetwork(settings, network, plan, snapshot=snapshot),
     )
 
 

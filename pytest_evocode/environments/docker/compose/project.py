@@ -27,7 +27,6 @@ from pytest_evocode.tasks.model import SidecarStart
 LOGS_MARK = "/evocode/logs/"
 """The beginning of the paths that stand for Harbor's directories of logs on the host."""
 
-_TOP = {"name", "services", "networks", "volumes", "configs", "secrets", "version"}
 _BOTH = {
     *("build", "image", "command", "entrypoint", "environment", "working_dir", "user", "volumes", "tmpfs"),
     *("depends_on", "networks", "hostname", "healthcheck", "configs", "secrets", "deploy", "pull_policy"),
@@ -46,22 +45,58 @@ _CAPABILITIES = (
     "AUDIT_WRITE|CHOWN|DAC_OVERRIDE|FOWNER|FSETID|KILL|MKNOD|NET_BIND_SERVICE|NET_RAW|"
     "SETFCAP|SETGID|SETPCAP|SETUID|SYS_CHROOT"
 )
-_BUILD = {"context", "dockerfile", "args", "target", "labels", "pull", "no_cache"}
-_VOLUME = {"type", "source", "target", "read_only", "volume", "bind", "tmpfs", "consistency"}
-_NETWORK = {"aliases", "priority", "gw_priority", "interface_name"}
-_ONE_WHY = "a service has one container; remove the number"
+Place = tuple[str | int, ...]
+_KEYS = {
+    "": {"name", "services", "networks", "volumes", "configs", "secrets", "version"},
+    "networks.*": {"name", "driver", "internal", "labels", "attachable", "ipam"},
+    "volumes.*": {"name", "driver", "labels"},
+    "configs|secrets.*": {"name", "file", "content", "environment"},
+    "services.*.build": {"context", "dockerfile", "args", "target", "labels", "pull", "no_cache"},
+    "services.*.volumes.*": {"type", "source", "target", "read_only", "volume", "bind", "tmpfs", "consistency"},
+    "services.*.networks.*": {"aliases", "priority", "gw_priority", "interface_name"},
+}
+"""Where tables are, and the keys that each of them may have."""
 _OF_SUITES = ("/tests", "/solution", "/logs/verifier")
 _HOST_WHY = "it reaches the host, or other attempts; remove it"
+_ONE_WHY = "a service has one container; remove the number"
 _VALUES = (
-    ("privileged", r"False", _HOST_WHY),
-    ("ipc", r"private", _HOST_WHY),
-    ("cap_add", rf"(?i)(CAP_)?({_CAPABILITIES})", "{} is more than the engine gives; remove it"),
-    ("security_opt", r"no-new-privileges([:=]true)?", "{}: only no-new-privileges:true may be set"),
-    ("sysctls", r"net\..*", "{}: only those of the network may be set"),
-    ("extra_hosts", r"(?!.*host-gateway).*", _HOST_WHY),
-    ("scale", r"1", _ONE_WHY),
+    ("networks.*.driver", "bridge|default", "{!r} is not supported; remove it"),
+    ("networks.*.ipam", "(?!)", "attempts run side by side, so no address can be fixed"),
+    ("volumes.*.driver", "local", "{!r} is not supported; remove it"),
+    ("services.*.privileged", "False", _HOST_WHY),
+    ("services.*.ipc", "private", _HOST_WHY),
+    ("services.*.cap_add", rf"(?i)(CAP_)?({_CAPABILITIES})", "{} is more than the engine gives; remove it"),
+    ("services.*.security_opt", r"no-new-privileges([:=]true)?", "{}: only no-new-privileges:true may be set"),
+    ("services.*.sysctls", r"net\..*", "{}: only those of the network may be set"),
+    ("services.*.extra_hosts", r"(?!.*host-gateway).*", _HOST_WHY),
+    ("services.*.scale", "1", _ONE_WHY),
+    ("services.*.deploy/replicas", "1", _ONE_WHY),
+    ("services.*.deploy.resources.reservations.devices", "(?!)", _HOST_WHY),
+    ("services.*.configs|secrets.*.uid|gid", "0", "files of the task belong to root; remove it"),
+    ("services.*.volumes.*/tmpfs", "size", "of a tmpfs only its size can be set; remove the rest"),
+    ("services.*.volumes.*/type", "volume|bind|tmpfs", "a mount of the type {} is not supported"),
+    ("services.*.volumes.*/volume", "nocopy", "not supported; mount the whole volume"),
+    ("services.*.volumes.*/bind", "create_host_path|selinux", _HOST_WHY),
 )
-"""Keys of a service, what each of their values has to be, and what is said where one is not."""
+"""Where values are, what each in a list, and each key of a table, has to be, and what is said where one is not.
+
+Behind a slash is what the message does not name.
+"""
+
+
+def _at(value: Any, pattern: str, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Yield what there is at the places of a pattern, in which a star stands for every key and index."""
+    if value is None or not pattern:
+        yield from () if value is None else [(place, value)]
+        return
+    key, _, rest = pattern.replace("/", ".").partition(".")
+    inside: Iterable[tuple[str | int, Any]]
+    if key == "*":
+        inside = value.items() if isinstance(value, Mapping) else enumerate(value)
+    else:
+        inside = ((each, value.get(each)) for each in key.split("|"))
+    for each, inner in inside:
+        yield from _at(inner, rest, (*place, each))
 
 
 class Rules:
@@ -73,77 +108,51 @@ class Rules:
 
     def check(self, model: Mapping[str, Any]) -> None:
         """Check all of it."""
-        self._only(model, _TOP, ())
-        for name, network in (model.get("networks") or {}).items():
-            self._only(
-                network or {}, {"name", "driver", "internal", "labels", "attachable", "ipam"}, ("networks", name)
-            )
-            self._is(network, "driver", {"bridge", "default"}, ("networks", name))
-            if (network or {}).get("ipam"):
-                raise self._error("attempts run side by side, so no address can be fixed", "networks", name, "ipam")
-        for name, volume in (model.get("volumes") or {}).items():
-            self._only(volume or {}, {"name", "driver", "labels"}, ("volumes", name))
-            self._is(volume, "driver", {"local"}, ("volumes", name))
-        for kind in ("configs", "secrets"):
-            for name, entry in (model.get(kind) or {}).items():
-                self._only(entry, {"name", "file", "content", "environment"}, (kind, name))
-                if "file" in entry:
-                    self.inside(entry["file"], kind, name, "file")
         services = model.get("services") or {}
         for name, service in services.items():
-            self._service(name, service, services.keys())
+            known = _BOTH - _NOT_OF_MAIN if name == MAIN else _BOTH | _SIDECAR
+            self._only(service, known, "services", name)
+        for pattern, keys in _KEYS.items():
+            for place, table in _at(model, pattern):
+                self._only(table, keys, *place)
+        for pattern, wanted, why in _VALUES:
+            shown = pattern.partition("/")[0].count(".") + 1
+            for place, given in _at(model, pattern):
+                for value in given if isinstance(given, list | dict) else [given]:
+                    if value is not None and not re.fullmatch(wanted, str(value)):
+                        raise self._error(why.format(value), *place[:shown])
+        self._set(model)
+        self._paths(model)
+        self._depends(model)
         self._places_of_suites(services)
 
-    def _service(self, name: str, service: Mapping[str, Any], names: Iterable[str]) -> None:
-        place = ("services", name)
-        known = _BOTH - _NOT_OF_MAIN if name == MAIN else _BOTH | _SIDECAR
-        self._only({key: value for key, value in service.items() if value not in (None, [], {})}, known, place)
-        for key, wanted, why in _VALUES:
-            given = service.get(key)
-            for value in given if isinstance(given, list | dict) else [given]:
-                if value is not None and not re.fullmatch(wanted, str(value)):
-                    raise self._error(why.format(value), *place, key)
-        if (service.get("deploy") or {}).get("replicas") not in (None, 1):
-            raise self._error(_ONE_WHY, *place, "deploy")
-        resources = (service.get("deploy") or {}).get("resources") or {}
-        if "devices" in (resources.get("reservations") or {}):
-            raise self._error(_HOST_WHY, *place, "deploy", "resources", "reservations", "devices")
-        if unset := sorted(key for key, value in (service.get("environment") or {}).items() if value is None):
-            raise self._error(self.missing(unset[0]), *place, "environment", unset[0])
-        self._build(service.get("build"), place)
-        self._volumes(service.get("volumes") or (), name, place)
-        self._depends(service.get("depends_on") or {}, name, names)
-        for kind in ("configs", "secrets"):
-            for index, given in enumerate(service.get(kind) or ()):
-                if owner := next((key for key in ("uid", "gid") if given.get(key) not in (None, "0")), None):
-                    raise self._error("files of the task belong to root; remove it", *place, kind, index, owner)
-        for network, settings in (service.get("networks") or {}).items():
-            self._only(settings or {}, _NETWORK, (*place, "networks", network))
+    def _set(self, model: Mapping[str, Any]) -> None:
+        for pattern in ("services.*.environment", "services.*.build.args"):
+            for place, table in _at(model, pattern):
+                # Without variables that are filled in, compose leaves a list as it is written.
+                unset = sorted(key for key, value in table.items() if value is None) if isinstance(table, dict) else ()
+                if unset:
+                    raise self._error(self.missing(unset[0]), *place, unset[0])
 
-    def _build(self, build: Mapping[str, Any] | None, place: tuple[str, ...]) -> None:
-        if build is None:
-            return
-        self._only({key: value for key, value in build.items() if value}, _BUILD, (*place, "build"))
-        context = self.inside(build["context"], *place, "build", "context")
-        self.inside(str(context / build.get("dockerfile", "Dockerfile")), *place, "build", "dockerfile")
-        if unset := sorted(key for key, value in (build.get("args") or {}).items() if value is None):
-            raise self._error(self.missing(unset[0]), *place, "build", "args", unset[0])
+    def _paths(self, model: Mapping[str, Any]) -> None:
+        for place, path in _at(model, "configs|secrets.*.file"):
+            self.inside(path, *place)
+        for place, build in _at(model, "services.*.build"):
+            context = self.inside(build["context"], *place, "context")
+            self.inside(str(context / build.get("dockerfile", "Dockerfile")), *place, "dockerfile")
+        for place, volume in _at(model, "services.*.volumes.*"):
+            if volume["type"] != "bind" or (place[1] == MAIN and volume["source"].startswith(LOGS_MARK)):
+                continue
+            if not self.inside(volume["source"], *place).exists():
+                raise self._error(f"there is no {volume['source']}; correct the path", *place)
 
-    def _volumes(self, volumes: Iterable[Mapping[str, Any]], name: str, place: tuple[str, ...]) -> None:
-        for index, volume in enumerate(volumes):
-            here: tuple[str | int, ...] = (*place, "volumes", index)
-            self._only(volume, _VOLUME, here)
-            if (volume.get("tmpfs") or {}).keys() - {"size"}:
-                raise self._error("of a tmpfs only its size can be set; remove the rest", *here)
-            if volume["type"] not in ("volume", "bind", "tmpfs"):
-                raise self._error(f"a mount of the type {volume['type']} is not supported", *here)
-            if (volume.get("volume") or {}).keys() - {"nocopy"}:
-                raise self._error("not supported; mount the whole volume", *here)
-            if (volume.get("bind") or {}).keys() - {"create_host_path", "selinux"}:
-                raise self._error(_HOST_WHY, *here)
-            of_harbor = name == MAIN and volume["source"].startswith(LOGS_MARK) if volume["type"] == "bind" else True
-            if not of_harbor and not self.inside(volume["source"], *here).exists():
-                raise self._error(f"there is no {volume['source']}; correct the path", *here)
+    def _depends(self, model: Mapping[str, Any]) -> None:
+        for place, depends in _at(model, "services.*.depends_on"):
+            for other in depends:
+                if other == MAIN:
+                    raise self._error("main is started last, so nothing can wait for it; remove it", *place, other)
+                if other not in model["services"]:
+                    raise self._error("there is no such service; correct its name", *place, other)
 
     def _places_of_suites(self, services: Mapping[str, Mapping[str, Any]]) -> None:
         """Refuse what another service could write in the directories of suites, and what hides them."""
@@ -157,14 +166,6 @@ class Rules:
         for key, index, target in found:
             if (directory := _of_suites(target)) is not None:
                 raise self._error(f"{directory} is for suites alone; remove it", "services", MAIN, key, index)
-
-    def _depends(self, depends: Iterable[str], name: str, names: Iterable[str]) -> None:
-        for other in depends:
-            here = ("services", name, "depends_on", other)
-            if other == MAIN:
-                raise self._error("main is started last, so nothing can wait for it; remove it", *here)
-            if other not in names:
-                raise self._error("there is no such service; correct its name", *here)
 
     def inside(self, path: str, *place: str | int) -> Path:
         """Return what a path leads to, which has to be in the directory of the compose file."""
@@ -180,15 +181,10 @@ class Rules:
             f'declare it there as {name} = "${{{name}}}", or give a default: ${{{name}:-value}}'
         )
 
-    def _only(self, table: Mapping[str, Any], known: Iterable[str], place: tuple[str | int, ...]) -> None:
-        for key in table:
-            if key not in known and not key.startswith("x-"):
+    def _only(self, table: Mapping[str, Any], known: Iterable[str], *place: str | int) -> None:
+        for key, value in table.items():
+            if key not in known and not key.startswith("x-") and value not in (None, [], {}):
                 raise self._error("not supported; remove it", *place, key)
-
-    def _is(self, table: Mapping[str, Any] | None, key: str, known: set[str], place: tuple[str, ...]) -> None:
-        value = (table or {}).get(key)
-        if value is not None and value not in known:
-            raise self._error(f"{value!r} is not supported; remove it", *place, key)
 
     def _error(self, message: str, *place: str | int) -> TaskError:
         return self._file.error(message, *place)
