@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.waiting import WaitCause
 
 # Codes that come with a rate limit's status, but end only when somebody pays.
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "credits_exhausted"})
@@ -79,6 +80,13 @@ class ProviderFault:
         return "passing" if passing else "final"
 
     @property
+    def cause(self) -> WaitCause:
+        """What a turn waits for until the request is sent again."""
+        if self.kind == "rate limit":
+            return "rate limit"
+        return "network" if self.status is None else "provider"
+
+    @property
     def may_be_chance(self) -> bool:
         """Whether a proxy or a busy server may have refused the request though nothing is wrong with it."""
         page = self.words.lstrip().lower().startswith(("<!doctype", "<html"))
@@ -100,7 +108,7 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderF
         status=status,
         code=str(error.get("code") or error.get("type") or ""),
         param=str(error.get("param") or ""),
-        request_id=headers.get("x-request-id") or headers.get("request-id") or "",
+        request_id=request_id_in(headers),
         retry_after=_retry_after(headers),
         retry=retry,
     )
@@ -139,6 +147,11 @@ def from_answer(body: Mapping[str, Any], request_id: str) -> ProviderFault | Non
     return ProviderFault(words, status, str(code or ""), str(error.get("param") or ""), request_id)
 
 
+def request_id_in(headers: Mapping[str, str]) -> str:
+    """Return the provider's name for a request; empty where it gives none."""
+    return headers.get("x-request-id") or headers.get("request-id") or ""
+
+
 def error_in(body: Any) -> Mapping[str, Any]:
     """Return the object that describes an error: the body's ``error``, or the body itself."""
     if not isinstance(body, dict):
@@ -170,6 +183,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
+#: Retries while nothing has ever come back from the provider: its address may be wrong.
+FIRST_RETRIES = 3
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
 
 

@@ -6,7 +6,9 @@ import difflib
 import hashlib
 import os
 import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -56,8 +58,14 @@ class Provider:
     url_variable: str
     is_platform: bool = False
     """Whether the model's name is part of the address."""
+    models_path: str = ""
+    """Where its models are listed, below the server's address; empty where they are not."""
     silence: float = LONGEST_PAUSE
     """Seconds without a byte of a stream after which its connection is taken for dead."""
+
+    def address(self, options: ModelOptions) -> str | None:
+        """Return the address of the server that is asked; None for the provider's own."""
+        return options.base_url or os.environ.get(self.url_variable) or None
 
     def is_official(self, base_url: str | None) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
@@ -255,6 +263,10 @@ def _environment_headers() -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in found if not is_secret_name(name.strip())}
 
 
+def _fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _azure_address(access: Access) -> str:
     return (access.base_url or "").rstrip("/").removesuffix("/openai/v1").removesuffix("/openai")
 
@@ -285,69 +297,14 @@ def _vertex_project(access: Access) -> str | None:
     )
 
 
+_KINDS = {
+    "azure": AzureProvider,
+    "bedrock": BedrockProvider,
+    "google": GoogleProvider,
+    "vertex": VertexProvider,
+}
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 PROVIDERS: dict[str, Provider] = {
-    each.name: each
-    for each in (
-        Provider(
-            name="openai",
-            sdk="openai",
-            sdk_class="OpenAI",
-            host="openai.com",
-            server="https://api.openai.com/v1",
-            key_variables=("OPENAI_API_KEY",),
-            url_variable="OPENAI_BASE_URL",
-        ),
-        Provider(
-            name="anthropic",
-            sdk="anthropic",
-            sdk_class="Anthropic",
-            host="anthropic.com",
-            server="https://api.anthropic.com",
-            key_header="x-api-key",
-            key_variables=("ANTHROPIC_API_KEY",),
-            token_variable="ANTHROPIC_AUTH_TOKEN",
-            url_variable="ANTHROPIC_BASE_URL",
-            silence=60.0,
-        ),
-        GoogleProvider(
-            name="google",
-            sdk="google.genai",
-            sdk_class="Client",
-            host="googleapis.com",
-            server="https://generativelanguage.googleapis.com",
-            key_header="x-goog-api-key",
-            key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-            url_variable="GOOGLE_GEMINI_BASE_URL",
-        ),
-        AzureProvider(
-            name="azure",
-            sdk="openai",
-            sdk_class="AzureOpenAI",
-            host="azure.com",
-            key_header="api-key",
-            key_variables=("AZURE_OPENAI_API_KEY",),
-            token_variable="AZURE_OPENAI_AD_TOKEN",
-            url_variable="AZURE_OPENAI_ENDPOINT",
-        ),
-        BedrockProvider(
-            name="bedrock",
-            sdk="anthropic",
-            sdk_class="AnthropicBedrock",
-            packages=("boto3",),
-            host="amazonaws.com",
-            key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
-            url_variable="ANTHROPIC_BEDROCK_BASE_URL",
-            is_platform=True,
-        ),
-        VertexProvider(
-            name="vertex",
-            sdk="anthropic",
-            sdk_class="AnthropicVertex",
-            packages=("google.auth",),
-            host="googleapis.com",
-            key_variables=("VERTEX_ACCESS_TOKEN",),
-            url_variable="ANTHROPIC_VERTEX_BASE_URL",
-            is_platform=True,
-        ),
-    )
+    name: _KINDS.get(name, Provider)(name=name, **{key: _fixed(value) for key, value in about.items()})
+    for name, about in _TABLE.items()
 }

@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -33,8 +33,9 @@ from pytest_evocode.agents.shell.conversation import (
     to_compact,
     to_summarise,
 )
-from pytest_evocode.agents.shell.tools import Deadline
-from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, ConversationRefused, TurnStopped
+from pytest_evocode.agents.turn_time import Deadline, wait_for
+from pytest_evocode.agents.words import COMPACTIONS, CONVERSATION
+from pytest_evocode.errors import AgentFault, ContextOverflow, ConversationRefused, TurnStopped
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
@@ -42,20 +43,7 @@ from pytest_evocode.trajectories.atif import ToolCall
 
 logger = logging.getLogger(__name__)
 
-_POLL = 0.1  # seconds between checks whether the session was stopped
 _GRACE = 3.0  # seconds that a reply may come after the turn's end
-_TOLD: Mapping[CompactionStep, str] = {
-    "old outputs": "The outputs of {} earlier commands were left out of the conversation to make room.",
-    "outputs": "The outputs of {} earlier commands were left out of the conversation to make room.",
-    "calls": "The long arguments of {} earlier replies were left out of the conversation to make room.",
-    "texts": "The reasoning and the long texts of {} earlier replies were left out of the conversation to make room.",
-    "summary": "All before the last replies was replaced by a summary of the model's own, to make room.",
-    "provider": "The provider replaced {} messages before the last replies by what it made of them, to make room.",
-    "ends": "Of {} messages only the beginning and the end are left in the conversation, to make room.",
-}
-_IN_WORDS = "The provider refused the conversation, whose last reply was put into words."
-_BROKEN_OFF = "A reply of the model broke off in the middle, and was paid for as far as it had come."
-_NOT_COMPACTED = "The provider was asked to make the conversation shorter, and did not; the agent does so itself."
 
 
 class ModelTurn:
@@ -197,7 +185,7 @@ class ModelTurn:
         """Put the last reply into words, which the provider may have refused to see again; whether there is one."""
         done = put_in_words(self._conversation)
         if done:
-            self._context.recorder.say("system", _IN_WORDS, {"in_words": "last reply"})
+            self._context.recorder.say("system", CONVERSATION["was put in words"], {"in_words": "last reply"})
         return done
 
     def _wait_for(self, ask: Callable[..., Reply]) -> Reply:
@@ -216,7 +204,9 @@ class ModelTurn:
 
     def _pay_for_lost(self, lost: Usage, *, paid_before: bool) -> None:
         """Record what replies have used that broke off, as far as it is known."""
-        self._context.recorder.pay(_BROKEN_OFF, lost, {"broken_off": lost.requests}, paid_before=paid_before)
+        self._context.recorder.pay(
+            CONVERSATION["broken off"], lost, {"broken_off": lost.requests}, paid_before=paid_before
+        )
 
     # Making room.
 
@@ -289,7 +279,7 @@ class ModelTurn:
     def _take_summary(self, reply: Reply, *, paid_before: bool) -> bool:
         self._refuse_uncounted(reply.usage, self._context.spending.budget)
         extra = {"compaction": "summary", "summary": reply.text, **_facts_of(reply)}
-        self._context.recorder.pay(_TOLD["summary"], reply.usage, extra, paid_before=paid_before)
+        self._context.recorder.pay(COMPACTIONS["summary"], reply.usage, extra, paid_before=paid_before)
         if reply.refused or not reply.text.strip():
             return False
         put_summary(self._conversation, reply.text.strip())
@@ -315,7 +305,7 @@ class ModelTurn:
         self._refuse_uncounted(reply.usage, self._context.spending.budget)
         done = reply.native is not None and not reply.refused
         replaced = [message for message in to_compact(self._conversation) if message.role != "system"]
-        told = _TOLD["provider"].format(len(replaced)) if done else _NOT_COMPACTED
+        told = COMPACTIONS["provider"].format(len(replaced)) if done else CONVERSATION["not compacted"]
         # What is encrypted cannot be recorded; that it is there, can.
         made = {"summary": reply.text} if reply.text else {"encrypted": len(json.dumps(reply.native))} if done else {}
         extra = {"compaction": "provider", **made, **_facts_of(reply)}
@@ -325,7 +315,7 @@ class ModelTurn:
         return done
 
     def _note(self, step: CompactionStep, changed: list[str]) -> None:
-        told = _TOLD[step].format(len(changed))
+        told = COMPACTIONS[step].format(len(changed))
         logger.info("%s: %s", self._context.round.name, told)
         extra = {"elided": changed} if "outputs" in step else {"compaction": step, "shortened": changed}
         self._context.recorder.say("system", told, extra)
@@ -358,12 +348,13 @@ def wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], deadlin
         except BaseException as error:
             answer.set_exception(error)
 
+    def is_late() -> bool:
+        nonlocal over_since
+        over_since = min(over_since, time.monotonic()) if deadline.over else math.inf
+        return time.monotonic() > over_since + _GRACE
+
     # In a copy of this context, by which clients know the turn that their waits are of.
     threading.Thread(target=copy_context().run, args=(ask_model,), name="model", daemon=True).start()
-    while not cancelled.is_set():
-        if wait([answer], timeout=_POLL).done:
-            return answer.result()
-        over_since = min(over_since, time.monotonic()) if deadline.over else math.inf
-        if time.monotonic() > over_since + _GRACE:
-            raise TimeoutError
-    raise Cancelled("the session was stopped")
+    if not wait_for(answer, cancelled, is_late):
+        raise TimeoutError
+    return answer.result()
