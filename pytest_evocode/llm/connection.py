@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -269,7 +269,7 @@ class ProviderConnection(ABC):
         """Return what to raise for a request that the provider refuses."""
         if fault.kind == "overflow":
             return ContextOverflow(self._without_key(str(fault)))
-        variable = self._options.key_env or " or ".join(self._provider.key_variables)
+        variable = self._access.key_name
         reasons = {
             401: f"the key in {variable} was refused",
             402: "the provider wants to be paid first",
@@ -299,7 +299,8 @@ class ProviderConnection(ABC):
         return self._without_key(f"{self.label}: {reason}: {fault}")
 
     def _without_key(self, text: str) -> str:
-        for name in (*self._key_variables, self._token_variable or ""):
+        access = self._access
+        for name in (*access.key_variables, access.token_variable or ""):
             if len(key := os.environ.get(name, "")) >= SHORTEST:
                 text = text.replace(key, f"[{name}]")  # As it is kept out of all else.
         return text
@@ -398,28 +399,12 @@ class ProviderConnection(ABC):
     @property
     def _account(self) -> str:
         """The name of what the provider limits: its server and the key."""
-        return account_name(self._provider.name, self.base_url, self._key, self._token)
-
-    @property
-    def _key(self) -> str | None:
-        return next((key for name in self._key_variables if (key := os.environ.get(name))), None)
-
-    @property
-    def _key_variables(self) -> Sequence[str]:
-        named = self._options.key_env
-        return (named,) if named else self._provider.key_variables
-
-    @property
-    def _token(self) -> str | None:
-        return (os.environ.get(self._token_variable) or None) if self._token_variable else None
-
-    @property
-    def _token_variable(self) -> str | None:
-        return None if self._options.key_env else self._provider.token_variable
+        access = self._access
+        return account_name(self._provider.name, access.base_url, access.key, access.token)
 
     @property
     def _access(self) -> Access:
-        return Access(self._options, self.base_url, self._key, self._token)
+        return self._provider.access(self._options)
 
     def _client(self) -> Any:
         """Return the SDK's client, which is made once and lives until :meth:`close`."""

@@ -44,9 +44,8 @@ def probe(provider: Provider, model: str, access: Access) -> None:
         listed = _get(f"{address}/{named}" if tells else address, provider, access)
     except urllib.error.HTTPError as error:
         if _refuses_key(error):
-            variable = access.options.key_env or " or ".join(provider.key_variables)
             where = f"the server at {access.base_url}" if access.base_url else "the provider"
-            raise UsageError(f"{label}: {where} refuses the key in {variable}; set a valid one") from None
+            raise UsageError(f"{label}: {where} refuses the key in {access.key_name}; set a valid one") from None
         if error.code == 404 and tells:
             near = "" if provider.name == "google" else _near(model, known_models())
             raise UsageError(f"{label}: the provider has no such model{near}") from None

@@ -6,38 +6,21 @@ import email.utils
 import random
 import re
 import time
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.waiting import WaitCause
 
-# Codes that come with a rate limit's status, but end only when somebody pays.
-_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "credits_exhausted"})
 _RETRIED = frozenset({408, 409})
 _RATE_LIMITS = frozenset({429, 529})
-_STATUS_OF_NAME = {
-    "rate_limit_exceeded": 429,
-    "rate_limit_error": 429,
-    "server_error": 500,
-    "internal_server_error": 500,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-# How OpenAI, Anthropic, vLLM, SGLang, llama.cpp, TGI, LM Studio, Mistral, Gemini, xAI and Bedrock say that a
-# conversation is too long.
-_TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context_size|request_too_large"
-    r"|(prompt|input) is too long|prompt too long|exceeds? (the |its )?(model's )?context (window|limit|length|size)"
-    r"|exceeds? the (available|maximum) context|maximum (context|prompt) length|maximum context size"
-    r"|longer than the model'?s context|greater than the context length|context length exceeded"
-    r"|too large for model with|input token count .*exceeds|max_new_tokens` must be|reduce the length of (the|your)",
-    re.IGNORECASE,
-)
-
-
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_NO_CREDIT = frozenset(_TABLE["no_credit"])
+_STATUS_OF_NAME: Mapping[str, int] = _TABLE["status_of_name"]
+_TOO_LONG = re.compile("|".join(_TABLE["too_long"]), re.IGNORECASE)
 # How OpenAI says that one request has more tokens than may be sent in a minute: no wait makes it fit.
 _OVER_RATE = re.compile(r"request too large for .*\b(tokens per min|TPM)\b", re.IGNORECASE)
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")

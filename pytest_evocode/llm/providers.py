@@ -29,6 +29,14 @@ class Access:
     """Address of the server; None for the provider's own."""
     key: str | None
     token: str | None
+    key_variables: tuple[str, ...]
+    """The variables that the key is looked for in."""
+    token_variable: str | None
+
+    @property
+    def key_name(self) -> str:
+        """The variables of the key, in words."""
+        return " or ".join(self.key_variables)
 
     def authentication(self, token_argument: str) -> dict[str, str]:
         """Return the SDK's argument for the token, else the key: a local server takes any, but the SDKs want one."""
@@ -67,6 +75,14 @@ class Provider:
         """Return the address of the server that is asked; None for the provider's own."""
         return options.base_url or os.environ.get(self.url_variable) or None
 
+    def access(self, options: ModelOptions) -> Access:
+        """Return what a client is made with, as far as it is set."""
+        names = (options.key_env,) if options.key_env else self.key_variables
+        token_name = None if options.key_env else self.token_variable
+        key = next((key for name in names if (key := os.environ.get(name))), None)
+        token = os.environ.get(token_name or "") or None
+        return Access(options, self.address(options), key, token, names, token_name)
+
     def is_official(self, base_url: str | None) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
         host = urlsplit(base_url or "").hostname or ""
@@ -100,8 +116,9 @@ class Provider:
         """Return what has to be set before the provider can be asked, in words; empty where nothing has."""
         if not self.is_official(access.base_url) or access.key or access.token:
             return ""
-        variable = access.options.key_env or " or ".join(self.key_variables)
-        return f"a key: set {variable}, or name its variable with the option key_env, or the server with base_url"
+        return (
+            f"a key: set {access.key_name}, or name its variable with the option key_env, or the server with base_url"
+        )
 
     def make_client(self, sdk: Any, access: Access) -> Any:
         """Return a client of the SDK."""
@@ -122,8 +139,7 @@ class AzureProvider(Provider):
             return f"the address of your resource: set {self.url_variable}, or base_url=https://NAME.openai.azure.com"
         if access.key or access.token or is_local(access.base_url):
             return ""
-        variable = access.options.key_env or " or ".join(self.key_variables)
-        return f"a key: set {variable}, or name its variable with the option key_env"
+        return f"a key: set {access.key_name}, or name its variable with the option key_env"
 
     def answered_by(self, access: Access) -> dict[str, Any]:
         """See :class:`Provider`; there is no server of everybody's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -229,10 +230,8 @@ class ModelTurn:
         return done
 
     def _shorten(self, step: CompactionStep) -> bool:
-        if step == "summary":
-            return self._summarise()
-        if step == "provider":
-            return self._have_compacted()
+        if step in ("summary", "provider"):
+            return self._have_shortened(step)
         changed = shorten(self._conversation, step)
         if changed:
             self._context.journal.add({"shorten": step})
@@ -254,63 +253,58 @@ class ModelTurn:
         if step in ("summary", "provider"):
             reply = reply_from_json(entry["reply"])
             self._count_waits_of_before()
-            take = self._take_summary if step == "summary" else self._take_compacted
-            take(reply, paid_before=True)
+            self._take_shorter(step, reply, paid_before=True)
         else:
             self._note(step, shorten(self._conversation, step))
 
-    def _summarise(self) -> bool:
-        """Have the model summarise all but the last replies, and return whether it did."""
-        text = to_summarise(self._conversation, self._client.context_tokens)
+    def _have_shortened(self, step: CompactionStep) -> bool:
+        """Have the model summarise, or the provider compact, all but the last replies; return whether it did."""
         began = self._now
+        reply = self._summarise() if step == "summary" else self._have_compacted()
+        if reply is None:
+            return False
+        seconds = round(self._now - began, 3)
+        self._context.journal.add({"shorten": step, "reply": reply_as_json(reply), "seconds": seconds})
+        return self._take_shorter(step, reply, paid_before=False)
+
+    def _summarise(self) -> Reply | None:
+        text = to_summarise(self._conversation, self._client.context_tokens)
         while text:
             try:
                 asked = (Message("system", SUMMARISER), Message("user", text))
-                reply = self._wait_for(partial(self._client.complete, asked, ()))
-                break
+                return self._wait_for(partial(self._client.complete, asked, ()))
             except ContextOverflow:
                 text = text[: len(text) // 2] if len(text) > 1000 else ""
-        if not text:
-            return False
-        seconds = round(self._now - began, 3)
-        self._context.journal.add({"shorten": "summary", "reply": reply_as_json(reply), "seconds": seconds})
-        return self._take_summary(reply, paid_before=False)
+        return None
 
-    def _take_summary(self, reply: Reply, *, paid_before: bool) -> bool:
-        self._refuse_uncounted(reply.usage, self._context.spending.budget)
-        extra = {"compaction": "summary", "summary": reply.text, **_facts_of(reply)}
-        self._context.recorder.pay(COMPACTIONS["summary"], reply.usage, extra, paid_before=paid_before)
-        if reply.refused or not reply.text.strip():
-            return False
-        put_summary(self._conversation, reply.text.strip())
-        return True
-
-    def _have_compacted(self) -> bool:
-        """Have the provider make all but the last replies shorter, and return whether it did."""
+    def _have_compacted(self) -> Reply | None:
         messages = to_compact(self._conversation)
         if not messages:
-            return False
-        began = self._now
+            return None
         # Only clients that have it pass the agent's check.
         compact = getattr(self._client, "compact")  # noqa: B009
-        try:
-            reply = self._wait_for(partial(compact, messages, self._tools()))
-        except ContextOverflow:
-            return False
-        seconds = round(self._now - began, 3)
-        self._context.journal.add({"shorten": "provider", "reply": reply_as_json(reply), "seconds": seconds})
-        return self._take_compacted(reply, paid_before=False)
+        with contextlib.suppress(ContextOverflow):
+            return self._wait_for(partial(compact, messages, self._tools()))
+        return None
 
-    def _take_compacted(self, reply: Reply, *, paid_before: bool) -> bool:
+    def _take_shorter(self, step: CompactionStep, reply: Reply, *, paid_before: bool) -> bool:
+        """Record what is to stand for the earlier conversation, and put it there; return whether there is such."""
         self._refuse_uncounted(reply.usage, self._context.spending.budget)
-        done = reply.native is not None and not reply.refused
-        replaced = [message for message in to_compact(self._conversation) if message.role != "system"]
-        told = COMPACTIONS["provider"].format(len(replaced)) if done else CONVERSATION["not compacted"]
-        # What is encrypted cannot be recorded; that it is there, can.
-        made = {"summary": reply.text} if reply.text else {"encrypted": len(json.dumps(reply.native))} if done else {}
-        extra = {"compaction": "provider", **made, **_facts_of(reply)}
+        told = COMPACTIONS[step]
+        made: dict[str, Any] = {"summary": reply.text}
+        if step == "summary":
+            done = bool(reply.text.strip()) and not reply.refused
+        else:
+            done = reply.native is not None and not reply.refused
+            replaced = [message for message in to_compact(self._conversation) if message.role != "system"]
+            told = told.format(len(replaced)) if done else CONVERSATION["not compacted"]
+            if not reply.text:  # What is encrypted cannot be recorded; that it is there, can.
+                made = {"encrypted": len(json.dumps(reply.native))} if done else {}
+        extra = {"compaction": step, **made, **_facts_of(reply)}
         self._context.recorder.pay(told, reply.usage, extra, paid_before=paid_before)
-        if done:
+        if done and step == "summary":
+            put_summary(self._conversation, reply.text.strip())
+        elif done:
             put_compacted(self._conversation, replace(reply.message, is_compacted=True))
         return done
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.config_text import Keys, read_mapping
+from pytest_evocode.tasks.text_files import unreadable
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Source:
             content = path.read_bytes()
             return content.decode("utf-8-sig")
         except OSError as error:
-            raise TaskError(f"cannot be read ({error.strerror}); check its permissions", path) from error
+            raise unreadable(path, error) from error
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise TaskError(f"not UTF-8 (byte 0x{content[error.start]:02x}); save it as UTF-8", path, line) from None
