@@ -7,13 +7,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from pytest_evocode.agents.words import NUDGES
 from pytest_evocode.errors import UsageError
 
 #: What a model is told whose reply was cut off, and how often one after the other.
-CUT_OFF = (
-    "Your last reply was cut off at its limit of tokens, and nothing of what was cut off has been run. Go on in "
-    "shorter replies: write long files in parts."
-)
+CUT_OFF = NUDGES["cut off"]
 CUT_REPLIES = 3
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.environments import Command
 from pytest_evocode.environments.terminal import write_all
 from pytest_evocode.errors import Cancelled, UsageError
@@ -37,29 +38,16 @@ class HumanAgent:
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         context.recorder.say("user", context.instruction)
-        late = threading.Event()
-
-        def end() -> None:
-            late.set()
-            context.environment.kill_processes()
-
-        clock = threading.Timer(context.timeout, end) if context.timeout is not None else None
-        if clock is not None:
-            clock.daemon = True
-            clock.start()
-        try:
-            with _terminal() as terminal:
-                where = f"{context.task.name} {context.round.name}, in {context.environment.workdir}"
-                _print(terminal, f"\n{where}:\n\n{context.instruction.strip()}\n\nLeave the shell to end the turn.\n")
-                while not late.is_set():
-                    shell = Command(("bash", "-i"), user=context.round.agent_user)
-                    context.environment.interact(shell, terminal)
-                    if late.is_set() or _answer(terminal, context.cancelled, late) in (_DONE, None):
-                        break
-        finally:
-            if clock is not None:
-                clock.cancel()
-        return RoundTranscript(timed_out=late.is_set())
+        deadline = Deadline(context.timeout, context.spending.waiting)
+        with deadline.watched(context.environment), _terminal() as terminal:
+            where = f"{context.task.name} {context.round.name}, in {context.environment.workdir}"
+            _print(terminal, f"\n{where}:\n\n{context.instruction.strip()}\n\nLeave the shell to end the turn.\n")
+            while not deadline.passed:
+                shell = Command(("bash", "-i"), user=context.round.agent_user)
+                context.environment.interact(shell, terminal)
+                if deadline.passed or _answer(terminal, context.cancelled, deadline) in (_DONE, None):
+                    break
+        return RoundTranscript(timed_out=deadline.passed)
 
 
 @contextmanager
@@ -79,10 +67,10 @@ def _print(terminal: int, text: str) -> None:
     write_all(terminal, text.replace("\n", "\r\n").encode("utf-8", "replace"))
 
 
-def _answer(terminal: int, cancelled: threading.Event, late: threading.Event) -> str | None:
+def _answer(terminal: int, cancelled: threading.Event, deadline: Deadline) -> str | None:
     """Ask whether the turn is over, and return the answer; None where nobody is left to give one."""
     _print(terminal, f"\n{_ASK}")
-    while not late.is_set():
+    while not deadline.passed:
         if cancelled.is_set():
             raise Cancelled("the session was stopped")
         if select.select([terminal], [], [], _POLL)[0]:

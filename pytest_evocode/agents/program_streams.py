@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import CancelledError
 
 import anyio
 import anyio.abc
 import anyio.from_thread
 import anyio.to_thread
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from pytest_evocode.environments import Command, Environment
 from pytest_evocode.environments.programs import CappedOutput, Program, Stream, User
@@ -23,6 +24,8 @@ _WRITING = 120.0  # seconds in which a program has to take what is written to it
 _ENDING = 2.0  # seconds for a program to end by itself once its input is closed
 _PAUSE = 0.02  # seconds
 _ERRORS = 16 * 2**10  # bytes kept of the beginning and of the end of what it prints to stderr
+_LONGEST_LINE = 64 * 2**20  # bytes
+_NO_MORE_LINES = (anyio.EndOfStream, anyio.IncompleteRead, anyio.DelimiterNotFound, anyio.ClosedResourceError)
 _NOBODY_READS = (RuntimeError, CancelledError)
 
 
@@ -104,6 +107,13 @@ class ProgramStream(anyio.abc.ByteStream):
             self._rest = chunk
         given, self._rest = self._rest[:max_bytes], self._rest[max_bytes:]
         return given
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield the lines that the program prints, until it has ended, or prints one that no message is as long as."""
+        buffer = BufferedByteReceiveStream(self)
+        with contextlib.suppress(*_NO_MORE_LINES):
+            while True:
+                yield await buffer.receive_until(b"\n", _LONGEST_LINE)
 
     async def send(self, item: bytes) -> None:
         """Write to the program's input."""

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.tools import Deadline, run_script
+from pytest_evocode.agents.shell.tools import run_script
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.errors import AgentFault, DiffError, UsageError, describe_validation
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.tasks import Round, Task

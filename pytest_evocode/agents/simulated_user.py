@@ -12,20 +12,14 @@ from typing import Any
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.model_turn import wait_for_reply
-from pytest_evocode.agents.shell.tools import Deadline
+from pytest_evocode.agents.turn_time import Deadline
+from pytest_evocode.agents.words import USER
 from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault
 from pytest_evocode.llm.client_factory import client_of
 from pytest_evocode.llm.protocol import Message, ModelClient
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.tasks.model import UserConfig
 
-_PERSONA = "You are a busy colleague who knows the project's purpose and reads no code."
-_ROLE = (
-    "You play the user who made the request below to a software engineer. The engineer has stopped and asks you "
-    "something. Answer from the request and your notes alone, in a few sentences, as this user would. Where neither "
-    "says anything, say that you have no preference. Never offer to do their work, never write code, and never quote "
-    "the notes as a whole. Answer with the words that you say to the engineer and nothing else."
-)
 _QUESTION = re.compile(r"\?(?=[\s\"'`*_)\]]|$)")
 _LONGEST = 20_000  # characters of the engineer's message that the user reads
 
@@ -54,7 +48,7 @@ class SimulatedUser:
         """Return the answer to the agent's message, after the questions and answers before it."""
         if self._client is None:
             self._client = client_of(self.config)
-        system = f"{self.config.persona or _PERSONA}\n\n{_ROLE}\n\n# Your notes\n\n{self.config.notes}"
+        system = f"{self.config.persona or USER['persona']}\n\n{USER['role']}\n\n# Your notes\n\n{self.config.notes}"
         told = [f"# Your request\n\n{self.request}"]
         told += [f"# The engineer\n\n{asked}\n\n# You\n\n{answered}" for asked, answered in said]
         told.append(f"# The engineer\n\n{question[-_LONGEST:]}")

@@ -41,10 +41,16 @@ from pytest_evocode.gateway.requests import (
 )
 from pytest_evocode.gateway.session import GatewaySession
 from pytest_evocode.llm.connection import LONGEST_SILENCE
-from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
+from pytest_evocode.llm.provider_errors import (
+    FIRST_RETRIES,
+    ProviderFault,
+    RetrySchedule,
+    from_answer,
+    from_status,
+    request_id_in,
+)
 from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.usage import counted_answer, lower_bound
-from pytest_evocode.llm.waiting import WaitCause
 from pytest_evocode.results.records import Usage, total_usage
 
 _CONNECT = 30.0  # seconds
@@ -52,7 +58,6 @@ _LONGEST_HOLD = 10.0
 """Seconds for which a stream is kept back that has only begun: programs may want to see that it has."""
 _HELD_UP = 10.0
 """Seconds without the program reading, after which it may have broken the stream: servers wait for nobody for ever."""
-_FIRST_RETRIES = 3
 _LONGEST_ANSWER = 64 * 2**20  # bytes
 _OK = 200
 #: Statuses that are about the account, the key or the model, and so about nothing that the agent did.
@@ -75,7 +80,7 @@ class _Answer:
 
     @property
     def request_id(self) -> str:
-        return self.headers.get("x-request-id") or self.headers.get("request-id") or ""
+        return request_id_in(self.headers)
 
 
 class Forwarding:
@@ -180,10 +185,7 @@ class Forwarding:
                 except RequestUnanswered as unanswered:
                     fault = unanswered.fault
                 took, self._sent_at = time.monotonic() - self._sent_at, None
-                if fault.kind == "rate limit":
-                    place.refused(fault.retry_after)
-                elif fault.status is not None:
-                    place.answered()
+                place.failed(fault)
             seconds = self._pause_after(fault, schedule)
             words = self._session.clean(str(fault))
             self._tries.append(FailedTry(words, fault.status, round(took, 3), round(seconds or 0.0, 3)))
@@ -194,8 +196,8 @@ class Forwarding:
                     self._mends += ("the model answers other requests, so that this one is at fault",)
                     return await self._pass_on(fault)
                 self._was_compared, seconds = True, 0.0  # In between the provider may have come back.
-            waiting.retry(_cause(fault), took)
-            await pause(waiting, seconds, _cause(fault))
+            waiting.retry(fault.cause, took)
+            await pause(waiting, seconds, fault.cause)
 
     def _may_be_the_requests(self, fault: ProviderFault) -> bool:
         """Whether a fault that does not pass may be of this request alone."""
@@ -235,7 +237,7 @@ class Forwarding:
             if not is_first or not fault.may_be_chance:
                 return None
             fault = replace(fault, retry=True)
-        retries = self._route.options.retries if self._session.was_reached else _FIRST_RETRIES
+        retries = self._route.options.retries if self._session.was_reached else FIRST_RETRIES
         return schedule.pause_after(fault, retries)
 
     def _mend(self) -> bool:
@@ -402,7 +404,7 @@ class Forwarding:
         if fault.status is not None or self._held_up < _HELD_UP:
             session.failed(self._words(fault), gave_up=False)
             self._lose()
-            session.spending.waiting.retry(_cause(fault), self._seconds or 0.0)
+            session.spending.waiting.retry(fault.cause, self._seconds or 0.0)
         self._tries.append(FailedTry(session.clean(str(fault)), fault.status, round(self._seconds or 0.0, 3), 0.0))
         if fault.status is not None:  # The provider's own words for it are part of the stream.
             await self._write(response, held)
@@ -568,9 +570,3 @@ def _passed_on(headers: Mapping[str, str]) -> dict[str, str]:
     # The client has decoded the body.
     dropped = NOT_PASSED_ON | {"content-encoding", "set-cookie", "alt-svc"}
     return {name: value for name, value in headers.items() if name.lower() not in dropped}
-
-
-def _cause(fault: ProviderFault) -> WaitCause:
-    if fault.kind == "rate limit":
-        return "rate limit"
-    return "network" if fault.status is None else "provider"

@@ -151,13 +151,9 @@ async def _cut_off(session: GatewaySession) -> None:
         await asyncio.wait(tasks, timeout=_ENDING)
 
 
-_of_process: list[Gateway] = []
-_making = threading.Lock()
+_of_process = Gateway()
 
 
 def gateway_of_process() -> Gateway:
     """Return the one gateway of this process, which ends with it."""
-    with _making:
-        if not _of_process:
-            _of_process.append(Gateway())
-        return _of_process[0]
+    return _of_process

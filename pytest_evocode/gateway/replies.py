@@ -18,7 +18,6 @@ from pytest_evocode.gateway.events import all_data
 from pytest_evocode.gateway.exchanges import Exchange
 from pytest_evocode.llm.anthropic_messages import MessagesClient
 from pytest_evocode.llm.base_client import BaseClient, id_taken, name_taken
-from pytest_evocode.llm.connection import ProviderConnection
 from pytest_evocode.llm.gemini import UNSIGNED, GeminiClient, function_name_taken
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.openai_chat import ChatClient
@@ -50,10 +49,8 @@ def reply_of(exchange: Exchange) -> Reply | None:
     if exchange.api is None or body is None:
         return None
     reader, provider = _READERS[exchange.api]
-    options = ModelOptions()
-    connection = ProviderConnection(PROVIDERS[provider], exchange.model, options)
     try:
-        reply = reader(connection, exchange.model, options, None).read(body, exchange.request_id)
+        reply = reader(PROVIDERS[provider], exchange.model, ModelOptions(), None).read(body, exchange.request_id)
     except (RequestUnanswered, LookupError, TypeError, AttributeError, ValueError):
         return None
     return replace(reply, usage=exchange.usage or Usage())

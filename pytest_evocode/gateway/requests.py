@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlencode
 
@@ -13,32 +15,9 @@ from pytest_evocode.gateway.routes import Family, Route
 from pytest_evocode.llm.usage import Api
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
-_APIS: tuple[tuple[Family, re.Pattern[str], Api], ...] = (
-    ("anthropic", re.compile(r"(/v1)?/messages"), "messages"),
-    ("openai", re.compile(r"(/v1)?/chat/completions"), "chat"),
-    ("openai", re.compile(r"(/v1)?/responses(/compact)?"), "responses"),
-    ("google", re.compile(r"/\w+/models/[\w.@-]+:(streamG|g)enerateContent"), "gemini"),
-)
-#: What programs may ask beside: which models there are, and how many tokens a request has. All else at a provider, such
-#: as files, batches and replies of other sessions, is the account's, not the agent's.
-_BESIDE: tuple[tuple[Family, re.Pattern[str]], ...] = (
-    ("anthropic", re.compile(r"GET (/v1)?/models(/[\w.:@-]+)?|POST (/v1)?/messages/count_tokens")),
-    ("openai", re.compile(r"GET (/v1)?/models(/[\w.:@/-]+)?|POST (/v1)?/responses/input_tokens")),
-    ("google", re.compile(r"GET /v\w+/models(/[\w.:@-]+)?|POST /v\w+/models/[\w.:@-]+:countTokens")),
-)
-#: What every answer of an API has one of.
-_SIGNS: Mapping[Api, tuple[str, ...]] = {
-    "messages": ("content",),
-    "chat": ("choices",),
-    "responses": ("output",),
-    "gemini": ("candidates", "promptFeedback"),
-}
-_SMALL: Mapping[Api, dict[str, Any]] = {
-    "messages": {"max_tokens": 16, "messages": [{"role": "user", "content": "Say OK."}]},
-    "chat": {"messages": [{"role": "user", "content": "Say OK."}]},
-    "responses": {"input": "Say OK."},
-    "gemini": {"contents": [{"role": "user", "parts": [{"text": "Say OK."}]}]},
-}
+_TABLE = tomllib.loads(Path(__file__).with_name("apis.toml").read_text(encoding="utf-8"))
+_FAMILIES: Mapping[Family, Mapping[str, Any]] = _TABLE["families"]
+_APIS: Mapping[Api, Mapping[str, Any]] = _TABLE["apis"]
 _MODEL_IN_PATH = re.compile(r"/models/([^/]+):")
 #: What says of a connection, not of a message, and what the gateway says itself.
 NOT_PASSED_ON = frozenset({
@@ -103,9 +82,10 @@ def asked_path(method: str, raw_path: str) -> AskedPath | None:
         if whole.startswith(f"/{family}/"):
             path = whole.removeprefix(f"/{family}")
             asks = method == "POST"
-            api = next((api for of, form, api in _APIS if asks and of == family and form.fullmatch(path)), None)
-            beside = any(of == family and form.fullmatch(f"{method} {path}") for of, form in _BESIDE)
-            is_known = (api is not None or beside) and ".." not in path
+            of_family = (api for api, about in _APIS.items() if about["family"] == family)
+            api = next((api for api in of_family if asks and re.fullmatch(_APIS[api]["path"], path)), None)
+            is_beside = re.fullmatch(_FAMILIES[family]["beside"], f"{method} {path}") is not None
+            is_known = (api is not None or is_beside) and ".." not in path
             return AskedPath(family, path, query, api, is_known)
     return None
 
@@ -128,13 +108,14 @@ def headers_for(route: Route, given: Mapping[str, str]) -> dict[str, str]:
 
 def is_answer(api: Api, body: Any) -> bool:
     """Return whether a body is in the form of an API's answers; busy proxies answer otherwise for a moment."""
-    return isinstance(body, dict) and any(sign in body for sign in _SIGNS[api])
+    return isinstance(body, dict) and any(sign in body for sign in _APIS[api]["signs"])
 
 
 def small_request(api: Api, path: AskedPath, model: str) -> tuple[AskedPath, bytes]:
     """Return the path and the body of a request to the same model that any server of the API can answer."""
     plain = path.path.replace(":streamGenerateContent", ":generateContent").removesuffix("/compact")
-    body = _SMALL[api] if path.model else {"model": model, **_SMALL[api]}
+    small: dict[str, Any] = _APIS[api]["small"]
+    body = small if path.model else {"model": model, **small}
     return replace(path, path=plain, query=""), json.dumps(body).encode()
 
 
@@ -152,35 +133,11 @@ def with_counts(body: bytes, asked: Any) -> bytes | None:
 
 
 Trouble = Literal["token", "path", "model", "budget", "unreachable"]
-# Which status and name ends a program at once: SDKs send 4xx but for 408, 409 and 429 once; Codex, all but 400 again.
-_TROUBLES: Mapping[Family, Mapping[Trouble, tuple[int, str]]] = {
-    "anthropic": {
-        "token": (401, "authentication_error"),
-        "path": (404, "not_found_error"),
-        "model": (404, "not_found_error"),
-        "budget": (403, "permission_error"),
-        "unreachable": (502, "api_error"),
-    },
-    "openai": {
-        "token": (401, "invalid_api_key"),
-        "path": (404, "not_found"),
-        "model": (404, "model_not_found"),
-        "budget": (400, "insufficient_quota"),
-        "unreachable": (502, "server_error"),
-    },
-    "google": {
-        "token": (401, "UNAUTHENTICATED"),
-        "path": (404, "NOT_FOUND"),
-        "model": (404, "NOT_FOUND"),
-        "budget": (403, "PERMISSION_DENIED"),
-        "unreachable": (503, "UNAVAILABLE"),
-    },
-}
 
 
 def error_of(family: Family, trouble: Trouble, words: str) -> tuple[int, bytes]:
     """Return the status and the body by which the provider would say that something is wrong."""
-    status, name = _TROUBLES[family][trouble]
+    status, name = _FAMILIES[family]["troubles"][trouble]
     error: dict[str, Any] = {"message": words}
     if family == "anthropic":
         body: dict[str, Any] = {"type": "error", "error": {"type": name, **error}}

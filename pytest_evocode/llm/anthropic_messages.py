@@ -55,7 +55,7 @@ class MessagesClient(BaseClient):
     def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
         # The model goes into the body below: given as an argument, a deprecated one makes the SDK warn each time. At
         # platforms it is part of the address, which the SDK makes of the argument.
-        at_platform = self._connection.is_platform
+        at_platform = self._provider.is_platform
         payload: Json = {
             "model": self.model if at_platform else "",
             "messages": _messages(conversation),
@@ -87,7 +87,7 @@ class MessagesClient(BaseClient):
 
     def check_compaction(self) -> None:
         """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
-        self._connection.probe_compaction(self.model)
+        self.probe_compaction()
 
     def compact(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
@@ -143,7 +143,7 @@ class MessagesClient(BaseClient):
     def _reply(self, body: Json, request_id: str) -> Reply:
         content = body.get("content")
         if not isinstance(content, list):
-            raise self._connection.unreadable(body, request_id, self._form)
+            raise self.unreadable(body, request_id, self._form)
         counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="".join(str(block.get("text") or "") for block in content if block.get("type") == "text"),

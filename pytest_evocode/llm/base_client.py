@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
@@ -16,13 +16,14 @@ from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts, window_of
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.providers import Provider
 from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.usage import Api, counted_answer, lower_bound
 from pytest_evocode.llm.waiting import waiting_of_turn
 from pytest_evocode.results.records import Usage, total_usage
 
 
-class BaseClient(ABC):
+class BaseClient(ProviderConnection):
     """A :class:`~pytest_evocode.llm.protocol.ModelClient` without the format of an API."""
 
     _form: ClassVar[str]
@@ -34,35 +35,16 @@ class BaseClient(ABC):
     _streams = True
     """Whether the server takes requests for streams, as far as is known."""
 
-    def __init__(
-        self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
-    ) -> None:
-        self.model = model
+    def __init__(self, provider: Provider, model: str, options: ModelOptions, facts: ModelFacts | None) -> None:
+        super().__init__(provider, model, options)
         self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None) or window_of(model)
-        self.knows_price = facts is not None or connection.reports_cost
-        self._connection, self._options, self._facts = connection, options, facts
+        self.knows_price = facts is not None or self.reports_cost
+        self._facts = facts
         self._lost: list[Usage] = []
-
-    @property
-    def answered_by(self) -> dict[str, Any]:
-        """See :meth:`~pytest_evocode.llm.providers.Provider.answered_by`."""
-        return self._connection.answered_by
-
-    def check(self) -> None:
-        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        self._connection.check()
-
-    def probe(self) -> None:
-        """Raise UsageError where one request, which costs nothing, tells that the model cannot be asked."""
-        self._connection.probe(self.model)
 
     def prepare(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`; importing the SDK takes a second."""
-        self._connection.prepare(self._resource)
-
-    def close(self) -> None:
-        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        self._connection.close()
+        self._resource(self._client())
 
     def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
@@ -78,8 +60,7 @@ class BaseClient(ABC):
         lost, self._lost = self._lost, []
         return total_usage(lost)
 
-    def _lose(self, body: Json) -> None:
-        """Keep what a reply is known to have used of which no more came: that is paid for, and maybe more."""
+    def _keep_lost(self, body: Json) -> None:
         known = self._usage(body.get("usage") or body.get("usageMetadata"))
         self._lost.append(lower_bound(known, self._facts))
 
@@ -125,7 +106,7 @@ class BaseClient(ABC):
             try:
                 return reply(body, request_id)
             except (LookupError, TypeError, AttributeError, ValueError):  # A field is there and is something else.
-                raise self._connection.unreadable(body, request_id, self._form) from None
+                raise self.unreadable(body, request_id, self._form) from None
 
         waiting = waiting_of_turn()
         ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
@@ -135,15 +116,15 @@ class BaseClient(ABC):
             self._add_headers(payload)
             left = None if ends is None else ends + waiting.seconds - time.monotonic()
             try:
-                return self._connection.post(resource, payload, options, left, read, streamed, self._lose)
+                return self.post(resource, payload, options, left, read, streamed)
             except RequestRefused as refused:
                 fault = refused.fault
                 if self._do_without(fault) or (streams and self._do_without_stream(fault)):
                     continue
                 if was_repeated or not fault.may_be_chance or fault.kind == "overflow":
-                    raise self._connection.explain(fault) from None
+                    raise self.explain(fault) from None
                 was_repeated = True
-                self._connection.wait_after(fault)
+                self.wait_after(fault)
 
     def _do_without_stream(self, fault: ProviderFault) -> bool:
         """Whether the server may answer a request that asks for no stream, which all later ones do not, either."""

@@ -8,7 +8,6 @@ from importlib.metadata import EntryPoint, entry_points
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.anthropic_messages import MessagesClient
-from pytest_evocode.llm.connection import ProviderConnection
 from pytest_evocode.llm.gemini import GeminiClient
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.openai_chat import ChatClient
@@ -54,23 +53,24 @@ def make_client(provider: str, model: str, options: ModelOptions | None = None) 
     for name, why in refusals_of(provider).items():
         if getattr(options, name) is not None:
             raise UsageError(f"{provider}/{model}: {why}")
-    connection = ProviderConnection(PROVIDERS[provider], model, options)
+    given = PROVIDERS[provider]
+    address = given.address(options)
     facts = find_model_facts(
         model,
         options.prices,
         provider=provider,
-        base_url=None if provider == "azure" else connection.base_url,
+        base_url=None if provider == "azure" else address,
         service_tier=options.service_tier,
     )
     if provider == "google":
-        return GeminiClient(connection, model, options, facts)
+        return GeminiClient(given, model, options, facts)
     if provider in ("anthropic", "bedrock", "vertex"):
-        return MessagesClient(connection, model, options, facts)
-    if (options.api or ("responses" if provider == "openai" and connection.is_official else "chat")) == "chat":
-        return ChatClient(connection, model, options, facts)
+        return MessagesClient(given, model, options, facts)
+    if (options.api or ("responses" if provider == "openai" and given.is_official(address) else "chat")) == "chat":
+        return ChatClient(given, model, options, facts)
     if options.seed is not None:
-        raise UsageError(f"{connection.label}: the Responses API takes no seed; leave it out, or set api=chat")
-    return ResponsesClient(connection, model, options, facts)
+        raise UsageError(f"{provider}/{model}: the Responses API takes no seed; leave it out, or set api=chat")
+    return ResponsesClient(given, model, options, facts)
 
 
 def refusals_of(provider: str) -> dict[str, str]:

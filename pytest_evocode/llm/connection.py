@@ -10,7 +10,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,7 +29,14 @@ from pytest_evocode.errors import (
 from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.model_probe import probe, probe_compaction
-from pytest_evocode.llm.provider_errors import ProviderFault, RetrySchedule, from_answer, from_status
+from pytest_evocode.llm.provider_errors import (
+    FIRST_RETRIES,
+    ProviderFault,
+    RetrySchedule,
+    from_answer,
+    from_status,
+    request_id_in,
+)
 from pytest_evocode.llm.providers import Access, Provider, account_name
 from pytest_evocode.llm.sdk_private import events_of
 from pytest_evocode.llm.streams import StreamedAnswer
@@ -131,8 +139,6 @@ Json = dict[str, Any]
 LONGEST_SILENCE = 1800.0
 #: Seconds before a request that was refused is sent once more.
 ONCE_MORE = 1.0
-#: Retries while nothing has ever come back from the provider: its address may be wrong.
-_FIRST_RETRIES = 3
 
 
 _OK = 200
@@ -140,10 +146,11 @@ _Answer = TypeVar("_Answer")
 _Piece = TypeVar("_Piece")
 
 
-class ProviderConnection:
-    """The connection to one model of one provider."""
+class ProviderConnection(ABC):
+    """The connection to one model of one provider; clients are such connections, which know its API as well."""
 
     def __init__(self, provider: Provider, model: str, options: ModelOptions) -> None:
+        self.model = model
         self._provider, self._options = provider, options
         self._was_reached = False
         self._is_plain = False  # Whether the server is known to answer in one piece where it is asked for a stream.
@@ -156,7 +163,7 @@ class ProviderConnection:
     @property
     def base_url(self) -> str | None:
         """Address of the server that is asked; None for the provider's own."""
-        return self._options.base_url or os.environ.get(self._provider.url_variable) or None
+        return self._provider.address(self._options)
 
     @property
     def answered_by(self) -> dict[str, Any]:
@@ -167,11 +174,6 @@ class ProviderConnection:
     def is_official(self) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
         return self._provider.is_official(self.base_url)
-
-    @property
-    def is_platform(self) -> bool:
-        """Whether the SDK puts the model's name into the address, as for Bedrock and Vertex AI."""
-        return self._provider.is_platform
 
     @property
     def reports_cost(self) -> bool:
@@ -194,17 +196,13 @@ class ProviderConnection:
         if missing := provider.missing(self._access):
             raise UsageError(f"{self.label} needs {missing}")
 
-    def probe(self, model: str) -> None:
-        """Raise UsageError where the server, the key or the model is not there, as far as one request tells."""
-        probe(self._provider, model, self._access)
+    def probe(self) -> None:
+        """Raise UsageError where one request, which costs nothing, tells that the model cannot be asked."""
+        probe(self._provider, self.model, self._access)
 
-    def probe_compaction(self, model: str) -> None:
+    def probe_compaction(self) -> None:
         """Raise UsageError where the provider says that it does not shorten conversations with the model itself."""
-        probe_compaction(self._provider, model, self._access)
-
-    def prepare(self, resource: Callable[[Any], Any]) -> None:
-        """Import what requests need and make the SDK's client."""
-        resource(self._client())
+        probe_compaction(self._provider, self.model, self._access)
 
     def post(
         self,
@@ -213,8 +211,7 @@ class ProviderConnection:
         options: Json,
         timeout: float | None,
         read: Callable[[Json, str], _Answer],
-        streamed: Callable[[], StreamedAnswer | None] = lambda: None,
-        lose: Callable[[Json], None] = lambda body: None,
+        streamed: Callable[[], StreamedAnswer | None],
     ) -> _Answer:
         """Send a request, again where that may help, and return what ``read`` makes of the answer.
 
@@ -227,7 +224,6 @@ class ProviderConnection:
                 that are repeated, do not count; see :mod:`~pytest_evocode.llm.waiting`.
             read: Takes the answer's JSON object and the request's id; raises :meth:`unreadable` where it cannot.
             streamed: Returns what takes the answer where the server streams it; None to ask for no stream.
-            lose: Takes what there is of an answer that broke off.
 
         Raises:
             RequestRefused: The provider would refuse the same request again; see :meth:`explain`.
@@ -243,29 +239,25 @@ class ProviderConnection:
                 began = time.monotonic()
                 try:
                     until = math.inf if ends is None else ends + waiting.seconds
-                    answer = read(*self._once(resource, sent, until, streamed(), lose, schedule.silences))
+                    answer = read(*self._once(resource, sent, until, streamed(), schedule.silences))
                     place.answered()
                     self._was_reached = True
                     return answer
                 except RequestUnanswered as unanswered:
                     fault = unanswered.fault
-                if fault.kind == "rate limit":
-                    place.refused(fault.retry_after)
-                elif fault.status is not None:
-                    place.answered()
+                place.failed(fault)
                 took = time.monotonic() - began
             self._refuse_when_closed()
             self._was_reached |= fault.status not in (None, _OK)  # What answers other things may be no such API.
             if fault.kind in ("overflow", "final"):
                 logger.info("%s: refused with status %s, request %s", self.label, fault.status, fault.request_id)
                 raise RequestRefused(fault)
-            seconds = schedule.pause_after(fault, self._options.retries if self._was_reached else _FIRST_RETRIES)
+            seconds = schedule.pause_after(fault, self._options.retries if self._was_reached else FIRST_RETRIES)
             if seconds is None:
                 raise self._given_up(fault, schedule)
-            cause = _wait_cause(fault)
-            waiting.retry(cause, took)
+            waiting.retry(fault.cause, took)
             logger.info("%s: %s with status %s, retried in %.1f s", self.label, fault.kind, fault.status, seconds)
-            self._wait(seconds, cause)
+            self._wait(seconds, fault.cause)
 
     def wait_after(self, fault: ProviderFault) -> None:
         """Wait before a request that was refused is sent once more."""
@@ -277,7 +269,7 @@ class ProviderConnection:
         """Return what to raise for a request that the provider refuses."""
         if fault.kind == "overflow":
             return ContextOverflow(self._without_key(str(fault)))
-        variable = self._options.key_env or " or ".join(self._provider.key_variables)
+        variable = self._access.key_name
         reasons = {
             401: f"the key in {variable} was refused",
             402: "the provider wants to be paid first",
@@ -307,7 +299,8 @@ class ProviderConnection:
         return self._without_key(f"{self.label}: {reason}: {fault}")
 
     def _without_key(self, text: str) -> str:
-        for name in (*self._key_variables, self._token_variable or ""):
+        access = self._access
+        for name in (*access.key_variables, access.token_variable or ""):
             if len(key := os.environ.get(name, "")) >= SHORTEST:
                 text = text.replace(key, f"[{name}]")  # As it is kept out of all else.
         return text
@@ -328,7 +321,6 @@ class ProviderConnection:
         payload: Json,
         ends: float,
         streamed: StreamedAnswer | None,
-        lose: Callable[[Json], None],
         silences: int,
     ) -> tuple[Json, str]:
         """Send the request once; ``ends`` is the deadline on the monotonic clock.
@@ -345,7 +337,7 @@ class ProviderConnection:
         try:
             answer = self._answer(resource, payload, Patience(min(silence, ends - began), ends), streamed)
         except RequestUnanswered as unanswered:
-            self._lose(streamed, lose)
+            self._lose(streamed)
             fault = unanswered.fault
             if fault.status is None and fault.connected and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
@@ -354,7 +346,7 @@ class ProviderConnection:
                 raise RequestUnanswered(replace(fault, words=words)) from None
             raise
         except TimeoutError:
-            self._lose(streamed, lose)
+            self._lose(streamed)
             raise TimeoutError(f"{self.label}: the model has not answered in time") from None
         except RuntimeError:  # What the SDKs' HTTP library says of a client that was closed just before.
             self._refuse_when_closed()
@@ -368,7 +360,7 @@ class ProviderConnection:
         """Return the JSON object of an answer, and the request's id."""
         client, sdk = self._client(), importlib.import_module(self._provider.sdk)
         written, headers = send_request(sdk, client, resource(client), payload, patience, streamed)
-        request_id = headers.get("x-request-id") or headers.get("request-id") or ""
+        request_id = request_id_in(headers)
         body: Any = streamed.unreadable or streamed.body if streamed is not None else ""
         if written:
             try:
@@ -385,11 +377,15 @@ class ProviderConnection:
         self._is_plain |= streamed is not None and bool(written)
         return body, request_id or str(body.get("id") or "")
 
-    def _lose(self, streamed: StreamedAnswer | None, lose: Callable[[Json], None]) -> None:
+    def _lose(self, streamed: StreamedAnswer | None) -> None:
         """Have what there is of an answer taken that broke off."""
         if streamed is not None and (body := streamed.body):
             self._was_reached = True
-            lose(body)
+            self._keep_lost(body)
+
+    @abstractmethod
+    def _keep_lost(self, body: Json) -> None:
+        """Keep what a reply is known to have used of which no more came: that is paid for, and maybe more."""
 
     def _silence(self, silences: int) -> float:
         """Return the seconds without a byte after which a request is sent again that was so often before.
@@ -403,28 +399,12 @@ class ProviderConnection:
     @property
     def _account(self) -> str:
         """The name of what the provider limits: its server and the key."""
-        return account_name(self._provider.name, self.base_url, self._key, self._token)
-
-    @property
-    def _key(self) -> str | None:
-        return next((key for name in self._key_variables if (key := os.environ.get(name))), None)
-
-    @property
-    def _key_variables(self) -> Sequence[str]:
-        named = self._options.key_env
-        return (named,) if named else self._provider.key_variables
-
-    @property
-    def _token(self) -> str | None:
-        return (os.environ.get(self._token_variable) or None) if self._token_variable else None
-
-    @property
-    def _token_variable(self) -> str | None:
-        return None if self._options.key_env else self._provider.token_variable
+        access = self._access
+        return account_name(self._provider.name, access.base_url, access.key, access.token)
 
     @property
     def _access(self) -> Access:
-        return Access(self._options, self.base_url, self._key, self._token)
+        return self._provider.access(self._options)
 
     def _client(self) -> Any:
         """Return the SDK's client, which is made once and lives until :meth:`close`."""
@@ -471,12 +451,6 @@ def _is_installed(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except (ModuleNotFoundError, ValueError):  # Its parent is not there.
         return False
-
-
-def _wait_cause(fault: ProviderFault) -> WaitCause:
-    if fault.kind == "rate limit":
-        return "rate limit"
-    return "network" if fault.status is None else "provider"
 
 
 def _package_of(module: str) -> str:

@@ -18,12 +18,14 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_evocode.llm.waiting import WaitCause
+
+if TYPE_CHECKING:
+    from pytest_evocode.llm.provider_errors import ProviderFault
 
 _MEMORY = 5.0
 """Seconds for which what was sent, answered and refused counts, less and less."""
@@ -249,72 +251,53 @@ LOOK = 0.05
 """Seconds between two looks for a place on this machine."""
 
 
-class ConnectionLimits(Protocol):
-    """What several clients share of the accounts that they use."""
+Paced = Literal["reserve", "wait", "answered", "refused"]
+"""What a :class:`RequestPace` is asked for or told."""
+
+
+class ConnectionLimits(ABC):
+    """What several clients share of the accounts that they use: places, and a pace."""
 
     most: int
     """Requests that one account may have at once, for agents that do not say."""
-    look: float
+    look = LOOK
     """Seconds between two looks for a place."""
 
+    @abstractmethod
     def take(self, account: str, most: int) -> Hashable | None:
         """Take one of an account's places; None while there are ``most`` requests."""
 
+    @abstractmethod
     def give_back(self, account: str, place: Hashable) -> None:
         """Give a place back."""
 
+    @abstractmethod
+    def _paced(self, account: str, operation: Paced, *arguments: Any) -> Any:
+        """Have the account's pace do something at the time that it is, and return what it says."""
+
     def reserve(self, account: str) -> tuple[float, int]:
         """Return in how many seconds a request may be sent, and its ticket; see :meth:`wait`."""
+        seconds, ticket = self._paced(account, "reserve")
+        return seconds, ticket
 
     def wait(self, account: str, ticket: int) -> float:
         """Return how many seconds a request still has to wait; 0 is for it to be sent, and counts it as sent."""
+        return float(self._paced(account, "wait", ticket))
 
     def answered(self, account: str, ticket: int) -> None:
         """Count an answer to a request."""
+        self._paced(account, "answered", ticket)
 
     def refused(self, account: str, ticket: int, retry_after: float | None) -> None:
         """Count a refusal, which may slow all of the account's requests down."""
+        self._paced(account, "refused", ticket, retry_after)
 
 
-class _PacedLimits(ABC):
-    """What limits on one machine have in common: the pace of each account, by a clock."""
-
-    look = LOOK
-
-    def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        self.most = most
-        self._clock = clock
-
-    @abstractmethod
-    def _pace(self, account: str) -> AbstractContextManager[RequestPace]:
-        """Hold the account's pace in the block; what the block makes of it counts."""
-
-    def reserve(self, account: str) -> tuple[float, int]:
-        """See :class:`ConnectionLimits`."""
-        with self._pace(account) as pace:
-            return pace.reserve(self._clock())
-
-    def wait(self, account: str, ticket: int) -> float:
-        """See :class:`ConnectionLimits`."""
-        with self._pace(account) as pace:
-            return pace.wait(self._clock(), ticket)
-
-    def answered(self, account: str, ticket: int) -> None:
-        """See :class:`ConnectionLimits`."""
-        with self._pace(account) as pace:
-            pace.answered(self._clock(), ticket)
-
-    def refused(self, account: str, ticket: int, retry_after: float | None) -> None:
-        """See :class:`ConnectionLimits`."""
-        with self._pace(account) as pace:
-            pace.refused(self._clock(), ticket, retry_after)
-
-
-class LocalConnections(_PacedLimits):
+class LocalConnections(ConnectionLimits):
     """The limits of clients in one process."""
 
     def __init__(self, most: int = MOST, *, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(most, clock)
+        self.most, self._clock = most, clock
         self._lock = threading.Lock()
         self._paces: dict[str, RequestPace] = defaultdict(RequestPace)
         self._places: dict[str, set[Hashable]] = defaultdict(set)
@@ -344,10 +327,9 @@ class LocalConnections(_PacedLimits):
             for account, places in self._places.items():
                 self._places[account] = {place for place in places if not of(place)}
 
-    @contextlib.contextmanager
-    def _pace(self, account: str) -> Iterator[RequestPace]:
+    def _paced(self, account: str, operation: Paced, *arguments: Any) -> Any:
         with self._lock:
-            yield self._paces[account]
+            return getattr(self._paces[account], operation)(self._clock(), *arguments)
 
 
 class RequestPlace:
@@ -388,7 +370,14 @@ class RequestPlace:
         """Say that the provider wants fewer requests."""
         self._limits.refused(self._account, self._ticket, retry_after)
 
-    def give_back(self) -> None:
+    def failed(self, fault: ProviderFault) -> None:
+        """Say what came in place of an answer; where nothing came, it says nothing of the provider."""
+        if fault.kind == "rate limit":
+            self.refused(fault.retry_after)
+        elif fault.status is not None:
+            self.answered()
+
+    def close(self) -> None:
         """Let others have the place, if there is one."""
         if self._place is not None:
             self._limits.give_back(self._account, self._place)
@@ -403,13 +392,10 @@ def place_for_request(
 
     ``pause`` waits so many seconds, for a cause; what it raises ends the wait. See :class:`RequestPlace` for the rest.
     """
-    place = RequestPlace(account, most, limits)
-    try:
+    with contextlib.closing(RequestPlace(account, most, limits)) as place:
         for seconds, cause in place.pauses():
             pause(seconds, cause)
         yield place
-    finally:
-        place.give_back()
 
 
 @contextlib.asynccontextmanager
@@ -420,13 +406,10 @@ async def async_place_for_request(
     limits: ConnectionLimits | None = None,
 ) -> AsyncIterator[RequestPlace]:
     """Do as :func:`place_for_request` in an event loop, which no look for a place holds up for long."""
-    place = RequestPlace(account, most, limits)
-    try:
+    with contextlib.closing(RequestPlace(account, most, limits)) as place:
         for seconds, cause in place.pauses():
             await pause(seconds, cause)
         yield place
-    finally:
-        place.give_back()
 
 
 _of_process: list[ConnectionLimits] = [LocalConnections()]
@@ -447,7 +430,7 @@ def limits_of_process() -> ConnectionLimits:
     return _of_process[-1]
 
 
-class SharedConnections(_PacedLimits):
+class SharedConnections(ConnectionLimits):
     """The :class:`ConnectionLimits` that all processes of a run share, xdist's workers above all, in a directory of it.
 
     A place is a locked file, so that a process that dies gives its places back; a pace is a file that is read and
@@ -460,7 +443,7 @@ class SharedConnections(_PacedLimits):
     """
 
     def __init__(self, directory: Path, most: int = MOST, *, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(most, clock)
+        self.most, self._clock = most, clock
         self._directory = directory
 
     def take(self, account: str, most: int) -> Hashable | None:
@@ -481,8 +464,7 @@ class SharedConnections(_PacedLimits):
         assert isinstance(place, int)
         os.close(place)
 
-    @contextlib.contextmanager
-    def _pace(self, account: str) -> Iterator[RequestPace]:
+    def _paced(self, account: str, operation: Paced, *arguments: Any) -> Any:
         descriptor = self._open(account, "pace.json")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -493,9 +475,10 @@ class SharedConnections(_PacedLimits):
                 pace = RequestPace()
             if (pace.looked_at or 0.0) > self._clock() + _MEMORY:  # On another machine, or before this one was started.
                 pace = RequestPace()
-            yield pace
+            said = getattr(pace, operation)(self._clock(), *arguments)
             if (now := json.dumps(pace.as_json()).encode()) != before:
                 os.ftruncate(descriptor, os.pwrite(descriptor, now, 0))
+            return said
         finally:
             os.close(descriptor)
 

@@ -79,7 +79,7 @@ class GeminiClient(BaseClient):
         candidates = body.get("candidates") or []
         blocked = (body.get("promptFeedback") or {}).get("blockReason")
         if not isinstance(candidates, list) or not (candidates or blocked):
-            raise self._connection.unreadable(body, request_id, self._form)
+            raise self.unreadable(body, request_id, self._form)
         candidate: Json = candidates[0] if candidates else {}
         content = {"role": "model"} | (candidate.get("content") or {})
         parts: list[Json] = content.get("parts") or []

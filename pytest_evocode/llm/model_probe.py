@@ -22,13 +22,6 @@ logger = logging.getLogger(__name__)
 
 _SECONDS = 5.0
 _ERROR = 2**16  # bytes
-#: Where the models of each API are listed, below the server's address.
-_LISTS = {
-    "openai": "/models",
-    "anthropic": "/v1/models",
-    "google": "/v1beta/models",
-    "azure": "/openai/v1/models",
-}
 
 
 def probe(provider: Provider, model: str, access: Access) -> None:
@@ -36,12 +29,13 @@ def probe(provider: Provider, model: str, access: Access) -> None:
 
     All else that goes wrong says nothing: not every server has a list, and not every list is complete.
     """
-    if provider.name not in _LISTS:
+    if not provider.models_path:
         return
-    path = _LISTS[provider.name]
     official = provider.is_official(access.base_url)
     server = (access.base_url or provider.server).rstrip("/")
-    address = (server.removesuffix("/openai/v1").removesuffix("/openai") if provider.name == "azure" else server) + path
+    if provider.name == "azure":
+        server = server.removesuffix("/openai/v1").removesuffix("/openai")
+    address = server + provider.models_path
     label = f"{provider.name}/{model}"
     # These tell of one model, by all of its names. Azure lists what can be deployed, and not under which names it is.
     tells = official and provider.name != "azure"
@@ -50,9 +44,8 @@ def probe(provider: Provider, model: str, access: Access) -> None:
         listed = _get(f"{address}/{named}" if tells else address, provider, access)
     except urllib.error.HTTPError as error:
         if _refuses_key(error):
-            variable = access.options.key_env or " or ".join(provider.key_variables)
             where = f"the server at {access.base_url}" if access.base_url else "the provider"
-            raise UsageError(f"{label}: {where} refuses the key in {variable}; set a valid one") from None
+            raise UsageError(f"{label}: {where} refuses the key in {access.key_name}; set a valid one") from None
         if error.code == 404 and tells:
             near = "" if provider.name == "google" else _near(model, known_models())
             raise UsageError(f"{label}: the provider has no such model{near}") from None

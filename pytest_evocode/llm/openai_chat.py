@@ -33,7 +33,7 @@ class ChatClient(BaseClient):
 
         OpenAI's reasoning models refuse the old name, and compatible servers may not know the new one.
         """
-        return "max_completion_tokens" if self._connection.is_official else "max_tokens"
+        return "max_completion_tokens" if self.is_official else "max_tokens"
 
     def _resource(self, sdk: Any) -> Any:
         return sdk.chat.completions
@@ -87,7 +87,7 @@ class ChatClient(BaseClient):
                 native["tool_calls"] = [_call(each) for each in message.calls]
         if calls := native.get("tool_calls"):
             native = native | {"tool_calls": [self._taken(call) for call in calls]}
-        return native if self._connection.is_official else _with_json_arguments(native)
+        return native if self.is_official else _with_json_arguments(native)
 
     def _taken(self, call: Json) -> Json:
         """Return a call as the API takes it back: it refuses names and ids that models write."""
@@ -97,12 +97,12 @@ class ChatClient(BaseClient):
 
     def _id_taken(self, id: str) -> str:
         """Return the id of a call; compatible servers get their own back, which some models know their calls by."""
-        return id_taken(id, 40) if self._connection.is_official else id
+        return id_taken(id, 40) if self.is_official else id
 
     def _reply(self, body: Json, request_id: str) -> Reply:
         choices = body.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0].get("message"), dict):
-            raise self._connection.unreadable(body, request_id, self._form)
+            raise self.unreadable(body, request_id, self._form)
         message: Json = choices[0]["message"]
         native = {"role": "assistant", "content": None} | {
             name: value for name, value in message.items() if name not in _ANSWER_ONLY and value not in (None, "", [])

@@ -58,7 +58,7 @@ class ResponsesClient(BaseClient):
         """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
         if not hasattr(importlib.import_module("openai.resources.responses").Responses, "compact"):
             raise UsageError("the installed version of the package openai cannot ask for it: pip install -U openai")
-        self._connection.probe_compaction(self.model)
+        self.probe_compaction()
 
     def compact(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """See :class:`~pytest_evocode.llm.base_client.BaseClient`; what the provider returns is encrypted."""
@@ -73,7 +73,7 @@ class ResponsesClient(BaseClient):
     def _compacted(self, body: Json, request_id: str) -> Reply:
         output = body.get("output")
         if not isinstance(output, list):
-            raise self._connection.unreadable(body, request_id, self._form)
+            raise self.unreadable(body, request_id, self._form)
         counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="",
@@ -100,7 +100,7 @@ class ResponsesClient(BaseClient):
     def _reply(self, body: Json, request_id: str) -> Reply:
         output = body.get("output")
         if not isinstance(output, list):
-            raise self._connection.unreadable(body, request_id, self._form)
+            raise self.unreadable(body, request_id, self._form)
         reason = (body.get("incomplete_details") or {}).get("reason")
         counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(

@@ -6,37 +6,21 @@ import email.utils
 import random
 import re
 import time
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.waiting import WaitCause
 
-# Codes that come with a rate limit's status, but end only when somebody pays.
-_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "credits_exhausted"})
 _RETRIED = frozenset({408, 409})
 _RATE_LIMITS = frozenset({429, 529})
-_STATUS_OF_NAME = {
-    "rate_limit_exceeded": 429,
-    "rate_limit_error": 429,
-    "server_error": 500,
-    "internal_server_error": 500,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-# How OpenAI, Anthropic, vLLM, SGLang, llama.cpp, TGI, LM Studio, Mistral, Gemini, xAI and Bedrock say that a
-# conversation is too long.
-_TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context_size|request_too_large"
-    r"|(prompt|input) is too long|prompt too long|exceeds? (the |its )?(model's )?context (window|limit|length|size)"
-    r"|exceeds? the (available|maximum) context|maximum (context|prompt) length|maximum context size"
-    r"|longer than the model'?s context|greater than the context length|context length exceeded"
-    r"|too large for model with|input token count .*exceeds|max_new_tokens` must be|reduce the length of (the|your)",
-    re.IGNORECASE,
-)
-
-
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_NO_CREDIT = frozenset(_TABLE["no_credit"])
+_STATUS_OF_NAME: Mapping[str, int] = _TABLE["status_of_name"]
+_TOO_LONG = re.compile("|".join(_TABLE["too_long"]), re.IGNORECASE)
 # How OpenAI says that one request has more tokens than may be sent in a minute: no wait makes it fit.
 _OVER_RATE = re.compile(r"request too large for .*\b(tokens per min|TPM)\b", re.IGNORECASE)
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -79,6 +63,13 @@ class ProviderFault:
         return "passing" if passing else "final"
 
     @property
+    def cause(self) -> WaitCause:
+        """What a turn waits for until the request is sent again."""
+        if self.kind == "rate limit":
+            return "rate limit"
+        return "network" if self.status is None else "provider"
+
+    @property
     def may_be_chance(self) -> bool:
         """Whether a proxy or a busy server may have refused the request though nothing is wrong with it."""
         page = self.words.lstrip().lower().startswith(("<!doctype", "<html"))
@@ -100,7 +91,7 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderF
         status=status,
         code=str(error.get("code") or error.get("type") or ""),
         param=str(error.get("param") or ""),
-        request_id=headers.get("x-request-id") or headers.get("request-id") or "",
+        request_id=request_id_in(headers),
         retry_after=_retry_after(headers),
         retry=retry,
     )
@@ -139,6 +130,11 @@ def from_answer(body: Mapping[str, Any], request_id: str) -> ProviderFault | Non
     return ProviderFault(words, status, str(code or ""), str(error.get("param") or ""), request_id)
 
 
+def request_id_in(headers: Mapping[str, str]) -> str:
+    """Return the provider's name for a request; empty where it gives none."""
+    return headers.get("x-request-id") or headers.get("request-id") or ""
+
+
 def error_in(body: Any) -> Mapping[str, Any]:
     """Return the object that describes an error: the body's ``error``, or the body itself."""
     if not isinstance(body, dict):
@@ -170,6 +166,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
+#: Retries while nothing has ever come back from the provider: its address may be wrong.
+FIRST_RETRIES = 3
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
 
 

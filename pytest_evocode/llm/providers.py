@@ -6,7 +6,9 @@ import difflib
 import hashlib
 import os
 import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +29,14 @@ class Access:
     """Address of the server; None for the provider's own."""
     key: str | None
     token: str | None
+    key_variables: tuple[str, ...]
+    """The variables that the key is looked for in."""
+    token_variable: str | None
+
+    @property
+    def key_name(self) -> str:
+        """The variables of the key, in words."""
+        return " or ".join(self.key_variables)
 
     def authentication(self, token_argument: str) -> dict[str, str]:
         """Return the SDK's argument for the token, else the key: a local server takes any, but the SDKs want one."""
@@ -56,8 +66,22 @@ class Provider:
     url_variable: str
     is_platform: bool = False
     """Whether the model's name is part of the address."""
+    models_path: str = ""
+    """Where its models are listed, below the server's address; empty where they are not."""
     silence: float = LONGEST_PAUSE
     """Seconds without a byte of a stream after which its connection is taken for dead."""
+
+    def address(self, options: ModelOptions) -> str | None:
+        """Return the address of the server that is asked; None for the provider's own."""
+        return options.base_url or os.environ.get(self.url_variable) or None
+
+    def access(self, options: ModelOptions) -> Access:
+        """Return what a client is made with, as far as it is set."""
+        names = (options.key_env,) if options.key_env else self.key_variables
+        token_name = None if options.key_env else self.token_variable
+        key = next((key for name in names if (key := os.environ.get(name))), None)
+        token = os.environ.get(token_name or "") or None
+        return Access(options, self.address(options), key, token, names, token_name)
 
     def is_official(self, base_url: str | None) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
@@ -92,8 +116,9 @@ class Provider:
         """Return what has to be set before the provider can be asked, in words; empty where nothing has."""
         if not self.is_official(access.base_url) or access.key or access.token:
             return ""
-        variable = access.options.key_env or " or ".join(self.key_variables)
-        return f"a key: set {variable}, or name its variable with the option key_env, or the server with base_url"
+        return (
+            f"a key: set {access.key_name}, or name its variable with the option key_env, or the server with base_url"
+        )
 
     def make_client(self, sdk: Any, access: Access) -> Any:
         """Return a client of the SDK."""
@@ -114,8 +139,7 @@ class AzureProvider(Provider):
             return f"the address of your resource: set {self.url_variable}, or base_url=https://NAME.openai.azure.com"
         if access.key or access.token or is_local(access.base_url):
             return ""
-        variable = access.options.key_env or " or ".join(self.key_variables)
-        return f"a key: set {variable}, or name its variable with the option key_env"
+        return f"a key: set {access.key_name}, or name its variable with the option key_env"
 
     def answered_by(self, access: Access) -> dict[str, Any]:
         """See :class:`Provider`; there is no server of everybody's."""
@@ -255,6 +279,10 @@ def _environment_headers() -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in found if not is_secret_name(name.strip())}
 
 
+def _fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _azure_address(access: Access) -> str:
     return (access.base_url or "").rstrip("/").removesuffix("/openai/v1").removesuffix("/openai")
 
@@ -285,69 +313,14 @@ def _vertex_project(access: Access) -> str | None:
     )
 
 
+_KINDS = {
+    "azure": AzureProvider,
+    "bedrock": BedrockProvider,
+    "google": GoogleProvider,
+    "vertex": VertexProvider,
+}
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 PROVIDERS: dict[str, Provider] = {
-    each.name: each
-    for each in (
-        Provider(
-            name="openai",
-            sdk="openai",
-            sdk_class="OpenAI",
-            host="openai.com",
-            server="https://api.openai.com/v1",
-            key_variables=("OPENAI_API_KEY",),
-            url_variable="OPENAI_BASE_URL",
-        ),
-        Provider(
-            name="anthropic",
-            sdk="anthropic",
-            sdk_class="Anthropic",
-            host="anthropic.com",
-            server="https://api.anthropic.com",
-            key_header="x-api-key",
-            key_variables=("ANTHROPIC_API_KEY",),
-            token_variable="ANTHROPIC_AUTH_TOKEN",
-            url_variable="ANTHROPIC_BASE_URL",
-            silence=60.0,
-        ),
-        GoogleProvider(
-            name="google",
-            sdk="google.genai",
-            sdk_class="Client",
-            host="googleapis.com",
-            server="https://generativelanguage.googleapis.com",
-            key_header="x-goog-api-key",
-            key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-            url_variable="GOOGLE_GEMINI_BASE_URL",
-        ),
-        AzureProvider(
-            name="azure",
-            sdk="openai",
-            sdk_class="AzureOpenAI",
-            host="azure.com",
-            key_header="api-key",
-            key_variables=("AZURE_OPENAI_API_KEY",),
-            token_variable="AZURE_OPENAI_AD_TOKEN",
-            url_variable="AZURE_OPENAI_ENDPOINT",
-        ),
-        BedrockProvider(
-            name="bedrock",
-            sdk="anthropic",
-            sdk_class="AnthropicBedrock",
-            packages=("boto3",),
-            host="amazonaws.com",
-            key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
-            url_variable="ANTHROPIC_BEDROCK_BASE_URL",
-            is_platform=True,
-        ),
-        VertexProvider(
-            name="vertex",
-            sdk="anthropic",
-            sdk_class="AnthropicVertex",
-            packages=("google.auth",),
-            host="googleapis.com",
-            key_variables=("VERTEX_ACCESS_TOKEN",),
-            url_variable="ANTHROPIC_VERTEX_BASE_URL",
-            is_platform=True,
-        ),
-    )
+    name: _KINDS.get(name, Provider)(name=name, **{key: _fixed(value) for key, value in about.items()})
+    for name, about in _TABLE.items()
 }

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.config_text import Keys, read_mapping
 from pytest_evocode.tasks.model import Healthcheck
-from pytest_evocode.tasks.text_files import decoded
+from pytest_evocode.tasks.text_files import read_text
 
 COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
 MAIN = "main"
@@ -187,11 +187,7 @@ def _taken_in(values: Mapping[str, Any]) -> Iterator[tuple[Keys, Any]]:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[Keys, int]]:
-    try:
-        text = decoded(path.read_bytes(), path)
-    except OSError as error:
-        raise TaskError(f"cannot be read ({error.strerror}); check its permissions", path) from error
-    return read_mapping(text, path, "compose file", as_written=True)
+    return read_mapping(read_text(path), path, "compose file", as_written=True)
 
 
 def parse_seconds(duration: str) -> float:

@@ -13,7 +13,7 @@ from pytest_evocode.tasks.compose_file import COMPOSE_FILES, ComposeFile
 from pytest_evocode.tasks.config_text import Keys
 from pytest_evocode.tasks.model import EnvironmentConfig, StepConfig, TaskConfig, VerifierConfig
 from pytest_evocode.tasks.problems import Problem
-from pytest_evocode.tasks.text_files import CRLF, decoded, is_crlf
+from pytest_evocode.tasks.text_files import CRLF, decoded, is_crlf, unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ def _stat(path: str, *, follow: bool = True) -> os.stat_result | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def _is_file(path: str) -> bool:
@@ -279,7 +279,7 @@ def _directories(path: str) -> frozenset[str]:
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def _holds_tests(path: str) -> bool:
@@ -303,8 +303,4 @@ def _read(path: str, size: int) -> bytes:
         finally:
             os.close(file)
     except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: str, error: OSError) -> TaskError:
-    return TaskError(f"cannot be read ({error.strerror}); check its permissions", Path(path))
+        raise unreadable(path, error) from error

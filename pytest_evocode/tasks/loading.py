@@ -117,6 +117,7 @@ def _said(step: BaseModel | None, task: BaseModel, field: str) -> Any:
 
 
 NO_USE = "no suite of this task runs in an environment of its own; remove it"
+_PROCESS: Keys = ("metadata", "evocode", "process")
 _NO_PLACE_FOR_FILES = ("/proc", "/sys", "/dev")
 
 
@@ -125,11 +126,11 @@ def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Probl
     refused = [*refusals(config)]
     if of_other_system := [problem for problem in refused if problem.keys == ("environment", "os")]:
         return of_other_system  # What else is refused of such a task is so for no other reason.
+    requirements = [requirement.id for requirement in config.metadata.evocode.process.requirements]
     return [
         *_duplicates([step.name for step in config.steps], ("steps",), "name", "step"),
-        *_requirement_chain(config, round_names),
-        *_process(config, round_names),
-        *_users(config, round_names),
+        *_duplicates(requirements, (*_PROCESS, "requirements"), "id", "requirement"),
+        *_unknown_rounds(config, round_names),
         *refused,
         *_state(config),
     ]
@@ -242,38 +243,30 @@ def _duplicates(names: Sequence[str], keys: Keys, field: str, what: str) -> Iter
             yield Problem(message, (*keys, index, field))
 
 
-def _unknown(name: str, round_names: tuple[str, ...], what: str, keys: Keys) -> Problem:
-    if round_names == (SINGLE_ROUND,):  # Nobody but the format may have given the only round its name.
-        others = f'add [[steps]] with name = "{name}", or, in a task of one round, call it {SINGLE_ROUND}'
-        return Problem(f'no {what} is called "{name}"; {others}', keys)
-    return Problem(f'no {what} is called "{name}"; the {what}s are {", ".join(round_names)}', keys)
-
-
-def _requirement_chain(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
+def _references(config: TaskConfig) -> Iterator[tuple[Keys, str, str]]:
+    """Yield where rounds are named, by which name, and what a round is called there."""
     chain = config.metadata.requirement_chain
     for index, entry in enumerate(chain.steps if chain else ()):
-        if entry.step not in round_names:
-            keys: Keys = ("metadata", "requirement_chain", "steps", index, "step")
-            yield _unknown(entry.step, round_names, "step", keys)
+        yield ("metadata", "requirement_chain", "steps", index, "step"), entry.step, "step"
+    evocode = config.metadata.evocode
+    for index, requirement in enumerate(evocode.process.requirements):
+        if requirement.round is not None:
+            yield (*_PROCESS, "requirements", index, "round"), requirement.round, "round"
+    for name in evocode.process.abstain:
+        if name != EVERY_ROUND:
+            yield (*_PROCESS, "abstain", name), name, "round"
+    for name in evocode.users:
+        yield ("metadata", "evocode", "users", name), name, "step"
 
 
-def _users(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
-    for name in config.metadata.evocode.users:
-        if name not in round_names:
-            yield _unknown(name, round_names, "step", ("metadata", "evocode", "users", name))
-
-
-def _process(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
-    process = config.metadata.evocode.process
-    keys: Keys = ("metadata", "evocode", "process")
-    ids = [requirement.id for requirement in process.requirements]
-    yield from _duplicates(ids, (*keys, "requirements"), "id", "requirement")
-    for index, requirement in enumerate(process.requirements):
-        if requirement.round is not None and requirement.round not in round_names:
-            yield _unknown(requirement.round, round_names, "round", (*keys, "requirements", index, "round"))
-    for name in process.abstain:
-        if name not in (EVERY_ROUND, *round_names):
-            yield _unknown(name, round_names, "round", (*keys, "abstain", name))
+def _unknown_rounds(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
+    for keys, name, what in _references(config):
+        if name in round_names:
+            continue
+        others = f"the {what}s are {', '.join(round_names)}"
+        if round_names == (SINGLE_ROUND,):  # Nobody but the format may have given the only round its name.
+            others = f'add [[steps]] with name = "{name}", or, in a task of one round, call it {SINGLE_ROUND}'
+        yield Problem(f'no {what} is called "{name}"; {others}', keys)
 
 
 def _state(config: TaskConfig) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import RoundFiles, is_test_module
-from pytest_evocode.tasks.text_files import check_python
+from pytest_evocode.tasks.text_files import check_python, unreadable
 
 CONFTEST = "conftest.py"
 KINDS = ("core", "boundary", "error", "integration")
@@ -137,13 +137,9 @@ def _encoding(path: Path) -> Iterator[TaskError]:
     try:
         check_python(path.read_bytes(), path)
     except OSError as error:
-        yield _unreadable(path, error)
+        yield unreadable(path, error)
     except TaskError as error:
         yield error
-
-
-def _unreadable(path: Path, error: OSError) -> TaskError:
-    return TaskError(f"cannot be read ({error.strerror}); check its permissions", path)
 
 
 class _Module:
@@ -164,7 +160,7 @@ class _Module:
         except (SyntaxError, ValueError, RecursionError):
             return
         except OSError as error:
-            self.problems.append(_unreadable(path, error))
+            self.problems.append(unreadable(path, error))
             return
         except TaskError as error:
             self.problems.append(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -28,8 +27,7 @@ def suite_changes(task: Task, old: Round | None, new: Round) -> list[SuiteChange
     A test that is no longer required is ``retired``, and ``gone`` where the new round is the earlier one. What a
     ``test.sh`` requires is not known.
     """
-    before = {} if old is None else _required(task, old)
-    after = _required(task, new)
+    before, after = _required(task, old), _required(task, new)
     came = [test for test in after if test not in before]
     left = [test for test in before if test not in after]
     by_name = {test.name: test for test in left}
@@ -48,12 +46,11 @@ def suite_changes(task: Task, old: Round | None, new: Round) -> list[SuiteChange
     return changes
 
 
-def _required(task: Task, round_: Round) -> dict[NativeTest, str]:
-    """Return the tests that a round requires, with their names."""
-    return {} if round_.has_script else dict(_named(task, round_))
-
-
-def _named(task: Task, round_: Round) -> Iterator[tuple[NativeTest, str]]:
+def _required(task: Task, round_: Round | None) -> dict[NativeTest, str]:
+    """Return the tests that a round requires, with their names; none of no round, and of a ``test.sh``."""
+    if round_ is None or round_.has_script:
+        return {}
+    required = {}
     indexes = {each.name: each.index for each in task.rounds}
     for test in task.tests:
         retired = test.retired and indexes[test.retired] <= round_.index
@@ -63,7 +60,8 @@ def _named(task: Task, round_: Round) -> Iterator[tuple[NativeTest, str]]:
                 for name, directory in task.suite(round_).items()
                 if test.path.is_relative_to(directory)
             )
-            yield test, f"{place[0]}{test.path.relative_to(place[1]).as_posix()}::{test.name}"
+            required[test] = f"{place[0]}{test.path.relative_to(place[1]).as_posix()}::{test.name}"
+    return required
 
 
 def affected_rounds(task: Task, path: Path) -> tuple[Round, ...]:
@@ -72,12 +70,12 @@ def affected_rounds(task: Task, path: Path) -> tuple[Round, ...]:
     A solution and what a round brings count from that round on, a round's tests wherever the cumulative suite has them,
     the image and ``task.toml`` everywhere. Instructions count nowhere: no solution reads them.
     """
-    if path == task.file or _is_below(path, task.environment_directory):
+    if path == task.file or path.is_relative_to(task.environment_directory):
         return task.rounds
     affected = {
         round_.index: round_ for brought in task.rounds for round_ in task.rounds if _has_part(brought, round_, path)
     }
-    if _is_below(path, task.directory / "tests"):
+    if path.is_relative_to(task.directory / "tests"):
         affected |= {round_.index: round_ for round_ in task.rounds}
     return tuple(round_ for _, round_ in sorted(affected.items()))
 
@@ -85,13 +83,9 @@ def affected_rounds(task: Task, path: Path) -> tuple[Round, ...]:
 def _has_part(owner: Round, round_: Round, path: Path) -> bool:
     """Return whether a file of one round has a say in another."""
     own = owner.directory
-    if any(_is_below(path, place) for place in (own / "solution", own / "workdir", owner.solution or own / "solution")):
+    if any(map(path.is_relative_to, (own / "solution", own / "workdir", owner.solution or own / "solution"))):
         return round_.index >= owner.index
-    if _is_below(path, owner.directory / "tests"):
+    if path.is_relative_to(owner.directory / "tests"):
         native = not (owner.has_script or round_.has_script)
         return round_ is owner or (native and round_.index > owner.index)
     return False
-
-
-def _is_below(path: Path, directory: Path) -> bool:
-    return path.is_relative_to(directory)

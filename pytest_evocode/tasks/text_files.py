@@ -40,13 +40,23 @@ def check_python(content: bytes, path: Path) -> None:
         decoded(content, path)
 
 
-def read_instruction(path: Path) -> str:
-    """Return the text of an instruction, with LF at the ends of its lines; raises TaskError where it cannot be read."""
+def unreadable(path: str | Path, error: OSError) -> TaskError:
+    """Return the error about a file or directory that cannot be read."""
+    return TaskError(f"cannot be read ({error.strerror}); check its permissions", Path(path))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file; raises TaskError where it cannot be read, or is not UTF-8."""
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise TaskError(f"cannot be read ({error.strerror}); check its permissions", path) from error
-    return decoded(content, path).replace("\r\n", "\n")
+        raise unreadable(path, error) from error
+    return decoded(content, path)
+
+
+def read_instruction(path: Path) -> str:
+    """Return the text of an instruction, with LF at the ends of its lines; raises TaskError where it cannot be read."""
+    return read_text(path).replace("\r\n", "\n")
 
 
 def crlf_shown(output: str) -> str:

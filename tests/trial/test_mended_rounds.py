@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.agents import RoundContext
-from pytest_evocode.agents.shell.tools import Deadline, run_script
+from pytest_evocode.agents.shell.tools import run_script
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.command_environment import SHELL
 from pytest_evocode.trial.trial import Trial

@@ -12,7 +12,8 @@ import pytest
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.replay import ReplayAgent
-from pytest_evocode.agents.shell.tools import Deadline, run_script
+from pytest_evocode.agents.shell.tools import run_script
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import Budget

@@ -9,29 +9,27 @@ import re
 import shlex
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import Field
 
 from pytest_evocode.agents.acp.updates import AcpReader, usage_told
-from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
-from pytest_evocode.agents.installed.declared_command import below_home, below_workdir
+from pytest_evocode.agents.harness import check_files
 from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
-from pytest_evocode.agents.installed.model_access import ModelAccess, ModelApi
+from pytest_evocode.agents.installed.model_access import ModelAccess
 from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
-from pytest_evocode.agents.installed.program_run import TurnDeadline, UserFiles, staged
-from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, ToolServer, check_names, servers_of_file
+from pytest_evocode.agents.installed.program_run import DeclaredProgram, ProgramHarness
+from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, ToolServer, check_names, hosts_of, servers_of_file
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
+from pytest_evocode.agents.turn_time import Deadline, wait_for
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.model_options import Variables, split_words
+from pytest_evocode.llm.model_options import Variables
 from pytest_evocode.names import agent_id
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
@@ -46,7 +44,7 @@ NpmPackage = Annotated[str, Field(pattern=r"^(@[a-z0-9~][\w.~-]*/)?[a-z0-9~][\w.
 _PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
-class AcpOptions(HarnessOptions, ModelApi):
+class AcpOptions(ProgramHarness, DeclaredProgram):
     """Options of an agent that speaks ACP."""
 
     model: str | None = None
@@ -55,26 +53,12 @@ class AcpOptions(HarnessOptions, ModelApi):
     """The mode that the session is set to, by the agent's own id, such as one that asks for no permissions."""
     auth_method: str | None = None
     """The way to authenticate, by the agent's own id, for one that asks for it."""
-    secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
-    """Variables of this machine that the agent gets."""
     env: Variables = {}
     """Further variables for the agent; ``${NAME}`` stands for a variable of this machine, which is how a secret is
     given, or for one of those that ``api`` gives."""
-    hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
-    """Hosts that the agent calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
     npm: NpmPackage | None = Field(default=None, examples=["@qwen-code/qwen-code"])
     """npm package that has the command's first word as its program, such as @qwen-code/qwen-code@0.24.4; it is
     installed with a Node of its own. Without a version it is the latest, which is looked up once a day."""
-    install: str = Field(default="", examples=["pip install mine"])
-    """Script that runs as root, with a network, when the image is built."""
-    ca: Path | None = None
-    """File of certificates, in PEM form, to trust while it is installed."""
-    rules_file: Annotated[str, AfterValidator(below_workdir)] = "AGENTS.md"
-    """File in which the agent looks for rules, relative to the working directory."""
-    skills_directory: Annotated[str | None, AfterValidator(below_home)] = Field(
-        default=None, examples=["~/.agents/skills"]
-    )
-    """Directory in which the agent looks for skills, such as ~/.agents/skills; None where it uses none."""
 
     def program(self, command: str) -> tuple[NpmProgram, str] | None:
         """Return the program that ``npm`` names and its version; None where it names none.
@@ -181,8 +165,7 @@ class AcpAgent:
     @property
     def hosts(self) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
-        servers = servers_of_file(self._options.mcp, os.environ)
-        return (*self._options.hosts, *dict.fromkeys(server.host for server in servers if server.host))
+        return (*self._options.hosts, *hosts_of(servers_of_file(self._options.mcp, os.environ)))
 
     @property
     def takes_skills(self) -> bool:
@@ -244,25 +227,17 @@ class AcpAgent:
                 context.recorder.ask_nothing()
             return RoundTranscript(stopped=spent)
         options, turn = self._options, _Turn(context)
-        instruction = context.instruction
-        if options.prompt is not None and not self._session:
-            instruction = f"{read_file(options.prompt).strip()}\n\n{instruction}"
-        with staged(context, instruction) as stage, ExitStack() as stack:
-            if options.rules is not None:
-                context.recorder.leave_out(options.rules_file)
-                stack.enter_context(stage.rules_in_workspace(read_file(options.rules), options.rules_file))
-            if not self._placed and options.skills_directory is not None:
-                files = UserFiles(rules="", skills=options.skills_directory.removeprefix("~/"))
-                stage.place(files, context.task, skills=options.skills)
+        is_first = not self._session
+        with options.staged(context, options, is_first=is_first, places_skills=not self._placed) as stage:
             self._placed = True
             if (route := options.route(os.environ)) is None:
-                return self._take_turn(turn, instruction)
+                return self._take_turn(turn, stage.instruction)
             turn.asked = ExchangeReader(context.recorder)
             access = turn.access = ModelAccess(context, turn.asked)
             try:
                 with access.opened(route, token=self._token), access.running():
                     self._token = access.token
-                    transcript = self._take_turn(turn, instruction)
+                    transcript = self._take_turn(turn, stage.instruction)
             except AgentFault:
                 if not access.has_ended_program:
                     raise
@@ -420,7 +395,7 @@ class _Turn:
         self.reader: AcpReader | None = None
         self.asked: ExchangeReader | None = None
         self.access: ModelAccess | None = None
-        self._deadline = TurnDeadline(context)
+        self._deadline = Deadline(context.timeout, context.spending.waiting)
 
     @property
     def final(self) -> str:
@@ -435,12 +410,12 @@ class _Turn:
             Cancelled: The session was stopped.
             TimeoutError: The turn's time is over.
         """
-        while not wait([asked], timeout=_POLL).done:
-            self.take_updates(program)
-            if self.context.cancelled.is_set():
-                raise Cancelled("the session was stopped")
-            if self._deadline.left <= 0:
-                raise TimeoutError
+        deadline, cancelled = self._deadline, self.context.cancelled
+        done = wait_for(
+            asked, cancelled, lambda: deadline.over, look=_POLL, meanwhile=lambda: self.take_updates(program)
+        )
+        if not done:
+            raise TimeoutError
         return asked.result()
 
     def take_updates(self, program: AcpProgram) -> None:

@@ -187,7 +187,6 @@ def _signal_name(code: int | None) -> str:
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_LINE = 64 * 2**20  # bytes
 _CLOSING = 5.0  # seconds
 
 
@@ -196,8 +195,7 @@ class _Lines:
 
     def __init__(self, stream: ProgramStream) -> None:
         self._stream = stream
-        self._rest = b""
-        self._lines: list[bytes] = []
+        self._lines = stream.lines()
 
     async def send(self, message: dict[str, Any]) -> None:
         try:
@@ -206,21 +204,11 @@ class _Lines:
             raise ConnectionError("Connection closed") from None  # As the SDK says of what cannot be read.
 
     async def receive(self) -> dict[str, Any] | None:
-        while True:
-            while self._lines:
-                try:
-                    message = json.loads(self._lines.pop(0))
-                except ValueError:  # Something else that the program prints.
-                    continue
-                if isinstance(message, dict):
+        async for line in self._lines:
+            with contextlib.suppress(ValueError):  # Something else that the program prints.
+                if isinstance(message := json.loads(line), dict):
                     return message
-            try:
-                self._rest += await self._stream.receive()
-            except (anyio.EndOfStream, anyio.ClosedResourceError):
-                return None
-            if len(self._rest) > _LONGEST_LINE:
-                return None
-            *self._lines, self._rest = self._rest.split(b"\n")
+        return None
 
     async def close(self) -> None:
         await self._stream.aclose()

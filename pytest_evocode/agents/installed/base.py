@@ -23,7 +23,6 @@ from pytest_evocode.agents.installed.npm_program import LATEST, NpmProgram
 from pytest_evocode.agents.installed.program_run import (
     ProgramRun,
     StagedFiles,
-    TurnDeadline,
     UserFiles,
     run_program,
     staged,
@@ -34,9 +33,11 @@ from pytest_evocode.agents.mcp.servers import (
     Transport,
     check_names,
     check_transports,
+    hosts_of,
     servers_of_file,
 )
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.gateway import Family, Route
@@ -144,8 +145,7 @@ class InstalledAgent(ABC):
     @property
     def hosts(self) -> tuple[str, ...]:
         """The MCP servers of the harness; see :class:`~pytest_evocode.agents.protocol.Agent`."""
-        servers = servers_of_file(self.options.mcp, os.environ)
-        return tuple(dict.fromkeys(server.host for server in servers if server.host))
+        return hosts_of(servers_of_file(self.options.mcp, os.environ))
 
     @property
     def harness(self) -> tuple[str, str]:
@@ -253,7 +253,7 @@ class InstalledAgent(ABC):
         key_name, key = self.find_key(os.environ)
         self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
         reader = ExchangeReader(recorder, tells_failures=self.tells_failures)
-        access, deadline = ModelAccess(context, reader), TurnDeadline(context)
+        access, deadline = ModelAccess(context, reader), Deadline(context.timeout, context.spending.waiting)
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
                 stage.place(self.user_files, context.task, rules=self.options.rules, skills=self.options.skills)
@@ -280,7 +280,7 @@ class InstalledAgent(ABC):
         return self._ended(run, reader, told, errors, access)
 
     def _run(
-        self, context: RoundContext, stage: StagedFiles, key_name: str, access: ModelAccess, deadline: TurnDeadline
+        self, context: RoundContext, stage: StagedFiles, key_name: str, access: ModelAccess, deadline: Deadline
     ) -> tuple[ProgramRun, Told]:
         """Run the program with the instruction that it has, and return how it ended and what it says of that."""
         base_url = access.base_url(self.family)

@@ -6,20 +6,19 @@ import os
 import posixpath
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from pytest_evocode.agents.harness import check_files, read_file
+from pytest_evocode.agents.harness import check_files
 from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
-from pytest_evocode.agents.installed.model_access import ModelAccess, ModelApi
+from pytest_evocode.agents.installed.model_access import ModelAccess
 from pytest_evocode.agents.installed.program_run import (
     INSTRUCTION,
     SERVERS,
-    UserFiles,
+    DeclaredProgram,
+    ProgramHarness,
     run_program,
-    staged,
 )
 from pytest_evocode.agents.mcp.servers import (
     ALL_TRANSPORTS,
@@ -32,7 +31,6 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation, read_environment_file
 from pytest_evocode.errors import AgentFault, UnreadableFile, UsageError
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.model_options import split_words
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import Trajectory
 
@@ -41,24 +39,8 @@ _TRAJECTORY_LIMIT = 64 * 2**20  # bytes
 _VARIABLE_LIMIT = 2**17 - 64  # bytes
 
 
-def below_workdir(path: str) -> str:
-    """Return a path below the working directory in its one form; raises ValueError for any other."""
-    if posixpath.isabs(path) or posixpath.normpath(path).split("/")[0] in ("..", "."):
-        raise ValueError("it has to be a path below the working directory, such as AGENTS.md")
-    return posixpath.normpath(path)
-
-
-def below_home(path: str | None) -> str | None:
-    """Return a path that begins with ``~/`` in its one form; raises ValueError for any other."""
-    if path is not None and not path.startswith("~/"):
-        raise ValueError("it has to be a path below the home directory, such as ~/.agents/skills")
-    return None if path is None else f"~/{below_workdir(path[2:])}"
-
-
-class CommandDeclaration(ModelApi):
+class CommandDeclaration(DeclaredProgram):
     """``[tool.pytest-evocode.commands.NAME]``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     start: str
     """Script that ``bash -c`` runs from the working directory as the round's agent user, in the first round.
@@ -68,18 +50,8 @@ class CommandDeclaration(ModelApi):
     """
     continue_: str | None = Field(default=None, alias="continue")
     """Script for the later rounds, which goes on where the last one ended; None for ``start`` in all of them."""
-    secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
-    """Variables of this machine that the command gets."""
-    hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
-    """Hosts that the command calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
-    install: str = ""
-    """Script that runs as root, with a network, when the image is built."""
     trajectory: str | None = None
     """ATIF file that the command writes in each round with the round's steps; relative to the working directory."""
-    rules_file: Annotated[str, AfterValidator(below_workdir)] = "AGENTS.md"
-    """File in which the command looks for rules, relative to the working directory."""
-    skills_directory: Annotated[str | None, AfterValidator(below_home)] = None
-    """Directory in which the command looks for skills, such as ~/.agents/skills; None where it uses none."""
     mcp: bool = False
     """Whether the command uses the MCP servers in the file ``$EVOCODE_MCP_SERVERS``.
 
@@ -87,23 +59,11 @@ class CommandDeclaration(ModelApi):
     """
 
 
-class CommandOptions(BaseModel):
+class CommandOptions(ProgramHarness):
     """Options of an agent that is a command."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: str | None = None
     """Value of ``$EVOCODE_MODEL``."""
-    rules: Path | None = None
-    """File whose text is put before that of ``rules_file``, during the turns only."""
-    prompt: Path | None = None
-    """File whose text goes before the first instruction."""
-    skills: Path | None = None
-    """Directory with one directory per skill, for a command that declares a ``skills_directory``."""
-    mcp: Path | None = None
-    """JSON file of MCP servers, for a command that declares ``mcp``."""
-    ca: Path | None = None
-    """File of certificates, in PEM form, to trust while the command is installed."""
 
 
 class CommandAgent:
@@ -185,9 +145,6 @@ class CommandAgent:
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         declaration, options = self._declaration, self._options
-        instruction = context.instruction
-        if options.prompt is not None and not self._started:
-            instruction = f"{read_file(options.prompt).strip()}\n\n{instruction}"
         command = declaration.start
         if self._started and declaration.continue_ is not None:
             command = declaration.continue_
@@ -195,22 +152,20 @@ class CommandAgent:
         if written is not None:
             context.environment.remove([written])
             context.recorder.leave_out(posixpath.relpath(written, context.environment.workdir))
-        with staged(context, instruction) as stage, ExitStack() as turn:
-            if options.rules is not None:
-                context.recorder.leave_out(declaration.rules_file)
-                turn.enter_context(stage.rules_in_workspace(read_file(options.rules), declaration.rules_file))
-            if not self._started and declaration.skills_directory is not None:
-                files = UserFiles(rules="", skills=declaration.skills_directory.removeprefix("~/"))
-                stage.place(files, context.task, skills=options.skills)
+        is_first = not self._started
+        with ExitStack() as turn:
+            stage = turn.enter_context(declaration.staged(context, options, is_first=is_first, places_skills=is_first))
             servers = (*context.mcp_servers, *servers_of_file(options.mcp, os.environ))
             if servers:
                 stage.add_servers(as_json(servers))
-            variables = self._variables(context, instruction) | {"EVOCODE_MCP_SERVERS": SERVERS if servers else ""}
+            variables = self._variables(context, stage.instruction) | {
+                "EVOCODE_MCP_SERVERS": SERVERS if servers else ""
+            }
             access = None
             if (route := declaration.route(os.environ)) is not None:
                 asked = None if written is not None else ExchangeReader(context.recorder)
                 if asked is not None:
-                    context.recorder.say("user", instruction)
+                    context.recorder.say("user", stage.instruction)
                 access = turn.enter_context(ModelAccess(context, asked).opened(route))
                 variables |= access.variables(route.family)
             run = run_program(context, command, env=variables, access=access)

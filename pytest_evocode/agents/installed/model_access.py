@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.agents.journal import Journal
@@ -36,12 +36,6 @@ _ADDRESSES: Mapping[Family, Mapping[str, str]] = {
 }
 #: What entries of a journal are called that have a request and its answer.
 _EXCHANGE = "exchange"
-#: Those in which they look for their keys.
-_KEYS: Mapping[Family, tuple[str, ...]] = {
-    "openai": ("OPENAI_API_KEY",),
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "google": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-}
 
 
 class ModelAccess:
@@ -77,7 +71,7 @@ class ModelAccess:
         """Return the variables by which programs usually find the APIs of a family."""
         address = self.base_url(family)
         found = {name: address.removesuffix(end) for name, end in _ADDRESSES[family].items()}
-        return found | dict.fromkeys(_KEYS[family], self.token)
+        return found | dict.fromkeys(PROVIDERS[family].key_variables, self.token)
 
     @property
     def has_ended_program(self) -> bool:
@@ -194,6 +188,8 @@ def _exchanges_in(journal: Journal) -> list[Exchange]:
 class ModelApi(BaseModel):
     """Options of a program that can be told where its model is, so that it asks by the gateway."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
     api: Family | None = None
     """APIs that it asks: those of OpenAI, Anthropic or Google. It finds the address in ``$OPENAI_BASE_URL`` (also
     ``$OPENAI_API_BASE``, and without ``/v1`` ``$OPENAI_HOST``), ``$ANTHROPIC_BASE_URL`` or ``$GOOGLE_GEMINI_BASE_URL``,
@@ -210,7 +206,9 @@ class ModelApi(BaseModel):
     @property
     def variables(self) -> frozenset[str]:
         """The names of the variables that the program gets of it."""
-        return frozenset() if self.api is None else frozenset({*_ADDRESSES[self.api], *_KEYS[self.api]})
+        return (
+            frozenset() if self.api is None else frozenset({*_ADDRESSES[self.api], *PROVIDERS[self.api].key_variables})
+        )
 
     @property
     def answered_by(self) -> dict[str, Any]:
@@ -225,7 +223,7 @@ class ModelApi(BaseModel):
         """
         if self.api is None:
             return None
-        names = _KEYS[self.api] if self.key_env is None else (self.key_env,)
+        names = PROVIDERS[self.api].key_variables if self.key_env is None else (self.key_env,)
         for name in names:
             check_key_name(name)
         key = next((environ[name] for name in names if environ.get(name, "").strip()), None)

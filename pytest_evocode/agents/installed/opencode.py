@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pytest_evocode.agents.installed.base import CliOptions, Event, InstalledAgent, Told, Version
 from pytest_evocode.agents.installed.npm_program import NpmProgram
@@ -15,25 +17,23 @@ from pytest_evocode.gateway import Family
 from pytest_evocode.llm.budget import Budget
 
 _KEY = "EVOCODE_OPENCODE_KEY"
-#: Variables of providers' keys where they are not PROVIDER_API_KEY.
-_KEYS = {
-    "google": ("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    "github-models": ("GITHUB_TOKEN",),
-}
-#: Providers whose APIs are not OpenAI's, with what OpenCode's address of a server has at its end.
-_FAMILIES: dict[str, tuple[Family, str]] = {"anthropic": ("anthropic", "/v1"), "google": ("google", "/v1beta")}
-#: Providers that OpenCode knows; any other is taken for a server compatible with OpenAI's, which base_url names.
-_SERVERS = {
-    "anthropic": None,
-    "google": None,
-    "openai": None,
-    "openrouter": "https://openrouter.ai/api/v1",
-    "mistral": "https://api.mistral.ai/v1",
-    "groq": "https://api.groq.com/openai/v1",
-    "xai": "https://api.x.ai/v1",
-    "deepseek": "https://api.deepseek.com",
-    "github-models": "https://models.github.ai/inference",
-}
+
+
+class _Provider(NamedTuple):
+    """A provider that OpenCode knows; any other is taken for a server of OpenAI's API, which base_url names."""
+
+    family: Family = "openai"
+    """The APIs that OpenCode asks it by."""
+    ending: str = ""
+    """What OpenCode's address of a server has at its end."""
+    server: str | None = None
+    """The address of a server that is not the family's own."""
+    keys: Sequence[str] = ()
+    """Variables of its key, where they are not PROVIDER_API_KEY."""
+
+
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_PROVIDERS = {name: _Provider(**about) for name, about in _TABLE.items()}
 
 
 class OpenCodeOptions(CliOptions):
@@ -58,33 +58,36 @@ class OpenCodeAgent(InstalledAgent):
         return (self.model or "").partition("/")[0]
 
     @property
+    def _about(self) -> _Provider:
+        return _PROVIDERS.get(self._provider, _Provider())
+
+    @property
     def family(self) -> Family:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        return _FAMILIES.get(self._provider, ("openai", ""))[0]
+        return self._about.family
 
     @property
     def upstream(self) -> str | None:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         if self.options.base_url is None:
-            return _SERVERS.get(self._provider)
-        return self.options.base_url.rstrip("/").removesuffix(_FAMILIES.get(self._provider, ("openai", ""))[1])
+            return self._about.server
+        return self.options.base_url.rstrip("/").removesuffix(self._about.ending)
 
     @property
     def answered_by(self) -> dict[str, Any]:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
-        return {} if self.upstream == _SERVERS.get(self._provider) else super().answered_by
+        return {} if self.upstream == self._about.server else super().answered_by
 
     @property
     def keys(self) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        usual = f"{self._provider.upper().replace('-', '_')}_API_KEY"
-        return _KEYS.get(self._provider, (usual,))
+        return tuple(self._about.keys) or (f"{self._provider.upper().replace('-', '_')}_API_KEY",)
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         if "/" not in (self.model or ""):
             raise UsageError("opencode needs a model with its provider, such as opencode:anthropic/claude-sonnet-4-5")
-        if self.options.base_url is None and self._provider not in _SERVERS:
+        if self.options.base_url is None and self._provider not in _PROVIDERS:
             raise UsageError(
                 f"where the models of {self._provider} are is not known; name the server's address with "
                 "--evocode-agent-option base_url=URL"
@@ -100,12 +103,12 @@ class OpenCodeAgent(InstalledAgent):
 
     def variables(self, key_name: str, token: str, base_url: str) -> dict[str, str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        address = base_url + _FAMILIES.get(self._provider, ("openai", ""))[1]
+        address = base_url + self._about.ending
         provider: dict[str, Any] = {
             "options": {"apiKey": f"{{env:{_KEY}}}", "baseURL": address},
             "models": {(self.model or "").partition("/")[2]: {}},
         }
-        if self._provider not in _SERVERS:
+        if self._provider not in _PROVIDERS:
             provider |= {"npm": "@ai-sdk/openai-compatible", "name": self._provider}
         config: dict[str, Any] = {
             "provider": {self._provider: provider},

@@ -9,17 +9,21 @@ import logging
 import posixpath
 import shlex
 import shutil
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pytest_evocode.agents.installed.model_access import ModelAccess
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from pytest_evocode.agents.harness import HarnessOptions, read_file
+from pytest_evocode.agents.installed.model_access import ModelAccess, ModelApi
 from pytest_evocode.agents.protocol import RoundContext
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.environments import Environment, ExecResult, User, read_environment_file
 from pytest_evocode.environments.scratch import scratch_directory
-from pytest_evocode.errors import AgentFault, EnvironmentFault, UnreadableFile
+from pytest_evocode.errors import AgentFault, UnreadableFile
+from pytest_evocode.llm.model_options import split_words
 from pytest_evocode.tasks import Task
 
 #: Not below /opt or /usr, where nothing may change after the image was built.
@@ -178,10 +182,73 @@ def staged(context: RoundContext, instruction: str) -> Iterator[StagedFiles]:
     context.environment.remove([STAGE])
 
 
-logger = logging.getLogger(__name__)
+def below_workdir(path: str) -> str:
+    """Return a path below the working directory in its one form; raises ValueError for any other."""
+    if posixpath.isabs(path) or posixpath.normpath(path).split("/")[0] in ("..", "."):
+        raise ValueError("it has to be a path below the working directory, such as AGENTS.md")
+    return posixpath.normpath(path)
 
-#: For a turn without a limit. A container sees the end of its session only during commands that may take long.
-_ENDLESS = 20 * 86400.0  # seconds; more than 2**31 milliseconds cannot be waited for at once
+
+def below_home(path: str | None) -> str | None:
+    """Return a path that begins with ``~/`` in its one form; raises ValueError for any other."""
+    if path is not None and not path.startswith("~/"):
+        raise ValueError("it has to be a path below the home directory, such as ~/.agents/skills")
+    return None if path is None else f"~/{below_workdir(path[2:])}"
+
+
+class ProgramHarness(HarnessOptions):
+    """The harness of a program that a project declares."""
+
+    rules: Path | None = None
+    """File whose text is put before that of ``rules_file``, during the turns only."""
+    skills: Path | None = None
+    """Directory with one directory per skill, for a program that has a ``skills_directory``."""
+    ca: Path | None = None
+    """File of certificates, in PEM form, to trust while the program is installed."""
+
+
+class DeclaredProgram(ModelApi):
+    """Options of a program that a project declares: what it needs, and where it looks for what it is given."""
+
+    secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
+    """Variables of this machine that the program gets."""
+    hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
+    """Hosts that the program calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
+    install: str = Field(default="", examples=["pip install mine"])
+    """Script that runs as root, with a network, when the image is built."""
+    rules_file: Annotated[str, AfterValidator(below_workdir)] = "AGENTS.md"
+    """File in which the program looks for rules, relative to the working directory."""
+    skills_directory: Annotated[str | None, AfterValidator(below_home)] = Field(
+        default=None, examples=["~/.agents/skills"]
+    )
+    """Directory in which the program looks for skills, such as ~/.agents/skills; None where it uses none."""
+
+    @contextlib.contextmanager
+    def staged(
+        self, context: RoundContext, harness: ProgramHarness, *, is_first: bool, places_skills: bool
+    ) -> Iterator[StagedFiles]:
+        """Put the instruction and the harness into the container until the context ends; skills stay.
+
+        Args:
+            context: The agent's turn.
+            harness: What the program is given beside the instruction.
+            is_first: Whether it is the program's first instruction, before which it gets the prompt.
+            places_skills: Whether the skills are not there yet.
+        """
+        instruction = context.instruction
+        if harness.prompt is not None and is_first:
+            instruction = f"{read_file(harness.prompt).strip()}\n\n{instruction}"
+        with staged(context, instruction) as stage, contextlib.ExitStack() as turn:
+            if harness.rules is not None:
+                context.recorder.leave_out(self.rules_file)
+                turn.enter_context(stage.rules_in_workspace(read_file(harness.rules), self.rules_file))
+            if places_skills and self.skills_directory is not None:
+                files = UserFiles(rules="", skills=self.skills_directory.removeprefix("~/"))
+                stage.place(files, context.task, skills=harness.skills)
+            yield stage
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +266,7 @@ def run_program(
     *,
     env: Mapping[str, str],
     access: ModelAccess | None = None,
-    deadline: TurnDeadline | None = None,
+    deadline: Deadline | None = None,
 ) -> ProgramRun:
     """Run a script as the round's agent user until it ends, or its time or the attempt's budget is over.
 
@@ -220,54 +287,11 @@ def run_program(
     turn = f"{context.task.name} {context.round.name}"
     logger.info("%s: the agent's program is started", turn)
     running = contextlib.nullcontext() if access is None else access.running()
-    deadline = deadline or TurnDeadline(context)
-    with deadline.watched(), running:
+    deadline = deadline or Deadline(context.timeout, context.spending.waiting)
+    with deadline.watched(context.environment), running:
         result = context.environment.exec(command, user=context.round.agent_user, env=env, timeout=deadline.latest)
     if deadline.passed:
         result = replace(result, exit_code=None, timed_out=True)
     ending = "was killed at its deadline" if result.timed_out else f"ended with exit code {result.exit_code}"
     logger.info("%s: the agent's program %s after %.1f s", turn, ending, result.seconds)
     return ProgramRun(result, "" if access is None else access.session.exhausted)
-
-
-class TurnDeadline:
-    """The end of a turn's time, which stands still while the turn waits for its model's provider."""
-
-    def __init__(self, context: RoundContext) -> None:
-        """Begin to count."""
-        self._context = context
-        self._began = context.spending.turn_seconds
-        self._ended = threading.Event()
-        self.passed = False
-        """Whether everything was killed, because the time was over."""
-
-    @property
-    def left(self) -> float:
-        """Seconds that are left as yet."""
-        limit = self._context.timeout
-        return _ENDLESS if limit is None else limit - (self._context.spending.turn_seconds - self._began)
-
-    @property
-    def latest(self) -> float:
-        """Seconds after which the time is over however long the turn waits."""
-        return min(_ENDLESS, self.left + self._context.spending.waiting.limit)
-
-    @contextlib.contextmanager
-    def watched(self) -> Iterator[TurnDeadline]:
-        """Kill everything in the container when the time is over before the context has ended."""
-        self._ended.clear()
-        watching = threading.Thread(target=self._watch, name="deadline", daemon=True)
-        watching.start()
-        try:
-            yield self
-        finally:
-            self._ended.set()
-            watching.join()
-
-    def _watch(self) -> None:
-        while (left := self.left) > 0:
-            if self._ended.wait(left):
-                return
-        self.passed = True
-        with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
-            self._context.environment.kill_processes()

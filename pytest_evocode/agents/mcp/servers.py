@@ -167,6 +167,11 @@ def _value(match: re.Match[str], environ: Mapping[str, str], path: Path) -> str:
     return value
 
 
+def hosts_of(servers: Iterable[ToolServer]) -> tuple[str, ...]:
+    """Return the hosts of servers that are reached by an address, each once."""
+    return tuple(dict.fromkeys(server.host for server in servers if server.host))
+
+
 def check_transports(
     servers: Iterable[tuple[str, Transport]], taken: Collection[Transport], *, where: object, agent: str
 ) -> None:

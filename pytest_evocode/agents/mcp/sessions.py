@@ -98,7 +98,6 @@ _STARTING = 60.0  # seconds for a server to start and to list its tools
 _LISTENING = 20.0  # seconds in which a server that takes no connection yet may come up
 _PAUSE = 0.5  # seconds between two attempts
 _CLOSING = 5.0  # seconds for a server to take that its session has ended
-_LONGEST_LINE = 64 * 2**20  # bytes
 _PAGES = 100  # of a list of tools
 _SHOWN_LINES = 10  # of what a server printed to stderr
 
@@ -185,16 +184,11 @@ class ServerSession:
         write, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
         async def receive() -> None:
-            rest = bytearray()
             async with to_session:
-                with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                    while len(rest) < _LONGEST_LINE:
-                        rest += await program.receive()
-                        *lines, last = rest.split(b"\n")
-                        rest = bytearray(last)
-                        for line in lines:
-                            if line.strip():
-                                await to_session.send(_parse(bytes(line)))
+                with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    async for line in program.lines():
+                        if line.strip():
+                            await to_session.send(_parse(line))
 
         async def send() -> None:
             async with from_session:

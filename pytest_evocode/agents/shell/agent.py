@@ -9,12 +9,11 @@ import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field
 
 from pytest_evocode.agents.harness import (
-    CUT_OFF,
     CUT_REPLIES,
     HarnessOptions,
     Skill,
@@ -23,16 +22,15 @@ from pytest_evocode.agents.harness import (
     read_skills,
     skill_head,
 )
-from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, check_names, servers_of_file
+from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, check_names, hosts_of, servers_of_file
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.conversation import Compaction, Conversation, earlier_messages
 from pytest_evocode.agents.shell.model_turn import ModelTurn
 from pytest_evocode.agents.shell.terminal import TERMINAL, complaint_about_terminal, terminal_script
-from pytest_evocode.agents.shell.text_calls import INSTRUCTIONS, TextCalls, told
+from pytest_evocode.agents.shell.text_calls import TextCalls, told
 from pytest_evocode.agents.shell.tools import (
     BASH,
     VIEW_IMAGE,
-    Deadline,
     ServerTools,
     check_sdk,
     coerced,
@@ -41,6 +39,8 @@ from pytest_evocode.agents.shell.tools import (
     run_script,
     view_image,
 )
+from pytest_evocode.agents.turn_time import Deadline
+from pytest_evocode.agents.words import NUDGES
 from pytest_evocode.environments import read_environment_file
 from pytest_evocode.errors import TaskError, TurnStopped, UnreadableFile, UsageError
 from pytest_evocode.llm.budget import Budget
@@ -51,18 +51,6 @@ from pytest_evocode.trajectories.atif import AgentInfo, read_task_trajectory
 from pytest_evocode.trajectories.recorder import Action
 
 _SCRIPT = re.compile(r"^[ \t]*(```|~~~)[ \t]*(bash|sh|shell|console|zsh)\b", re.MULTILINE | re.IGNORECASE)
-_EMPTY = (
-    "Your reply was empty. Go on with the request by calling the tool; or if all is done, say in a few sentences what "
-    "you did."
-)
-_NO_CALL = (
-    "Nothing was run: a script in a reply's text is only text. To run it, call the tool `bash` with the script as its "
-    "argument `command`. If nothing is left to be run, say that you are done."
-)
-_FULL = (
-    "Your last reply was cut off because the conversation had become too long; it was made shorter. Go on with the "
-    "request."
-)
 #: How often a turn's empty replies are asked for again, one after the other.
 _EMPTY_REPLIES = 2
 
@@ -74,25 +62,25 @@ class Nudges:
         self._empty = self._cut = 0
         self._has_called = False
 
-    def after(self, reply: Reply) -> tuple[str, str]:
-        """Return why the turn goes on after a reply, and what the model is told; twice nothing where it does not."""
+    def after(self, reply: Reply) -> str:
+        """Return why the turn goes on after a reply, of which :data:`NUDGES` has the words; empty where it does not."""
         if reply.calls:
             self._has_called, self._empty, self._cut = True, 0, 0
-            return "", ""
+            return ""
         if reply.cut_off or reply.ending == "context":
             self._cut += 1
-            why, told = ("cut off", CUT_OFF) if reply.cut_off else ("window full", _FULL)
-            return (why, told) if self._cut <= CUT_REPLIES else ("", "")
+            why = "cut off" if reply.cut_off else "window full"
+            return why if self._cut <= CUT_REPLIES else ""
         self._cut = 0
         is_empty = not reply.text.strip()
         if (is_empty or reply.ending == "paused") and self._empty < _EMPTY_REPLIES:
             self._empty += 1
-            return "empty reply", _EMPTY
+            return "empty reply"
         # One that has called the tool knows how, and may show a script to the user.
         if not self._has_called and _SCRIPT.search(reply.text):
             self._has_called = True
-            return "script without a call", _NO_CALL
-        return "", ""
+            return "script without a call"
+        return ""
 
 
 _LIST = 'cd -- "$1" && for file in */SKILL.md; do [ ! -f "$file" ] || printf "%s\\0" "$file"; done'
@@ -134,6 +122,8 @@ logger = logging.getLogger(__name__)
 _PROMPTS = {
     style: Path(__file__).parent / f"{name}.md" for style, name in (("full", "prompt"), ("bare", "prompt_bare"))
 }
+#: What ends the system prompt of a model that has no tool calls.
+_TEXT_CALLS = Path(__file__).with_name("prompt_text_calls.md")
 #: The harness's skills in the container.
 _SKILLS = "/var/lib/evocode/skills"
 _SHORTEST_OUTPUT = 200  # characters
@@ -192,7 +182,7 @@ class ShellAgent:
         return getattr(self._client, "answered_by", None)
 
     def __init__(self, client: ModelClient, options: ShellOptions) -> None:
-        self._client: ModelClient = TextCalls(client) if options.calls == "text" else client
+        self._client = cast("ModelClient", TextCalls(client)) if options.calls == "text" else client
         self._options = options
         self._conversation = Conversation()
         self._servers = ServerTools()
@@ -254,8 +244,7 @@ class ShellAgent:
     @property
     def hosts(self) -> tuple[str, ...]:
         """The harness' MCP servers, which are reached from the container; see :class:`~pytest_evocode.agents.Agent`."""
-        servers = servers_of_file(self._options.mcp, os.environ)
-        return tuple(dict.fromkeys(server.host for server in servers if server.host))
+        return hosts_of(servers_of_file(self._options.mcp, os.environ))
 
     def warm_up(self) -> None:
         """See :class:`~pytest_evocode.agents.protocol.PreparedAgent`."""
@@ -364,7 +353,7 @@ class ShellAgent:
         if options.rules is not None:
             prompt += f"\n\n# {options.rules.name}\n\n{read_file(options.rules).strip()}"
         if options.calls == "text":
-            prompt += f"\n\n{INSTRUCTIONS.strip()}"
+            prompt += f"\n\n{read_file(_TEXT_CALLS).strip()}"
         if skills := self._skills(context):
             lines = [f"- {each.name}: {each.description} ({path})" for each, path in skills]
             prompt += "\n\n# Skills\n\nRead a skill's file before you do what it is for.\n\n" + "\n".join(lines)
@@ -385,11 +374,11 @@ class ShellAgent:
             return False
         if reply.ending == "context" and not self._options.compact_at:  # It would be as full again.
             return False
-        why, told = nudges.after(reply)
-        if told:
-            self._conversation.add(Message("user", told, is_nudge=True))
-            context.recorder.say("system", told, {"nudge": why})
-        return bool(told)
+        why = nudges.after(reply)
+        if why:
+            self._conversation.add(Message("user", NUDGES[why], is_nudge=True))
+            context.recorder.say("system", NUDGES[why], {"nudge": why})
+        return bool(why)
 
     def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, turn: ModelTurn) -> None:
         """Run a tool call and record its result; raises TimeoutError when the turn's time is over."""

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
+from pytest_evocode.agents.words import CONVERSATION
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, ShownImage, signed_calls
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import Step, Trajectory
 
-ELIDED = "[This output was left out to make room.]"
+ELIDED = CONVERSATION["elided"]
 #: The latest results, which are never left out.
 _KEPT_RESULTS = 2
 _IMAGE = 6000  # characters
@@ -121,7 +122,6 @@ def head_and_tail(text: str, limit: int) -> str:
 
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-_NO_RESULT = "[No result was recorded.]"
 
 
 def earlier_messages(trajectory: Trajectory) -> Iterator[Message]:
@@ -155,7 +155,7 @@ def _of_agent(step: Step) -> Iterator[Message]:
     results = step.observation.results if step.observation else ()
     for call, written in zip(calls, step.tool_calls or (), strict=True):
         of_call = [_text(result.content) for result in results if result.source_call_id == written.tool_call_id]
-        yield Message("tool", "\n".join(of_call) or _NO_RESULT, call_id=call.id)
+        yield Message("tool", "\n".join(of_call) or CONVERSATION["no result"], call_id=call.id)
     of_none = [_text(result.content) for result in results if result.source_call_id is None]
     if any(of_none):
         yield Message("user", "\n".join(of_none))
@@ -193,21 +193,9 @@ _KEPT_REPLIES = 2
 _WORTH = 0.25
 #: A token has about so many characters.
 _PER_TOKEN = 3
-_SUMMARISED = "I have read the summary and go on from there."
-_FORGET = (
-    "The conversation before this point was left out, because it was longer than the model takes. The workspace holds "
-    "all that was done: look at it, and at its history, before you change anything."
-)
-_IN_WORDS = "Your last reply could not be sent back to you as it was. In words, with the outputs of what it ran:"
 _STILL_ASKED = "The request that you are working on, word for word, because all before it was made shorter:\n\n"
 #: What the model is told when it is to write a summary.
-SUMMARISER = (
-    "You write the summary by which a software engineer goes on with their own work. The conversation below is between "
-    "a user and this engineer, with the commands that were run and their outputs. Write down: every requirement of the "
-    "user that still holds, in the user's own words where these matter; what was done, and in which files; decisions "
-    "and the reasons; what was found out about the project; what is not finished. Be complete about requirements and "
-    "brief about everything else. Answer with the summary alone."
-)
+SUMMARISER = CONVERSATION["summarise"]
 
 
 def shorten(conversation: Conversation, step: CompactionStep) -> list[str]:
@@ -314,7 +302,7 @@ def put_summary(conversation: Conversation, summary: str) -> None:
     conversation.messages = [
         *(message for message in messages[:1] if message.role == "system"),
         Message("user", told),
-        Message("assistant", _SUMMARISED),
+        Message("assistant", CONVERSATION["summarised"]),
         *kept,
     ]
 
@@ -371,16 +359,16 @@ def put_in_words(conversation: Conversation) -> bool:
     while end + 1 < len(messages) and messages[end + 1].role == "tool":
         end += 1
     told = "\n\n".join(_as_text(message) for message in messages[begin : end + 1])
-    messages[begin : end + 1] = [Message("user", f"{_IN_WORDS}\n\n{told}", is_nudge=True)]
+    messages[begin : end + 1] = [Message("user", f"{CONVERSATION['in words']}\n\n{told}", is_nudge=True)]
     return True
 
 
 def forget(conversation: Conversation) -> str:
     """Leave out all but the system prompt, because nothing else helped; returns what the model is told."""
     conversation.messages = [message for message in conversation.messages[:1] if message.role == "system"]
-    conversation.add(Message("user", _FORGET))
-    conversation.add(Message("assistant", _SUMMARISED.replace("read the summary", "understood")))
-    return _FORGET
+    conversation.add(Message("user", CONVERSATION["forget"]))
+    conversation.add(Message("assistant", CONVERSATION["understood"]))
+    return CONVERSATION["forget"]
 
 
 def _newest_request(conversation: Conversation) -> int:

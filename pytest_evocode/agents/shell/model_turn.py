@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -33,8 +34,9 @@ from pytest_evocode.agents.shell.conversation import (
     to_compact,
     to_summarise,
 )
-from pytest_evocode.agents.shell.tools import Deadline
-from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, ConversationRefused, TurnStopped
+from pytest_evocode.agents.turn_time import Deadline, wait_for
+from pytest_evocode.agents.words import COMPACTIONS, CONVERSATION
+from pytest_evocode.errors import AgentFault, ContextOverflow, ConversationRefused, TurnStopped
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
@@ -42,20 +44,7 @@ from pytest_evocode.trajectories.atif import ToolCall
 
 logger = logging.getLogger(__name__)
 
-_POLL = 0.1  # seconds between checks whether the session was stopped
 _GRACE = 3.0  # seconds that a reply may come after the turn's end
-_TOLD: Mapping[CompactionStep, str] = {
-    "old outputs": "The outputs of {} earlier commands were left out of the conversation to make room.",
-    "outputs": "The outputs of {} earlier commands were left out of the conversation to make room.",
-    "calls": "The long arguments of {} earlier replies were left out of the conversation to make room.",
-    "texts": "The reasoning and the long texts of {} earlier replies were left out of the conversation to make room.",
-    "summary": "All before the last replies was replaced by a summary of the model's own, to make room.",
-    "provider": "The provider replaced {} messages before the last replies by what it made of them, to make room.",
-    "ends": "Of {} messages only the beginning and the end are left in the conversation, to make room.",
-}
-_IN_WORDS = "The provider refused the conversation, whose last reply was put into words."
-_BROKEN_OFF = "A reply of the model broke off in the middle, and was paid for as far as it had come."
-_NOT_COMPACTED = "The provider was asked to make the conversation shorter, and did not; the agent does so itself."
 
 
 class ModelTurn:
@@ -197,7 +186,7 @@ class ModelTurn:
         """Put the last reply into words, which the provider may have refused to see again; whether there is one."""
         done = put_in_words(self._conversation)
         if done:
-            self._context.recorder.say("system", _IN_WORDS, {"in_words": "last reply"})
+            self._context.recorder.say("system", CONVERSATION["was put in words"], {"in_words": "last reply"})
         return done
 
     def _wait_for(self, ask: Callable[..., Reply]) -> Reply:
@@ -216,7 +205,9 @@ class ModelTurn:
 
     def _pay_for_lost(self, lost: Usage, *, paid_before: bool) -> None:
         """Record what replies have used that broke off, as far as it is known."""
-        self._context.recorder.pay(_BROKEN_OFF, lost, {"broken_off": lost.requests}, paid_before=paid_before)
+        self._context.recorder.pay(
+            CONVERSATION["broken off"], lost, {"broken_off": lost.requests}, paid_before=paid_before
+        )
 
     # Making room.
 
@@ -239,10 +230,8 @@ class ModelTurn:
         return done
 
     def _shorten(self, step: CompactionStep) -> bool:
-        if step == "summary":
-            return self._summarise()
-        if step == "provider":
-            return self._have_compacted()
+        if step in ("summary", "provider"):
+            return self._have_shortened(step)
         changed = shorten(self._conversation, step)
         if changed:
             self._context.journal.add({"shorten": step})
@@ -264,68 +253,63 @@ class ModelTurn:
         if step in ("summary", "provider"):
             reply = reply_from_json(entry["reply"])
             self._count_waits_of_before()
-            take = self._take_summary if step == "summary" else self._take_compacted
-            take(reply, paid_before=True)
+            self._take_shorter(step, reply, paid_before=True)
         else:
             self._note(step, shorten(self._conversation, step))
 
-    def _summarise(self) -> bool:
-        """Have the model summarise all but the last replies, and return whether it did."""
-        text = to_summarise(self._conversation, self._client.context_tokens)
+    def _have_shortened(self, step: CompactionStep) -> bool:
+        """Have the model summarise, or the provider compact, all but the last replies; return whether it did."""
         began = self._now
+        reply = self._summarise() if step == "summary" else self._have_compacted()
+        if reply is None:
+            return False
+        seconds = round(self._now - began, 3)
+        self._context.journal.add({"shorten": step, "reply": reply_as_json(reply), "seconds": seconds})
+        return self._take_shorter(step, reply, paid_before=False)
+
+    def _summarise(self) -> Reply | None:
+        text = to_summarise(self._conversation, self._client.context_tokens)
         while text:
             try:
                 asked = (Message("system", SUMMARISER), Message("user", text))
-                reply = self._wait_for(partial(self._client.complete, asked, ()))
-                break
+                return self._wait_for(partial(self._client.complete, asked, ()))
             except ContextOverflow:
                 text = text[: len(text) // 2] if len(text) > 1000 else ""
-        if not text:
-            return False
-        seconds = round(self._now - began, 3)
-        self._context.journal.add({"shorten": "summary", "reply": reply_as_json(reply), "seconds": seconds})
-        return self._take_summary(reply, paid_before=False)
+        return None
 
-    def _take_summary(self, reply: Reply, *, paid_before: bool) -> bool:
-        self._refuse_uncounted(reply.usage, self._context.spending.budget)
-        extra = {"compaction": "summary", "summary": reply.text, **_facts_of(reply)}
-        self._context.recorder.pay(_TOLD["summary"], reply.usage, extra, paid_before=paid_before)
-        if reply.refused or not reply.text.strip():
-            return False
-        put_summary(self._conversation, reply.text.strip())
-        return True
-
-    def _have_compacted(self) -> bool:
-        """Have the provider make all but the last replies shorter, and return whether it did."""
+    def _have_compacted(self) -> Reply | None:
         messages = to_compact(self._conversation)
         if not messages:
-            return False
-        began = self._now
+            return None
         # Only clients that have it pass the agent's check.
         compact = getattr(self._client, "compact")  # noqa: B009
-        try:
-            reply = self._wait_for(partial(compact, messages, self._tools()))
-        except ContextOverflow:
-            return False
-        seconds = round(self._now - began, 3)
-        self._context.journal.add({"shorten": "provider", "reply": reply_as_json(reply), "seconds": seconds})
-        return self._take_compacted(reply, paid_before=False)
+        with contextlib.suppress(ContextOverflow):
+            return self._wait_for(partial(compact, messages, self._tools()))
+        return None
 
-    def _take_compacted(self, reply: Reply, *, paid_before: bool) -> bool:
+    def _take_shorter(self, step: CompactionStep, reply: Reply, *, paid_before: bool) -> bool:
+        """Record what is to stand for the earlier conversation, and put it there; return whether there is such."""
         self._refuse_uncounted(reply.usage, self._context.spending.budget)
-        done = reply.native is not None and not reply.refused
-        replaced = [message for message in to_compact(self._conversation) if message.role != "system"]
-        told = _TOLD["provider"].format(len(replaced)) if done else _NOT_COMPACTED
-        # What is encrypted cannot be recorded; that it is there, can.
-        made = {"summary": reply.text} if reply.text else {"encrypted": len(json.dumps(reply.native))} if done else {}
-        extra = {"compaction": "provider", **made, **_facts_of(reply)}
+        told = COMPACTIONS[step]
+        made: dict[str, Any] = {"summary": reply.text}
+        if step == "summary":
+            done = bool(reply.text.strip()) and not reply.refused
+        else:
+            done = reply.native is not None and not reply.refused
+            replaced = [message for message in to_compact(self._conversation) if message.role != "system"]
+            told = told.format(len(replaced)) if done else CONVERSATION["not compacted"]
+            if not reply.text:  # What is encrypted cannot be recorded; that it is there, can.
+                made = {"encrypted": len(json.dumps(reply.native))} if done else {}
+        extra = {"compaction": step, **made, **_facts_of(reply)}
         self._context.recorder.pay(told, reply.usage, extra, paid_before=paid_before)
-        if done:
+        if done and step == "summary":
+            put_summary(self._conversation, reply.text.strip())
+        elif done:
             put_compacted(self._conversation, replace(reply.message, is_compacted=True))
         return done
 
     def _note(self, step: CompactionStep, changed: list[str]) -> None:
-        told = _TOLD[step].format(len(changed))
+        told = COMPACTIONS[step].format(len(changed))
         logger.info("%s: %s", self._context.round.name, told)
         extra = {"elided": changed} if "outputs" in step else {"compaction": step, "shortened": changed}
         self._context.recorder.say("system", told, extra)
@@ -358,12 +342,13 @@ def wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], deadlin
         except BaseException as error:
             answer.set_exception(error)
 
+    def is_late() -> bool:
+        nonlocal over_since
+        over_since = min(over_since, time.monotonic()) if deadline.over else math.inf
+        return time.monotonic() > over_since + _GRACE
+
     # In a copy of this context, by which clients know the turn that their waits are of.
     threading.Thread(target=copy_context().run, args=(ask_model,), name="model", daemon=True).start()
-    while not cancelled.is_set():
-        if wait([answer], timeout=_POLL).done:
-            return answer.result()
-        over_since = min(over_since, time.monotonic()) if deadline.over else math.inf
-        if time.monotonic() > over_since + _GRACE:
-            raise TimeoutError
-    raise Cancelled("the session was stopped")
+    if not wait_for(answer, cancelled, is_late):
+        raise TimeoutError
+    return answer.result()

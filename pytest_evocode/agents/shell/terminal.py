@@ -6,22 +6,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_evocode.llm.protocol import Tool
+from pytest_evocode.agents.words import TOOLS
 
-TERMINAL = Tool(
-    name="terminal",
-    description="Type into a terminal that stays open, for interactive programs such as debuggers and editors. Returns "
-    "its screen of 120 columns and 40 lines.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "text": {"type": "string", "description": "Typed as it is."},
-            "keys": {"type": "string", "description": "Pressed after the text: tmux's names, such as Enter C-c Up."},
-            "wait": {"type": "number", "description": "Seconds until the screen is shown; 1 unless given."},
-        },
-        "additionalProperties": False,
-    },
-)
+TERMINAL = TOOLS["terminal"]
 _LONGEST_WAIT = 60.0  # seconds
 _SCRIPT = """
 command -v tmux >/dev/null || { echo "This machine has no tmux, which keeps the terminal: use bash."; exit 127; }

@@ -6,26 +6,12 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pytest_evocode.agents.shell.tools import BASH
-from pytest_evocode.errors import TurnStopped, UsageError
+from pytest_evocode.errors import TurnStopped
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, Tool
-from pytest_evocode.results.records import Usage
 
-#: What ends the system prompt of a model that is asked so.
-INSTRUCTIONS = """
-# How you call bash
-
-You have no tool calls here. To run a script, write it in a fenced block, and exactly one such block in each reply:
-
-```bash
-ls -la
-```
-
-Its output is the next message. The first line of a script may be `# timeout: 300`, the seconds that it has. Where a
-script has a line that begins with three backquotes, fence it with four. When you have finished, reply without a block,
-and with the word DONE alone on the last line.
-"""
 DONE = "DONE"
 #: So many replies in a row that do not keep to the protocol end the turn.
 MOST_FAILURES = 3
@@ -40,43 +26,16 @@ class TextCalls:
 
     def __init__(self, client: ModelClient) -> None:
         self.client = client
-        self.model = client.model
-        self.context_tokens = client.context_tokens
-        self.knows_price = client.knows_price
-        self.answered_by = getattr(client, "answered_by", None)
 
-    def check(self) -> None:
-        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        self.client.check()
-
-    def probe(self) -> None:
-        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
-        getattr(self.client, "probe", lambda: None)()
-
-    def check_compaction(self) -> None:
-        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
-        if (check := getattr(self.client, "check_compaction", None)) is None:
-            raise UsageError("its client has no compaction")
-        check()
+    def __getattr__(self, name: str) -> Any:
+        """Return what is the other client's, where it has it: all but how it is asked."""
+        return getattr(self.client, name)
 
     def compact(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
         compact = getattr(self.client, "compact")  # noqa: B009 - only clients that have it pass check_compaction
         reply: Reply = compact([_as_text(each) for each in conversation], [], timeout=timeout)
         return reply
-
-    def take_lost(self) -> Usage | None:
-        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
-        lost: Usage | None = getattr(self.client, "take_lost", lambda: None)()
-        return lost
-
-    def prepare(self) -> None:
-        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        self.client.prepare()
-
-    def close(self) -> None:
-        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        self.client.close()
 
     def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """Return the model's next message, with the call that its text asks for.

@@ -12,7 +12,6 @@ import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
+from pytest_evocode.agents.turn_time import Deadline, wait_for
+from pytest_evocode.agents.words import TOOLS
 from pytest_evocode.environments import read_environment_file
 from pytest_evocode.environments.command_environment import fits_argument
-from pytest_evocode.errors import AgentFault, Cancelled, UnreadableFile, UsageError
+from pytest_evocode.errors import AgentFault, UnreadableFile, UsageError
 from pytest_evocode.llm.protocol import RequestedCall, ShownImage, Tool
-from pytest_evocode.llm.waiting import Waiting
 from pytest_evocode.trajectories.recorder import Action
 
 if TYPE_CHECKING:
@@ -33,19 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-BASH = Tool(
-    name="bash",
-    description="Run a bash script in the workspace. Returns what it printed, and its exit code.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "command": {"type": "string", "description": "The script."},
-            "timeout": {"type": "number", "description": "Seconds until it is killed."},
-        },
-        "required": ["command"],
-        "additionalProperties": False,
-    },
-)
+BASH = TOOLS["bash"]
 # At the deadline only the script's own process group dies; background processes of earlier scripts live on. The last
 # line has no `exec`, because bash may be a function: see environments/own_shell.py.
 _WITH_DEADLINE = """
@@ -57,29 +45,6 @@ bash -c "$2"
 _TIMED_OUT = (124, 137)
 #: Models may ask for more seconds than clocks can count.
 _LONGEST = 7 * 86_400.0  # seconds
-
-
-class Deadline:
-    """The end of a turn's time, if it has one; what the turn waits for does not count."""
-
-    def __init__(self, timeout: float | None, waiting: Waiting | None = None) -> None:
-        self._waiting = waiting = waiting or Waiting()
-        self._at = None if timeout is None else time.monotonic() + timeout - waiting.seconds
-
-    def set_back(self, seconds: float) -> None:
-        """Make it so many seconds earlier."""
-        if self._at is not None:
-            self._at -= seconds
-
-    @property
-    def left(self) -> float | None:
-        """Seconds left, at least 0; None for no limit."""
-        return None if self._at is None else max(0.0, self._at + self._waiting.seconds - time.monotonic())
-
-    @property
-    def over(self) -> bool:
-        """Whether the time is over."""
-        return self.left == 0.0
 
 
 def coerced(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,16 +124,7 @@ def run_script(
 
 #: Bytes of an image: providers take 5 MB of base64 text.
 LARGEST_IMAGE = 3_750_000
-VIEW_IMAGE = Tool(
-    name="view_image",
-    description="Look at an image file of the workspace: PNG, JPEG, GIF or WebP.",
-    parameters={
-        "type": "object",
-        "properties": {"path": {"type": "string", "description": "The file."}},
-        "required": ["path"],
-        "additionalProperties": False,
-    },
-)
+VIEW_IMAGE = TOOLS["view_image"]
 
 
 def view_image(call: RequestedCall, context: RoundContext) -> tuple[str, tuple[ShownImage, ...]]:
@@ -221,7 +177,6 @@ def recorded(shown: str, images: tuple[ShownImage, ...], context: RoundContext) 
     return parts if len(parts) > 1 else shown
 
 
-_POLL = 0.1  # seconds between checks whether the session was stopped
 _LONGEST_NAME = 64  # characters that providers take
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -338,13 +293,7 @@ class ServerTools:
             left = math.inf if deadline.left is None else deadline.left
             answer = self._sessions.call(tool.server, tool.name, call.arguments)
             until = began + min(seconds, left)
-            while (
-                not wait([answer], timeout=_POLL).done and time.monotonic() < until and not context.cancelled.is_set()
-            ):
-                pass
-            if context.cancelled.is_set():
-                raise Cancelled("the session was stopped")
-            if late := not answer.done():
+            if late := not wait_for(answer, context.cancelled, lambda: time.monotonic() >= until):
                 answer.cancel()
                 shown = f"[no answer within {min(seconds, left):g} seconds]"
             else:

@@ -29,7 +29,7 @@ from pytest_evocode.agents.specs import make_agent
 from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.environments.kept_tasks import KeptTasks, attempt_home, lock_of
 from pytest_evocode.errors import Cancelled, EnvironmentFault, RecordFault, describe_error
-from pytest_evocode.llm.connection_limits import connections_shared_by
+from pytest_evocode.llm.connection_limits import ConnectionLimits, Paced, connections_shared_by
 from pytest_evocode.plugin.cluster.broker import BrokerAnswer
 from pytest_evocode.plugin.cluster.orders import (
     ASK,
@@ -125,7 +125,7 @@ _LOOK = 0.5
 """Seconds between two looks for a place: each goes through the network."""
 
 
-class ClusterConnections:
+class ClusterConnections(ConnectionLimits):
     """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`; for the process of one attempt."""
 
     look = _LOOK
@@ -144,22 +144,8 @@ class ClusterConnections:
         """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
         self._line.ask("give_back", account, place)
 
-    def reserve(self, account: str) -> tuple[float, int]:
-        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        seconds, ticket = self._line.ask("reserve", account)
-        return seconds, ticket
-
-    def wait(self, account: str, ticket: int) -> float:
-        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        return float(self._line.ask("wait", account, ticket))
-
-    def answered(self, account: str, ticket: int) -> None:
-        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        self._line.ask("answered", account, ticket)
-
-    def refused(self, account: str, ticket: int, retry_after: float | None) -> None:
-        """See :class:`~pytest_evocode.llm.connection_limits.ConnectionLimits`."""
-        self._line.ask("refused", account, ticket, retry_after)
+    def _paced(self, account: str, operation: Paced, *arguments: Any) -> Any:
+        return self._line.ask(operation, account, *arguments)
 
 
 def main(descriptor: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,7 +13,7 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.tasks.config_text import toml_text
 from pytest_evocode.tasks.content_hash import is_dropping
-from pytest_evocode.tasks.foreign.source import leads_into
+from pytest_evocode.tasks.foreign.source import YamlTable, leads_into
 from pytest_evocode.tasks.schema import SCHEMA_FILE
 
 
@@ -46,6 +46,16 @@ class Draft:
     def note(self, path: Path, what: str, do: str = "", *, line: int | None = None) -> None:
         """Remember what could not be carried over; see :class:`Note`."""
         self.notes.append(Note(path, line, what, do))
+
+    def note_key(self, table: YamlTable, key: str, what: str, do: str = "") -> None:
+        """Remember the same of a key of a table."""
+        self.note(table.path, f"{key}: {what}", do, line=table.line(key))
+
+    def note_others(self, table: YamlTable, known: Collection[str]) -> None:
+        """Remember the keys of a table that are not known, for which there is nothing in a task."""
+        for key in table.values:
+            if key not in known:
+                self.note_key(table, key, "has no counterpart here")
 
     def add_round(self, source: str) -> str:
         """Add a round that is made from ``source``, and return its name."""

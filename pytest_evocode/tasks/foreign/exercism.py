@@ -18,8 +18,10 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
+
+import tomli
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.foreign.draft import Draft, entries
@@ -39,33 +41,15 @@ class _Language:
     """The command, in the exercise's directory; ``{tests}`` are the modules."""
     prepare: str = ""
     """Lines of the Dockerfile, with what the tests need; ``workspace/`` is the build context's."""
-    skipping: tuple[str, str] = ("", "")
-    """What keeps a test from being run, as a pattern, and what to put in its place."""
+    skips: str = ""
+    """What keeps a test from being run, as a pattern."""
+    instead: str = ""
+    """What to put in its place."""
 
 
 _LANGUAGES = {
-    ".py": _Language(
-        "python:3.12-slim",
-        # Nothing that the agent may have put beside the tests counts.
-        "python3 -P -m pytest -q -c /dev/null --noconftest --junit-xml=/logs/verifier/junit.xml {tests}",
-        "RUN pip install --no-cache-dir pytest\n",
-    ),
-    ".go": _Language("golang:1.24", "go test ./..."),
-    ".rs": _Language("rust:1-slim", "CARGO_TARGET_DIR=/tmp/target cargo test -- --include-ignored"),
-    ".js": _Language(
-        "node:22-slim",
-        "npm test",
-        "COPY workspace/package.json /\nRUN cd / && npm install\n",
-        (r"\bx(test|it)\(", r"\1("),
-    ),
-    ".java": _Language(
-        "gradle:8-jdk21", "gradle --no-daemon test", skipping=(r"^[ \t]*@Disabled\b(\([^)]*\))?[ \t]*\n", "")
-    ),
-    ".cpp": _Language(
-        "gcc:14",
-        "cmake -S . -B /tmp/build -DEXERCISM_RUN_ALL_TESTS=1 && cmake --build /tmp/build",
-        "RUN apt-get update && apt-get install -y --no-install-recommends cmake libboost-date-time-dev\n",
-    ),
+    suffix: _Language(**about)
+    for suffix, about in tomli.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 """By how the names of test modules end."""
 _SUITE = """\
@@ -148,11 +132,11 @@ class _Exercise:
 
     def _write_test(self, place: str) -> None:
         path, target = self._existing(place), f"steps/{self.round}/tests/files/{place}"
-        pattern, instead = self.language.skipping
-        if path.is_dir() or not pattern:
+        language = self.language
+        if path.is_dir() or not language.skips:
             self.draft.copy(path, target)
             return
-        text, count = re.subn(pattern, instead, self.source.text(place, ""), flags=re.MULTILINE)
+        text, count = re.subn(language.skips, language.instead, self.source.text(place, ""), flags=re.MULTILINE)
         self.draft.write(target, text)
         if count:
             self.draft.note(path, f"{count} of its tests are skipped at first in Exercism, and run here")

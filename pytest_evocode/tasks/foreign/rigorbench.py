@@ -94,12 +94,10 @@ def _write_request(config: YamlTable, requirements: list[tuple[str, str]], draft
 
 def _write_suite(config: YamlTable, requirements: list[tuple[str, str]], draft: Draft, round_: str) -> None:
     command = config.text("entrypoint", "")
-    path = config.source.root / config.name
     if command:
         draft.write(f"steps/{round_}/tests/test_own_tests.py", _OWN_TESTS.format(command=command))
-        what = "entrypoint: the suite is this command alone, and the agent can change what it runs"
-        do = f"write tests of the outcome in steps/{round_}/tests/"
-        draft.note(path, what, do, line=config.line("entrypoint"))
+        what = "the suite is this command alone, and the agent can change what it runs"
+        draft.note_key(config, "entrypoint", what, f"write tests of the outcome in steps/{round_}/tests/")
         return
     described = requirements or [("R1", config.text("description").strip())]
     tests = (
@@ -108,7 +106,8 @@ def _write_suite(config: YamlTable, requirements: list[tuple[str, str]], draft: 
     )
     draft.write(f"steps/{round_}/tests/test_requirements.py", _TO_WRITE + "".join(tests))
     what = "RigorBench verifies no outcome: there is a test for each requirement, which fails until it is written"
-    draft.note(path, what, f"write steps/{round_}/tests/test_requirements.py", line=config.line("requirements"))
+    do = f"write steps/{round_}/tests/test_requirements.py"
+    draft.note(config.path, what, do, line=config.line("requirements"))
 
 
 def _docstring(text: str) -> str:
@@ -128,8 +127,7 @@ def _write_configuration(config: YamlTable, requirements: list[tuple[str, str]],
         process["category"] = _CATEGORIES[category]
     else:
         known = ", ".join(_CATEGORIES)
-        what = f"category: {category} is none of RigorBench's ({known})"
-        draft.note(config.source.root / config.name, what, "set category in task.toml", line=config.line("category"))
+        draft.note_key(config, "category", f"{category} is none of RigorBench's ({known})", "set category in task.toml")
     if command := config.text("entrypoint", ""):
         process["test"] = command
     if requirements:
@@ -153,15 +151,12 @@ def _write_configuration(config: YamlTable, requirements: list[tuple[str, str]],
 
 
 def _note_the_rest(source: Source, config: YamlTable, draft: Draft, round_: str) -> None:
-    path = source.root / config.name
     if config.text("category") == "abstention":
-        what = "category: RigorBench does not say whether the request is impossible or ambiguous"
+        what = "RigorBench does not say whether the request is impossible or ambiguous"
         do = 'set abstain = "impossible" or "ambiguous" in [metadata.evocode.process], or AQ is not measured'
-        draft.note(path, what, do, line=config.line("category"))
-    for key in config.values:
-        if key not in _KNOWN:
-            draft.note(path, f"{key}: has no counterpart here", line=config.line(key))
+        draft.note_key(config, "category", what, do)
+    draft.note_others(config, _KNOWN)
     if source.path("rubric.yaml").is_file():
         what = "weights and expectations of the rubric have no place in a task"
         draft.note(source.root / "rubric.yaml", what, "give weights to evocode process by --weight")
-    draft.note(path, "RigorBench has no reference solutions", f"write steps/{round_}/solution/solve.sh")
+    draft.note(config.path, "RigorBench has no reference solutions", f"write steps/{round_}/solution/solve.sh")

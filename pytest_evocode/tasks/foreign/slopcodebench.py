@@ -209,9 +209,6 @@ class _Problem:
             raise TaskError(message, self.source.root / _CONFIG)
         self.source.text("tests/conftest.py", "SlopCodeBench's tests have their entrypoint from it")
 
-    def _note(self, table: YamlTable, key: str, what: str, do: str = "") -> None:
-        self.draft.note(self.source.root / table.name, f"{key}: {what}", do, line=table.line(key))
-
     def _write_suites(self) -> None:
         modules = {f"test_{each.name}.py": each for each in self.checkpoints}
         tests = self.source.path("tests")
@@ -329,7 +326,7 @@ class _Problem:
                 raise table.error(f"{package} is no package with or without a version", "test_dependencies", index)
             yield package
         if self.config.texts("test_dependencies"):
-            self._note(
+            self.draft.note_key(
                 self.config,
                 "test_dependencies",
                 what="the tests have these to themselves in SlopCodeBench; here they are in the image, for all to see",
@@ -382,17 +379,11 @@ class _Problem:
                     "evocode": {"verify_in": "clean"},
                 },
             },
-            self._canary(),
+            f"{canary}\n" if (canary := self.source.comment(_CONFIG)) else "",
         )
 
-    def _canary(self) -> str:
-        """Return the comment that config.yaml begins with: its authors ask to keep it verbatim."""
-        lines = self.source.text(_CONFIG, "").splitlines()
-        end = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
-        return "".join(f"{line}\n" for line in [*lines[:end], ""]) if end else ""
-
     def _note_the_rest(self) -> None:
-        note = self._note
+        note = self.draft.note_key
         for index, each in enumerate(self.checkpoints):
             if index and each.is_fresh and not all(later.is_fresh for later in self.checkpoints[index:]):
                 note(
@@ -407,9 +398,7 @@ class _Problem:
             if place not in used and not is_dropping(place):
                 self.draft.note(self.source.root / place, "was left out: config.yaml has no use for it")
         for table in (self.config, *(each.config for each in self.checkpoints)):
-            for key in table.values:
-                if key not in _KNOWN:
-                    note(table, key, what="has no counterpart here", do="")
+            self.draft.note_others(table, _KNOWN)
         if self.assets:
             note(
                 self.config,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.config_text import Keys, read_mapping
+from pytest_evocode.tasks.text_files import unreadable
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,15 @@ class Source:
             content = path.read_bytes()
             return content.decode("utf-8-sig")
         except OSError as error:
-            raise TaskError(f"cannot be read ({error.strerror}); check its permissions", path) from error
+            raise unreadable(path, error) from error
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise TaskError(f"not UTF-8 (byte 0x{content[error.start]:02x}); save it as UTF-8", path, line) from None
+
+    def comment(self, place: str) -> str:
+        """Return the comment that a file begins with, whose lines begin with ``#``: authors ask to keep it."""
+        lines = self.text(place, "").splitlines()
+        return "".join(f"{line}\n" for line in itertools.takewhile(lambda line: line.startswith("#"), lines))
 
 
 def leads_into(path: Path, directory: Path) -> bool:
@@ -79,6 +86,11 @@ class YamlTable:
     place: Keys = ()
     """The keys that lead to this mapping."""
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.source.root / self.name
+
     def line(self, *keys: str | int) -> int:
         """Return the line, from 1, where a value in this mapping stands."""
         return self.lines.get((*self.place, *keys)) or self.lines.get(self.place, 1)
@@ -86,8 +98,7 @@ class YamlTable:
     def error(self, message: str, *keys: str | int) -> TaskError:
         """Return an error about a value in this mapping, or about the mapping itself."""
         shown = ".".join(map(str, (*self.place, *keys)))
-        path = self.source.root / self.name
-        return TaskError(f"{shown}: {message}" if shown else message, path, self.line(*keys))
+        return TaskError(f"{shown}: {message}" if shown else message, self.path, self.line(*keys))
 
     def text(self, key: str, default: str | None = None) -> str:
         """Return a text that is not blank; without a ``default``, it must be there."""

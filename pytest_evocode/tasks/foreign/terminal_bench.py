@@ -198,28 +198,17 @@ def _write_configuration(config: YamlTable, draft: Draft, round_: str) -> None:
                 "category": config.text("category", "unknown"),
             },
         },
-        _canary(config),
+        config.source.comment(CONFIG),
     )
 
 
-def _canary(config: YamlTable) -> str:
-    """Return the comment that task.yaml begins with: its authors ask to keep it."""
-    lines = config.source.text(CONFIG, "").splitlines()
-    end = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    return "".join(f"{line}\n" for line in lines[:end])
-
-
 def _note_the_rest(config: YamlTable, draft: Draft) -> None:
-    path = config.source.root / CONFIG
-    for key in config.values:
-        if key not in _KNOWN:
-            draft.note(path, f"{key}: has no counterpart here", line=config.line(key))
+    draft.note_others(config, _KNOWN)
     if (parser := config.text("parser_name", "pytest")) != "pytest":
-        what = f"parser_name: what {parser} reads from the output is not read; the exit status of run-tests.sh decides"
-        draft.note(path, what, "have run-tests.sh end with 0 if all is as it is to be", line=config.line("parser_name"))
+        what = f"what {parser} reads from the output is not read; the exit status of run-tests.sh decides"
+        draft.note_key(config, "parser_name", what, "have run-tests.sh end with 0 if all is as it is to be")
     if config.flag("run_tests_in_same_shell", False):
-        what = "run_tests_in_same_shell: the suite is run in a shell of its own"
-        draft.note(path, what, line=config.line("run_tests_in_same_shell"))
+        draft.note_key(config, "run_tests_in_same_shell", "the suite is run in a shell of its own")
     draft.note(
         config.source.root / SUITE,
         "ran where the agent worked, and runs in the image as it was built, with the working directory carried over",

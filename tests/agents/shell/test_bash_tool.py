@@ -8,7 +8,8 @@ from typing import Any, cast
 import pytest
 
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.agents.shell.tools import Deadline, run_script
+from pytest_evocode.agents.shell.tools import run_script
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.environments import ExecResult
 
 

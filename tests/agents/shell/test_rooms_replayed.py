@@ -15,7 +15,8 @@ from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.agent import ShellAgent, ShellOptions
 from pytest_evocode.agents.shell.conversation import ELIDED, SUMMARISER, Conversation, put_summary
 from pytest_evocode.agents.shell.model_turn import ModelTurn
-from pytest_evocode.agents.shell.tools import BASH, Deadline
+from pytest_evocode.agents.shell.tools import BASH
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.errors import Cancelled, ConversationRefused, ModelFault
 from pytest_evocode.llm.protocol import Ending, Message, ModelClient, Reply, RequestedCall, Tool
 from pytest_evocode.results.records import Usage

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pytest_evocode.agents.shell import model_turn
-from pytest_evocode.agents.shell.tools import Deadline
+from pytest_evocode.agents.turn_time import Deadline
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.llm.protocol import Reply
 from pytest_evocode.llm.waiting import Waiting, counted_in, waiting_of_turn
