@@ -107,24 +107,11 @@ def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> R
             context.spending.charge_run(usage)
         user.usages.append(usage)
         said.append((transcript.output, answer))
-        _record(context, user, transcript.output, answer, usage, number=number + 1, paid_before=paid_before)
+        facts: dict[str, Any] = {"model": user.config.model, "question": transcript.output, "answer": answer}
+        facts |= {"usage": usage.model_dump(exclude_none=True)}
+        facts |= {"paid_before": True} if paid_before else user.answered_by
+        told = f"The simulated user answers, {number + 1} of at most {user.config.answers} times."
+        context.recorder.say("system", told, {"simulated_user": facts})
         left = context.seconds_left()
         journal = parts[number + 1] if number + 1 < len(parts) else Journal.following(context.journal)
         part = replace(context, instruction=answer, timeout=left, journal=journal, goes_on=True)
-
-
-def _record(
-    context: RoundContext,
-    user: SimulatedUser,
-    question: str,
-    answer: str,
-    usage: Usage,
-    *,
-    number: int,
-    paid_before: bool,
-) -> None:
-    facts: dict[str, Any] = {"model": user.config.model, "question": question, "answer": answer}
-    facts |= {"usage": usage.model_dump(exclude_none=True)}
-    facts |= {"paid_before": True} if paid_before else user.answered_by
-    told = f"The simulated user answers, {number} of at most {user.config.answers} times."
-    context.recorder.say("system", told, {"simulated_user": facts})

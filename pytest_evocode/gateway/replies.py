@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from pytest_evocode.errors import RequestUnanswered
 from pytest_evocode.gateway.events import all_data
 from pytest_evocode.gateway.exchanges import Exchange
 from pytest_evocode.llm.anthropic_messages import MessagesClient
@@ -50,10 +49,10 @@ def reply_of(exchange: Exchange) -> Reply | None:
         return None
     reader, provider = _READERS[exchange.api]
     try:
-        reply = reader(PROVIDERS[provider], exchange.model, ModelOptions(), None).read(body, exchange.request_id)
-    except (RequestUnanswered, LookupError, TypeError, AttributeError, ValueError):
+        reply = reader(PROVIDERS[provider], exchange.model, ModelOptions(), None).reply(body)
+    except (LookupError, TypeError, AttributeError, ValueError):
         return None
-    return replace(reply, usage=exchange.usage or Usage())
+    return replace(reply, usage=exchange.usage or Usage(), request_id=exchange.request_id or reply.request_id)
 
 
 @dataclass(frozen=True, slots=True)

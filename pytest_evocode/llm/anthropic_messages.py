@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken, without_open_end
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, listed, name_taken, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.streams import StreamedMessage
-from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["messages"] = "messages"
 # The API requires a limit for each reply; tokens that are not used cost nothing.
@@ -100,7 +99,7 @@ class MessagesClient(BaseClient):
             options |= {name: value for name, value in self._extra_body.items() if name not in _UNCOMPACTED}
             return payload, options | {"compaction": {"type": "summarize"}}
 
-        reply = self._ask(request, self._resource, self._reply, timeout)
+        reply = self._ask(request, self._resource, self.reply, timeout)
         blocks = [block for block in native_of(reply.message, _API) if block.get("type") == "compaction"]
         summary = "\n\n".join(str(block.get("content") or "") for block in blocks)
         return replace(reply, text=summary, native=tagged(_API, blocks) if summary else None)
@@ -140,11 +139,9 @@ class MessagesClient(BaseClient):
         most = self._facts.output_tokens if self._facts else None
         return min(_MAX_TOKENS + self._budget, most) if most else _MAX_TOKENS_OF_UNKNOWN + self._budget
 
-    def _reply(self, body: Json, request_id: str) -> Reply:
-        content = body.get("content")
-        if not isinstance(content, list):
-            raise self.unreadable(body, request_id, self._form)
-        counted = counted_answer(_API, body.get("usage"), self._facts)
+    def reply(self, body: Json) -> Reply:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        content = listed(body["content"])
         return Reply(
             text="".join(str(block.get("text") or "") for block in content if block.get("type") == "text"),
             calls=tuple(_as_call(block) for block in content if block.get("type") == "tool_use"),
@@ -152,12 +149,10 @@ class MessagesClient(BaseClient):
                 str(block["thinking"]) for block in content if block.get("type") == "thinking" and block.get("thinking")
             ),
             native=tagged(_API, content),
-            usage=counted.usage,
-            request_id=request_id,
             ending=ENDINGS.get(body.get("stop_reason"), "unknown"),
             stop_reason=str(body.get("stop_reason") or ""),
             model=str(body.get("model") or ""),
-            remarks=_remarks(body) | counted.remarks,
+            remarks=_remarks(body),
         )
 
 

@@ -8,6 +8,8 @@ import re
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from pytest_evocode.errors import RequestRefused, UsageError
@@ -53,7 +55,7 @@ class BaseClient(ProviderConnection):
             payload, options = self._request(conversation, tools)
             return payload, options | self._extra_body
 
-        return self._ask(request, self._resource, self._reply, timeout, streams=True)
+        return self._ask(request, self._resource, self.reply, timeout, streams=True)
 
     def take_lost(self) -> Usage | None:
         """Return what replies that broke off are known to have used since the last call; None where none did."""
@@ -61,8 +63,8 @@ class BaseClient(ProviderConnection):
         return total_usage(lost)
 
     def _keep_lost(self, body: Json) -> None:
-        known = self._usage(body.get("usage") or body.get("usageMetadata"))
-        self._lost.append(lower_bound(known, self._facts))
+        counted = counted_answer(self._api, body.get("usage") or body.get("usageMetadata"), self._facts)
+        self._lost.append(lower_bound(counted.usage, self._facts))
 
     def check_compaction(self) -> None:
         """Raise UsageError where the API, the server or the model cannot shorten a conversation by itself."""
@@ -92,7 +94,7 @@ class BaseClient(ProviderConnection):
         self,
         request: Callable[[], tuple[Json, Json]],
         resource: Callable[[Any], Any],
-        reply: Callable[[Json, str], Reply],
+        reply: Callable[[Json], Reply],
         timeout: float | None,
         *,
         streams: bool = False,
@@ -102,12 +104,6 @@ class BaseClient(ProviderConnection):
         def streamed() -> StreamedAnswer | None:
             return self._streamed() if streams and self._streams else None
 
-        def read(body: Json, request_id: str) -> Reply:
-            try:
-                return reply(body, request_id)
-            except (LookupError, TypeError, AttributeError, ValueError):  # A field is there and is something else.
-                raise self.unreadable(body, request_id, self._form) from None
-
         waiting = waiting_of_turn()
         ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
         was_repeated = False
@@ -116,7 +112,7 @@ class BaseClient(ProviderConnection):
             self._add_headers(payload)
             left = None if ends is None else ends + waiting.seconds - time.monotonic()
             try:
-                return self.post(resource, payload, options, left, read, streamed)
+                return self.post(resource, payload, options, left, partial(self.read, reply), streamed)
             except RequestRefused as refused:
                 fault = refused.fault
                 if self._do_without(fault) or (streams and self._do_without_stream(fault)):
@@ -160,17 +156,26 @@ class BaseClient(ProviderConnection):
         """Whether the request is worth sending again without what was refused, which is left out from now on."""
         return False
 
-    def _usage(self, told: object) -> Usage:
-        """Return what an answer says that it used."""
-        return counted_answer(self._api, told, self._facts).usage
-
-    def read(self, body: Json, request_id: str) -> Reply:
-        """Read an answer to somebody else's request; raises RequestUnanswered where it is not in the API's format."""
-        return self._reply(body, request_id)
+    def read(self, reply: Callable[[Json], Reply], body: Json, request_id: str) -> Reply:
+        """Read an answer by ``reply``, and what it used; raises RequestUnanswered where it is in another form."""
+        try:
+            found = reply(body)
+            counted = counted_answer(self._api, body.get("usage") or body.get("usageMetadata"), self._facts)
+        except (LookupError, TypeError, AttributeError, ValueError):  # A field is there and is something else.
+            raise self.unreadable(body, request_id, self._form) from None
+        named = request_id or found.request_id
+        return replace(found, usage=counted.usage, request_id=named, remarks=found.remarks | counted.remarks)
 
     @abstractmethod
-    def _reply(self, body: Json, request_id: str) -> Reply:
-        """Read the provider's answer; raises RequestUnanswered or TypeError where it is not in the API's format."""
+    def reply(self, body: Json) -> Reply:
+        """Return the reply in an answer, without what it used; raises such as TypeError where it is in another form."""
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list as it is; raises TypeError for what is none."""
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.100} is no list")
+    return value
 
 
 def without_open_end(items: list[dict[str, Any]], kinds: Collection[str]) -> list[dict[str, Any]]:

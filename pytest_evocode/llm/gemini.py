@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_evocode.errors import RequestUnanswered
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, name_taken
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, listed, name_taken
 from pytest_evocode.llm.connection import Json, Patience, broken_by
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
 from pytest_evocode.llm.sdk_private import post_to_gemini
 from pytest_evocode.llm.streams import StreamedAnswer, StreamedContent
-from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["gemini"] = "gemini"
 # What stands in the documentation for the signature of a call that has none, as one of another model.
@@ -75,26 +74,24 @@ class GeminiClient(BaseClient):
         self._shows_thoughts &= not refused
         return unsigned or refused
 
-    def _reply(self, body: Json, request_id: str) -> Reply:
-        candidates = body.get("candidates") or []
+    def reply(self, body: Json) -> Reply:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        candidates = listed(body.get("candidates") or [])
         blocked = (body.get("promptFeedback") or {}).get("blockReason")
-        if not isinstance(candidates, list) or not (candidates or blocked):
-            raise self.unreadable(body, request_id, self._form)
+        if not candidates and not blocked:
+            raise LookupError("candidates")
         candidate: Json = candidates[0] if candidates else {}
         content = {"role": "model"} | (candidate.get("content") or {})
         parts: list[Json] = content.get("parts") or []
-        counted = counted_answer(_API, body.get("usageMetadata"), self._facts)
         return Reply(
             text="".join(str(part.get("text") or "") for part in parts if not part.get("thought")),
             calls=tuple(_as_call(part["functionCall"]) for part in parts if part.get("functionCall")),
             reasoning="".join(str(part.get("text") or "") for part in parts if part.get("thought")),
             native=tagged(_API, content) if parts else None,
-            usage=counted.usage,
-            request_id=request_id or str(body.get("responseId") or ""),
+            request_id=str(body.get("responseId") or ""),
             ending=_ending(blocked or candidate.get("finishReason"), parts),
             stop_reason=str(blocked or candidate.get("finishReason") or ""),
             model=str(body.get("modelVersion") or ""),
-            remarks=counted.remarks,
         )
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, listed, name_taken
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.streams import StreamedCompletion
-from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["chat"] = "chat"
 # Parts of an answer that some servers refuse to see again.
@@ -99,10 +98,9 @@ class ChatClient(BaseClient):
         """Return the id of a call; compatible servers get their own back, which some models know their calls by."""
         return id_taken(id, 40) if self.is_official else id
 
-    def _reply(self, body: Json, request_id: str) -> Reply:
-        choices = body.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0].get("message"), dict):
-            raise self.unreadable(body, request_id, self._form)
+    def reply(self, body: Json) -> Reply:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        choices = listed(body["choices"])
         message: Json = choices[0]["message"]
         native = {"role": "assistant", "content": None} | {
             name: value for name, value in message.items() if name not in _ANSWER_ONLY and value not in (None, "", [])
@@ -113,18 +111,14 @@ class ChatClient(BaseClient):
             native["tool_calls"] = native_calls
         elif native["content"] is None:
             native["content"] = ""
-        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text=_text(message.get("content")) or str(message.get("refusal") or ""),
             calls=tuple(_as_call(call) for call in native_calls),
             reasoning=str(message.get("reasoning_content") or message.get("reasoning") or ""),
             native=tagged(_API, native),
-            usage=counted.usage,
-            request_id=request_id,
             ending=_ending(choices[0].get("finish_reason"), message, bool(native_calls)),
             stop_reason=str(choices[0].get("finish_reason") or ""),
             model=str(body.get("model") or ""),
-            remarks=counted.remarks,
         )
 
 

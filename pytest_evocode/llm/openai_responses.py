@@ -9,12 +9,11 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, name_taken, without_open_end
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, listed, name_taken, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.streams import StreamedResponse
-from pytest_evocode.llm.usage import counted_answer
 
 _API: Literal["responses"] = "responses"
 #: Kinds of items that are calls.
@@ -70,19 +69,10 @@ class ResponsesClient(BaseClient):
 
         return self._ask(request, lambda sdk: _Compaction(sdk.responses), self._compacted, timeout)
 
-    def _compacted(self, body: Json, request_id: str) -> Reply:
-        output = body.get("output")
-        if not isinstance(output, list):
-            raise self.unreadable(body, request_id, self._form)
-        counted = counted_answer(_API, body.get("usage"), self._facts)
-        return Reply(
-            text="",
-            native=tagged(_API, output) if output else None,
-            usage=counted.usage,
-            request_id=request_id,
-            ending="done" if output else "unknown",
-            remarks=counted.remarks,
-        )
+    def _compacted(self, body: Json) -> Reply:
+        output = listed(body["output"])
+        native = tagged(_API, output) if output else None
+        return Reply("", native=native, ending="done" if output else "unknown")
 
     def _do_without(self, fault: ProviderFault) -> bool:
         signs = {
@@ -97,23 +87,18 @@ class ResponsesClient(BaseClient):
                 return True
         return False
 
-    def _reply(self, body: Json, request_id: str) -> Reply:
-        output = body.get("output")
-        if not isinstance(output, list):
-            raise self.unreadable(body, request_id, self._form)
+    def reply(self, body: Json) -> Reply:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        output = listed(body["output"])
         reason = (body.get("incomplete_details") or {}).get("reason")
-        counted = counted_answer(_API, body.get("usage"), self._facts)
         return Reply(
             text="".join(_texts(output, "message", "content")),
             calls=tuple(_as_call(item) for item in output if item.get("type") in _CALLS),
             reasoning="\n\n".join(_texts(output, "reasoning", "summary") or _texts(output, "reasoning", "content")),
             native=tagged(_API, output),
-            usage=counted.usage,
-            request_id=request_id,
             ending=_ending(body.get("status"), reason, output),
             stop_reason=str(reason or body.get("status") or ""),
             model=str(body.get("model") or ""),
-            remarks=counted.remarks,
         )
 
 

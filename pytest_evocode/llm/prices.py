@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -159,24 +160,16 @@ def _provider_at(base_url: str) -> str | None:
 
 def _candidates(model: str, provider: str | None, base_url: str | None) -> Iterator[ModelInfo]:
     """Yield the models that a name may stand for, those at the server that is asked first."""
+    from genai_prices.data_snapshot import get_snapshot
+
     named, _, rest = model.partition("/")
     at = _provider_at(base_url) if base_url is not None else _PROVIDERS.get(provider or "", provider)
     # Gateways put the provider before the model's name, such as moonshotai/kimi-k2 or openrouter/qwen/qwen3-coder.
     places = [(at, names_of(model)), (_PROVIDERS.get(named, named), names_of(rest) if rest else [])]
-    for id, names in places:
-        for name in names if id else ():
-            yield from _find(name, id)
-    for name in names_of(model):
-        yield from _find(name, None)
-
-
-def _find(name: str, provider: str | None) -> Iterator[ModelInfo]:
-    from genai_prices.data_snapshot import get_snapshot
-
-    try:
-        yield get_snapshot().find_provider_model(name, None, provider, None)[1]
-    except LookupError:
-        return
+    asked = [(id, name) for id, names in places if id for name in names]
+    for id, name in [*asked, *((None, name) for name in names_of(model))]:
+        with contextlib.suppress(LookupError):
+            yield get_snapshot().find_provider_model(name, None, id, None)[1]
 
 
 def _facts(model: ModelInfo, context: dict[str, str]) -> PackagedFacts | None:
@@ -193,9 +186,8 @@ def _facts(model: ModelInfo, context: dict[str, str]) -> PackagedFacts | None:
         )
         return float(model.get_prices(datetime.now(UTC), context).calc_price(usage)["total_price"])
 
-    has_tier = any(
-        all(variant.when.get(key) == value for key, value in context.items()) for variant in _variants(model)
-    )
+    variants: Iterable[Any] = getattr(model, "price_variants", None) or ()
+    has_tier = any(all(each.when.get(key) == value for key, value in context.items()) for each in variants)
     if price("input_mtok") is None or price("output_mtok") is None or (context and not has_tier):
         return None
     facts = PackagedFacts(
@@ -203,10 +195,6 @@ def _facts(model: ModelInfo, context: dict[str, str]) -> PackagedFacts | None:
     )
     facts._cost = cost
     return facts
-
-
-def _variants(model: ModelInfo) -> list[Any]:
-    return list(getattr(model, "price_variants", None) or ())
 
 
 _TABLE = Path(__file__).with_name("prices.json")

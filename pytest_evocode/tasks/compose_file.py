@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_evocode.errors import TaskError
-from pytest_evocode.tasks.config_text import Keys, read_mapping
+from pytest_evocode.tasks.config_text import Keys, innermost, read_mapping
 from pytest_evocode.tasks.model import Healthcheck
 from pytest_evocode.tasks.text_files import read_text
 
@@ -106,8 +106,7 @@ class ComposeFile:
 
     def line(self, *keys: str | int) -> int | None:
         """Return the line, from 1, of a value, or of the innermost table around it that is written there."""
-        found = (self.lines.get(keys[:length]) for length in range(len(keys), 0, -1))
-        return next((line for line in found if line is not None), None)
+        return innermost(self.lines, keys)
 
     def error(self, message: str, *keys: str | int) -> TaskError:
         """Return an error about a value."""
@@ -149,7 +148,7 @@ def _check_files(path: Path, root: Path, seen: set[Path]) -> None:
         raise TaskError("leads out of the task; copy the file", dotenv)
     for place, named in _taken_in(values):
         key = ".".join(map(str, place))
-        line = next((lines[place[:length]] for length in range(len(place), 0, -1) if place[:length] in lines), None)
+        line = innermost(lines, place)
         if not isinstance(named, str) or "$" in named or "://" in named or named.startswith(("oci:", "git@")):
             raise TaskError(f"{key}: must be the path of a file in {root}", path, line)
         other = (path.parent / named).resolve()

@@ -47,12 +47,13 @@ def find_line(text: str, keys: Keys) -> int:
     >>> find_line("[[steps]]\nname = 'a'\n[[steps]]\n", ("steps", 1, "name"))
     3
     """
-    offsets = _Scan(text).offsets
-    for length in range(len(keys), 0, -1):
-        offset = offsets.get(keys[:length])
-        if offset is not None:
-            return text.count("\n", 0, offset) + 1
-    return 1
+    offset = innermost(_Scan(text).offsets, keys)
+    return 1 if offset is None else text.count("\n", 0, offset) + 1
+
+
+def innermost(places: Mapping[Keys, int], keys: Keys) -> int | None:
+    """Return the place of a value, or of the innermost table around it that has one; None where none has."""
+    return next((places[keys[:length]] for length in range(len(keys), 0, -1) if keys[:length] in places), None)
 
 
 def find_spans(text: str) -> dict[Keys, Span]:

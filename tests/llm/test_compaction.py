@@ -15,6 +15,7 @@ from pytest_evocode.llm.base_client import BaseClient
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply
+from pytest_evocode.llm.usage import counted_answer
 from tests.llm.conftest import ASK, BASH, SECONDS, client_for
 from tests.model_scripts import Fail, Run, Say, Step, Think, Tokens
 from tests.model_server import ModelServer
@@ -107,11 +108,10 @@ def test_a_summary_that_was_refused_stands_for_nothing_and_is_paid_for() -> None
 
 def test_a_summary_in_the_middle_of_a_reply_is_counted_with_it() -> None:
     """What ``extra_body`` can ask for; the API does not count it in the reply's own tokens."""
-    with ModelServer([]) as server:
-        client: Any = client_for("messages", server)
     counted = {"type": "compaction", "input_tokens": 180_000, "output_tokens": 3500}
     message = {"type": "message", "input_tokens": 23_000, "output_tokens": 1000}
-    usage = client._usage({"input_tokens": 23_000, "output_tokens": 1000, "iterations": [counted, message]})
+    told = {"input_tokens": 23_000, "output_tokens": 1000, "iterations": [counted, message]}
+    usage = counted_answer("messages", told, None).usage
     assert (usage.prompt_tokens, usage.completion_tokens, usage.requests) == (203_000, 4500, 1)
 
 

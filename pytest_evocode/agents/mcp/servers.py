@@ -136,15 +136,7 @@ def servers_of_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Tool
         return tuple(filled(value) for value in values)
 
     return tuple(
-        ToolServer(
-            name=name,
-            transport=entry.transport,
-            command=filled(entry.command),
-            args=filled(entry.args),
-            env=filled(entry.env),
-            url=filled(entry.url),
-            headers=filled(entry.headers),
-        )
+        ToolServer(name=name, transport=entry.transport, **filled(entry.model_dump(exclude={"type"})))
         for name, entry in declared.servers.items()
     )
 

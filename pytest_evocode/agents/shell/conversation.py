@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from pytest_evocode.agents.words import CONVERSATION
+from pytest_evocode.llm.base_client import name_taken
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, ShownImage, signed_calls
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import Step, Trajectory
@@ -121,9 +121,6 @@ def head_and_tail(text: str, limit: int) -> str:
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[len(text) - half :]}"
 
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-
-
 def earlier_messages(trajectory: Trajectory) -> Iterator[Message]:
     """Yield the messages of a trajectory, without those of the system: the agent has its own.
 
@@ -146,7 +143,7 @@ def _of_agent(step: Step) -> Iterator[Message]:
     text = _text(step.message)
     calls = tuple(
         # Providers allow few characters in these, and an id once.
-        RequestedCall(f"task-{step.step_id}-{number}", _name(call.function_name), call.arguments)
+        RequestedCall(f"task-{step.step_id}-{number}", name_taken(call.function_name), call.arguments)
         for number, call in enumerate(step.tool_calls or (), 1)
     )
     if not text and not calls:
@@ -159,10 +156,6 @@ def _of_agent(step: Step) -> Iterator[Message]:
     of_none = [_text(result.content) for result in results if result.source_call_id is None]
     if any(of_none):
         yield Message("user", "\n".join(of_none))
-
-
-def _name(function: str) -> str:
-    return _NOT_IN_NAMES.sub("_", function)[:64] or "tool"
 
 
 def _text(content: Any) -> str:

@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import posixpath
-import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from pytest_evocode.agents.words import TOOLS
 from pytest_evocode.environments import read_environment_file
 from pytest_evocode.environments.command_environment import fits_argument
 from pytest_evocode.errors import AgentFault, UnreadableFile, UsageError
+from pytest_evocode.llm.base_client import name_taken
 from pytest_evocode.llm.protocol import RequestedCall, ShownImage, Tool
 from pytest_evocode.trajectories.recorder import Action
 
@@ -177,10 +177,6 @@ def recorded(shown: str, images: tuple[ShownImage, ...], context: RoundContext) 
     return parts if len(parts) > 1 else shown
 
 
-_LONGEST_NAME = 64  # characters that providers take
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-
-
 @dataclass(frozen=True, slots=True)
 class ServerResult:
     """The result of a call."""
@@ -251,10 +247,10 @@ class ServerTools:
     def _learn(self, server: ToolServer, tools: Sequence[Tool]) -> None:
         self._tools = {name: tool for name, tool in self._tools.items() if tool.server != server.name}
         for tool in tools:
-            name = _NOT_IN_NAMES.sub("_", f"mcp__{server.key}__{tool.name}")[:_LONGEST_NAME]
+            name = name_taken(f"mcp__{server.key}__{tool.name}")
             number = 2
             while name in self._tools:
-                name = f"{name[: _LONGEST_NAME - 3]}_{number}"
+                name = f"{name[:61]}_{number}"  # Providers take 64 characters.
                 number += 1
             self._tools[name] = _ServerTool(server.name, tool.name, Tool(name, tool.description, tool.parameters))
 
