@@ -39,6 +39,22 @@ class _HiddenRun(NamedTuple):
     source: str
 
 
+class _Hidden(NamedTuple):
+    """Something that agents must not see yet: the text of a file, and which of its runs are new with its round."""
+
+    what: str
+    text: Tokens
+    runs: Set[int]
+
+
+class _NearCopy(NamedTuple):
+    """The hidden text that a visible one is nearest to."""
+
+    line: int
+    """The first line that is the same."""
+    what: str
+
+
 def find_leaks(starter: Files, rounds: Sequence[SolvedRound], shared_tests: Files | None = None) -> list[str]:
     """Return a line for each file, or run of lines, that agents see too early: what it is and what to do.
 
@@ -67,7 +83,8 @@ class _Finder:
         self.shared_tests = shared_tests
         self.text_of = cache(Text)  # One for each content, however many files and states have it.
         self.history = RunHistory(rounds, self.text_of)
-        self.near_copies = NearCopies(rounds, shared_tests)
+        self.tokens_of = cache(Tokens)
+        self.token_history = RunHistory(rounds, self.tokens_of)
 
     def leaks(self, visible: _VisibleFiles) -> Iterator[str]:
         """Yield what is wrong with some visible files, file by file."""
@@ -81,7 +98,7 @@ class _Finder:
         told = {*equal, *(content for content, (path, *_) in paths.items() if stretches[path])}
         others = {path: content for content, (path, *_) in paths.items() if content not in told}
         edited = visible.files.keys() if visible.prefix else frozenset()
-        near = dict(self.near_copies.find(others, visible.first, edited))
+        near = dict(self._near_copies(others, visible.first, edited))
         for content, (path, *_) in paths.items():
             if content in equal:
                 path, what = equal[content]
@@ -141,6 +158,51 @@ class _Finder:
                         hidden.setdefault(run, _HiddenRun(each.name, path, self.history.source(index, run)))
         return hidden
 
+    def _near_copies(self, visible: Files, first: int, edited: Set[str]) -> Iterator[tuple[str, _NearCopy]]:
+        """Yield the paths of visible files that are near copies, each with what it is nearest to.
+
+        Args:
+            visible: The files that agents see.
+            first: The index, from 0, of the round from which on they see them.
+            edited: Paths of the workspace at which a solution may write what it likes.
+        """
+        having: dict[int, list[_Hidden]] = defaultdict(list)
+        for each in self._hidden_texts(first, edited) if visible else ():
+            for run in each.runs:
+                having[run].append(each)
+        for path, content in visible.items():
+            text = self.tokens_of(content)
+            shared: dict[str, tuple[_Hidden, set[int]]] = {}
+            for run in text.starts:  # In order, so that of equally near ones the same is named each time.
+                for each in having.get(run, ()):
+                    shared.setdefault(each.what, (each, set()))[1].add(run)
+            nearest = [_compare(text, each, runs) for each, runs in shared.values()]
+            share, _, found = max(nearest, key=lambda each: each[:2], default=(0.0, 0, None))
+            if share >= SHARE and found is not None:
+                yield path, found
+
+    def _hidden_texts(self, first: int, edited: Set[str]) -> Iterator[_Hidden]:
+        """Yield the tests of the rounds from the first on, and what their solutions add."""
+        for index, each in enumerate(self.rounds[first:], first):
+            yield from (self._whole(path, content) for path, content in each.tests.items())
+            for path, content in each.after.items():
+                if each.before.get(path) != content and path not in edited and not is_everywhere(path):
+                    text = self.tokens_of(content)
+                    new = text.runs.difference(*self.token_history.old_runs(index, path))
+                    if new:
+                        source = self.token_history.source(index, min(new, key=text.line_of))
+                        where = f" ({source})" if source else ""
+                        yield _Hidden(f"what the solution of {each.name} adds to {path}{where}", text, new)
+            for path, content in each.solution.items():
+                if not is_everywhere(path):
+                    text = self.tokens_of(content)
+                    yield _Hidden(path, text, text.runs.difference(*map(self.token_history.found, range(index + 1))))
+        yield from (self._whole(path, content) for path, content in self.shared_tests.items())
+
+    def _whole(self, path: str, content: bytes) -> _Hidden:
+        text = self.tokens_of(content)
+        return _Hidden(path, text, text.runs)
+
 
 class _Stretch(NamedTuple):
     """Hidden runs that overlap: their first line, the number of their significant lines, and what they are."""
@@ -187,87 +249,14 @@ LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Hidden:
-    """Something that agents must not see yet: the text of a file, and which of its runs are new with its round."""
-
-    what: str
-    text: Tokens
-    runs: Set[int]
-
-
-@dataclass(frozen=True, slots=True)
-class NearCopy:
-    """The hidden text that a visible one is nearest to."""
-
-    line: int
-    """The first line that is the same."""
-    what: str
-
-
-class NearCopies:
-    """Finds the near copies of what a task's rounds hide."""
-
-    def __init__(self, rounds: Sequence[SolvedRound], shared_tests: Files) -> None:
-        self._rounds = rounds
-        self._shared_tests = shared_tests
-        self._tokens_of = cache(Tokens)
-        self._history = RunHistory(rounds, self._tokens_of)
-
-    def find(self, visible: Files, first: int, edited: Set[str] = frozenset()) -> Iterator[tuple[str, NearCopy]]:
-        """Yield the paths of visible files that are near copies, each with what it is nearest to.
-
-        Args:
-            visible: The files that agents see.
-            first: The index, from 0, of the round from which on they see them.
-            edited: Paths of the workspace at which a solution may write what it likes.
-        """
-        having: dict[int, list[_Hidden]] = defaultdict(list)
-        for each in self._hidden(first, edited) if visible else ():
-            for run in each.runs:
-                having[run].append(each)
-        for path, content in visible.items():
-            text = self._tokens_of(content)
-            shared: dict[str, tuple[_Hidden, set[int]]] = {}
-            for run in text.starts:  # In order, so that of equally near ones the same is named each time.
-                for each in having.get(run, ()):
-                    shared.setdefault(each.what, (each, set()))[1].add(run)
-            nearest = [_compare(text, each, runs) for each, runs in shared.values()]
-            share, _, found = max(nearest, key=lambda each: each[:2], default=(0.0, 0, None))
-            if share >= SHARE and found is not None:
-                yield path, found
-
-    def _hidden(self, first: int, edited: Set[str]) -> Iterator[_Hidden]:
-        """Yield the tests of the rounds from the first on, and what their solutions add."""
-        for index, each in enumerate(self._rounds[first:], first):
-            yield from (self._whole(path, content) for path, content in each.tests.items())
-            for path, content in each.after.items():
-                if each.before.get(path) != content and path not in edited and not is_everywhere(path):
-                    text = self._tokens_of(content)
-                    new = text.runs.difference(*self._history.old_runs(index, path))
-                    if new:
-                        source = self._history.source(index, min(new, key=text.line_of))
-                        where = f" ({source})" if source else ""
-                        yield _Hidden(f"what the solution of {each.name} adds to {path}{where}", text, new)
-            for path, content in each.solution.items():
-                if not is_everywhere(path):
-                    text = self._tokens_of(content)
-                    yield _Hidden(path, text, text.runs.difference(*map(self._history.found, range(index + 1))))
-        yield from (self._whole(path, content) for path, content in self._shared_tests.items())
-
-    def _whole(self, path: str, content: bytes) -> _Hidden:
-        text = self._tokens_of(content)
-        return _Hidden(path, text, text.runs)
-
-
-def _compare(text: Tokens, hidden: _Hidden, runs: Set[int]) -> tuple[float, int, NearCopy]:
+def _compare(text: Tokens, hidden: _Hidden, runs: Set[int]) -> tuple[float, int, _NearCopy]:
     """Return how much of the hidden text or of the visible one the other has, in how many tokens; 0 for too few."""
     count = hidden.text.covered(runs)
     of_hidden = count / hidden.text.covered(hidden.runs)
     of_visible = text.covered(runs) / text.covered(text.runs)
     share = max(of_hidden, of_visible) if count >= FEWEST else 0.0
     said = f"has {of_hidden:.0%} of" if of_hidden >= of_visible else f"is to {of_visible:.0%} a part of"
-    return share, count, NearCopy(text.first_line(runs), f"{said} {hidden.what}")
+    return share, count, _NearCopy(text.first_line(runs), f"{said} {hidden.what}")
 
 
 SHORTEST = 64
