@@ -110,7 +110,7 @@ class ContainerNetwork:
     def open_gate(self, gate: EgressGate, image: str, labels: Mapping[str, str], **networking: Any) -> str:
         """Do as :meth:`open` for a network with a gate; ``networking`` is for what holds the network."""
         from pytest_evocode.environments.docker.relay_container import RelayContainer
-        from pytest_evocode.environments.egress.proxy import ServedEnvironment
+        from pytest_evocode.environments.egress.exchange import ServedEnvironment
 
         self.close_gate()
         served = ServedEnvironment(self._settings.proxy(), gate)
