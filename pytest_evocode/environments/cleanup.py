@@ -73,7 +73,7 @@ def _agents_of_sandboxes(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover
 
     launcher = stack.enter_context(contextlib.closing(Launcher()))
     for each in sandboxes.agent_layers(launcher):
-        yield Leftover(str(each), partial(sandboxes.remove_agent_layer, launcher, each)), each.in_use
+        yield Leftover(str(each), partial(sandboxes.remove_layer, launcher, each.path, str(each))), each.in_use
 
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:

@@ -50,16 +50,18 @@ KEPT = 2**20
 """Bytes of each stream that are kept: the last ones."""
 
 
-class ProgramOutput:
-    """Both streams of a program, for a suite that asks for them bit by bit.
+class OpenProgram:
+    """A program that a suite has started, and both of its streams, for which the suite asks bit by bit.
 
     Places in a stream are counted from its beginning, whatever has been dropped.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fork: Environment, command: Command) -> None:
+        """Start it."""
         self._changed = threading.Condition()
         self._kept: dict[Stream, bytearray] = {1: bytearray(), 2: bytearray()}
         self._dropped: dict[Stream, int] = {1: 0, 2: 0}
+        self.program = fork.open_program(command, self.take)
 
     def take(self, stream: Stream, data: bytes) -> None:
         """Add what was printed."""
@@ -76,9 +78,7 @@ class ProgramOutput:
         del self._kept[stream][:excess]
         self._dropped[stream] += excess
 
-    def read(
-        self, stream: Stream, start: int, seen: int, timeout: float, ended: Callable[[], bool]
-    ) -> tuple[int, bytes, bool]:
+    def read(self, stream: Stream, start: int, seen: int, timeout: float) -> tuple[int, bytes, bool]:
         """Return what a stream has from ``start`` on, once that goes beyond ``seen`` or will not any more.
 
         Args:
@@ -86,14 +86,13 @@ class ProgramOutput:
             start: A place in the stream.
             seen: A place in the stream; -1 not to wait at all.
             timeout: Seconds.
-            ended: Returns whether the program has ended, with all of its output taken.
 
         Returns:
             Where the bytes begin, later than ``start`` where those were dropped; the bytes; whether no more will come.
         """
         deadline = time.monotonic() + timeout
         while True:
-            over = ended()  # Before the output is looked at, or the last of it could be missed.
+            over = self.program.wait(0) is not None  # Before the output is looked at, or the last could be missed.
             with self._changed:
                 self._drop(stream)
                 end = self._dropped[stream] + len(self._kept[stream])
@@ -191,14 +190,6 @@ def _is_size(value: object) -> bool:
 
 
 @dataclass(slots=True)
-class _Open:
-    """A program that a suite has started, and what it printed."""
-
-    program: Program
-    output: ProgramOutput
-
-
-@dataclass(slots=True)
 class Door:
     """Serves one session of a suite."""
 
@@ -227,7 +218,7 @@ class Door:
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_REQUESTS, "door"))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _sending: threading.Lock = field(default_factory=threading.Lock)
-    _programs: dict[int, _Open] = field(default_factory=dict)
+    _programs: dict[int, OpenProgram] = field(default_factory=dict)
     _connections: dict[int, socket.socket] = field(default_factory=dict)
     _numbered: int = 0
     _under_way: int = 0
@@ -350,14 +341,13 @@ class Door:
     def _call_open(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         command = self._command(request)
         self._refuse_too_many()
-        output = ProgramOutput()
-        program = self.fork.open_program(command, output.take)
+        program = OpenProgram(self.fork, command)
         with self._lock:
             self._numbered += 1
-            self._programs[self._numbered] = _Open(program, output)
+            self._programs[self._numbered] = program
             return {"program": self._numbered}, b""
 
-    def _program(self, request: DoorRequest) -> _Open:
+    def _program(self, request: DoorRequest) -> OpenProgram:
         with self._lock:
             found = self._programs.get(int(request.number("program", 2**32)))
         if found is None:
@@ -384,16 +374,13 @@ class Door:
         return {"exit_code": self._program(request).program.wait(request.number("timeout", _LONGEST_WAIT))}, b""
 
     def _call_read(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
-        found = self._program(request)
         stream: Stream = 2 if request.number("stream", 2) == 2 else 1
         seen = request.head.get("seen")
-        deadline = request.number("timeout", _LONGEST_WAIT)
-        start, contents, ended = found.output.read(
+        start, contents, ended = self._program(request).read(
             stream,
             int(request.number("start", 2**62)),
             seen if isinstance(seen, int) else -1,
-            deadline,
-            lambda: found.program.wait(0) is not None,
+            request.number("timeout", _LONGEST_WAIT),
         )
         return {"start": start, "ended": ended}, contents
 

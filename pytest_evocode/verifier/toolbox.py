@@ -39,10 +39,7 @@ _DISTRIBUTIONS = (
     "pytest", "pluggy", "iniconfig", "packaging", "pytest-json-report", "pytest-timeout", "exceptiongroup", "tomli",
     "typing_extensions",
 )  # fmt: skip
-_OWN = (
-    "start", "memory", "protocol", "pytest_private", "comparisons", "selection", "monitor", "session", "door_client",
-    "programs", "workspace",
-)  # fmt: skip
+_MODULES = Path(__file__).with_name("in_container")
 _IN_CONTAINER = "pytest_evocode/verifier/in_container"
 # It is written for a Python of any age, and -I is left out because old ones do not know it.
 _PROBE = (
@@ -170,18 +167,14 @@ def _image_of(task: Task) -> Path:
 
 @functools.cache
 def _versions() -> str:
-    own = [_own(name).read_text() for name in _OWN]
+    own = [path.read_text() for path in sorted(_MODULES.glob("*.py"))]
     return json.dumps([*own, _MAKE, *(importlib.metadata.version(name) for name in _DISTRIBUTIONS)])
-
-
-def _own(name: str) -> Path:
-    return Path(__file__).parent / "in_container" / f"{name}.py"
 
 
 def _modules() -> Iterator[tuple[str, Path]]:
     """Yield the toolbox's modules: the path of each in it, and on the host."""
-    for name in _OWN:
-        yield f"{_IN_CONTAINER}/{name}.py", _own(name)
+    for path in _MODULES.glob("*.py"):
+        yield f"{_IN_CONTAINER}/{path.name}", path
     for name in _DISTRIBUTIONS:
         for file in importlib.metadata.files(name) or ():
             if file.suffix == ".py" and ".." not in file.parts:

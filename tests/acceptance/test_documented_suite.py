@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.verifier.in_container.programs import Process, RemoteError
-from pytest_evocode.verifier.in_container.workspace import Workspace
+from pytest_evocode.verifier.in_container.workspace import Process, RemoteError, Workspace
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks

@@ -21,7 +21,7 @@ from pytest_evocode.environments.sandbox.leftovers import (
     agent_layers,
     claim,
     note_installation,
-    remove_agent_layer,
+    remove_layer,
     state_parents,
 )
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
@@ -62,7 +62,7 @@ def test_a_layer_is_listed_with_its_size_and_removed_once_no_session_runs(launch
         assert used.size > 3_000_000
         assert f"in use: {used}\n" in clean("--dry-run")
         with pytest.raises(EnvironmentFault, match="is in use by now"):
-            remove_agent_layer(launcher, used)
+            remove_layer(launcher, used.path, str(used))
         assert environment.layers.below[-1].is_dir()
     [unused] = agent_layers(launcher)
     assert not unused.in_use

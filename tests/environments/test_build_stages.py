@@ -12,7 +12,7 @@ import pytest
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.sandbox.dockerfile import CopyInstruction, Stage, read_dockerfile
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
-from pytest_evocode.environments.sandbox.given_images import GivenImages, machine
+from pytest_evocode.environments.sandbox.given_images import GivenImage, machine, read_images
 from pytest_evocode.errors import BuildError, NeedsDocker
 from tests.environments.image_files import file, layer, layout, link, write_directory
 
@@ -122,9 +122,9 @@ def test_a_stage_that_nobody_needs_is_not_built(sandbox_engine: Engine, make_tas
     environment.stop()
 
 
-def parsed(directory: Path, text: str, images: GivenImages | None = None) -> Stage:
+def parsed(directory: Path, text: str, images: dict[str, GivenImage] | None = None) -> Stage:
     (directory / "Dockerfile").write_text(text)
-    return read_dockerfile(directory / "Dockerfile", images or GivenImages({}))
+    return read_dockerfile(directory / "Dockerfile", images or {})
 
 
 def test_only_what_the_last_stage_needs_is_built(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_files_come_from_an_image_that_has_no_program(
 
 def test_an_origin_is_a_stage_before_an_image(tmp_path: Path) -> None:
     image = write_directory(layout([((), {}, None)]), tmp_path / "layout")
-    images = GivenImages({"tool": image})
+    images = read_images({"tool": image})
     step, *_ = parsed(tmp_path, "FROM a AS tool\nFROM b\nCOPY --from=tool /x /x\n", images).steps
     assert isinstance(step, CopyInstruction)
     assert isinstance(step.origin, Stage)

@@ -133,7 +133,7 @@ def test_a_sandbox_that_fills_the_disk_is_killed_and_can_make_room(cache: Path, 
 
 def test_cgroups_of_a_session_are_gone_when_it_ends(cache: Path, plain_task: Task) -> None:
     engine = SandboxEngine()
-    tree = engine._tree
+    tree = engine._settings.launchers.tree
     environment = engine.create(plain_task, env={}, network=None)
     environment.start()
     environment.exec("sleep 300 >/dev/null 2>&1 &")
@@ -155,7 +155,7 @@ def test_cgroups_of_a_killed_session_are_removed_by_the_next_one(cache: Path, pl
         "from pytest_evocode.environments.sandbox.engine import SandboxEngine\n"
         "from pytest_evocode.tasks import load_task\n"
         "engine = SandboxEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
-        "e.exec('sleep 300 >/dev/null 2>&1 &'); tree = engine._tree\n"
+        "e.exec('sleep 300 >/dev/null 2>&1 &'); tree = engine._settings.launchers.tree\n"
         "print(*(tree._top.directories if tree else ()), sep='\\n', flush=True); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", script, plain_task.directory], capture_output=True, text=True)

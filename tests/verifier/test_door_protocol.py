@@ -24,8 +24,8 @@ from pytest_evocode.verifier.in_container.door_client import DoorClient, DoorErr
 from pytest_evocode.verifier.in_container.protocol import VERSION, Frame, FrameError, FrameReader, Plan, encode
 
 ANY_PLAN: Plan = {
-    "key": None,
     "debugging": False,
+    "apart": True,
     "workdir": "/app",
     "user": "",
     "rounds": ["round-1"],
@@ -38,7 +38,7 @@ ANY_PLAN: Plan = {
     "only": "",
     "backwards": False,
     "until_failure": False,
-    "variables": None,
+    "variables": [],
     "retired": None,
     "cases": [],
     "patterns": [],

@@ -100,7 +100,7 @@ class ContainerNetwork:
     def open_gate(self, gate: EgressGate, **networking: Any) -> str:
         """Do as :meth:`open` for a network with a gate; ``networking`` is for what holds the network."""
         from pytest_evocode.environments.docker.relay_container import RelayContainer
-        from pytest_evocode.environments.egress.proxy import ServedEnvironment
+        from pytest_evocode.environments.egress.exchange import ServedEnvironment
 
         served = ServedEnvironment(self.settings.proxy(), gate)
         self._relay = RelayContainer(self.settings, served, port=PROXY_PORT)

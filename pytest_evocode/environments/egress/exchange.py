@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import h11
 
 from pytest_evocode.environments.egress.gate import EgressGate
-from pytest_evocode.environments.egress.proxy import Resolve, both_ways, pass_on, write
+from pytest_evocode.environments.egress.proxy import EgressProxy, Resolve, ServedConnections, both_ways, pass_on, write
 from pytest_evocode.tasks.allowlist import Address, parse_address, parse_name
 
 _RESOLVING, _CONNECTING = 10.0, 15.0  # seconds
@@ -46,12 +46,12 @@ class AllowedConnection:
     """The name in the form in which names are compared; None where an address was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why there is no connection."""
+class Refusal(Exception):
+    """Why there is no connection, with a status of HTTP."""
 
-    status: int
-    why: str
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 def parse_authority(text: str, default_port: int | None) -> tuple[str, int] | None:
@@ -67,13 +67,10 @@ def parse_authority(text: str, default_port: int | None) -> tuple[str, int] | No
     return (match[1], port) if 0 < port < 2**16 else None
 
 
-async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -> AllowedConnection | Refusal:
-    """Connect to a host where that is allowed; where it is not, the gate counts it."""
-    addresses = await _addresses(gate, resolve, host, port)
-    if isinstance(addresses, Refusal):
-        return addresses
+async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -> AllowedConnection:
+    """Connect to a host where that is allowed; where it is not, the gate counts it. Raises Refusal."""
     trouble = "there is no way to it"
-    for address in addresses[:_MOST_ADDRESSES]:
+    for address in (await _addresses(gate, resolve, host, port))[:_MOST_ADDRESSES]:
         try:
             # To the address that was looked at: a name may lead elsewhere when it is asked for again.
             streams = await asyncio.wait_for(asyncio.open_connection(str(address), port), _CONNECTING)
@@ -83,32 +80,34 @@ async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -
             trouble = error.strerror or str(error)
         else:
             return AllowedConnection(*streams, host, port, parse_name(host))
-    return Refusal(502, f"{host}:{port} is allowed and cannot be reached: {trouble}")
+    raise Refusal(502, f"{host}:{port} is allowed and cannot be reached: {trouble}")
 
 
-async def _addresses(gate: EgressGate, resolve: Resolve, host: str, port: int) -> list[Address] | Refusal:
+async def _addresses(gate: EgressGate, resolve: Resolve, host: str, port: int) -> list[Address]:
     def deny(why: str) -> Refusal:
         gate.note(host, port, why)
         return Refusal(403, f"{host}:{port} is not allowed in this phase: {why}")
 
     if (address := parse_address(host)) is not None:
         why = _refusal_of_address(address, gate, by_name=False)
-        return [address] if why is None else deny(why)
+        if why is not None:
+            raise deny(why)
+        return [address]
     if (name := parse_name(host)) is None:
-        return deny("it is no name of a host")
+        raise deny("it is no name of a host")
     if not (gate.is_open or gate.hosts.has_name(name)):
-        return deny("the name is not listed")
+        raise deny("the name is not listed")
     try:
         found = await asyncio.wait_for(resolve(name), _RESOLVING)
     except (OSError, UnicodeError) as error:
         trouble = getattr(error, "strerror", None) or "it has no address"
-        return Refusal(502, f"{host} is allowed and cannot be resolved: {trouble}")
+        raise Refusal(502, f"{host} is allowed and cannot be resolved: {trouble}") from None
     addresses = [each for text in dict.fromkeys(found) if (each := _resolved(text)) is not None]
     refusals = {each: _refusal_of_address(each, gate, by_name=True) for each in addresses}
     good = [each for each, why in refusals.items() if why is None]
     if refusals and not good:
         first, why = next(iter(refusals.items()))
-        return deny(f"it leads to {first}: {why}")
+        raise deny(f"it leads to {first}: {why}")
     return good
 
 
@@ -192,9 +191,10 @@ class ProxyConnection:
         """Serve until either side ends; what is broken is closed without a word."""
         try:
             await self._serve()
-        except (OSError, TimeoutError, h11.ProtocolError):
+        except (Refusal, OSError, TimeoutError, h11.ProtocolError) as error:
+            refusal = error if isinstance(error, Refusal) else Refusal(400, "no request that a proxy understands")
             with contextlib.suppress(OSError, h11.ProtocolError):
-                await self._refuse(Refusal(400, "no request that a proxy understands"))
+                await self._refuse(refusal)
         finally:
             self._writer.close()
 
@@ -215,9 +215,9 @@ class ProxyConnection:
                 return event
             http.receive_data(await reader.read(_PIECE))
 
-    async def _refuse(self, refusal: Refusal) -> bool:
+    async def _refuse(self, refusal: Refusal) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            body = f"evocode: {refusal.why}\n".encode()
+            body = f"evocode: {refusal}\n".encode()
             headers = [
                 ("Content-Type", "text/plain; charset=utf-8"),
                 ("Content-Length", str(len(body))),
@@ -231,17 +231,14 @@ class ProxyConnection:
                 await write(self._writer, self._http.send(event))
             with contextlib.suppress(OSError):
                 self._writer.write_eof()
-        return False
 
     # Tunnels.
 
     async def _tunnel(self, request: h11.Request) -> bool:
         target = parse_authority(request.target.decode("latin-1"), None)
         if target is None:
-            return await self._refuse(Refusal(400, "CONNECT needs HOST:PORT"))
+            raise Refusal(400, "CONNECT needs HOST:PORT")
         route = await find_route(self._gate, self._resolve, *target)
-        if isinstance(route, Refusal):
-            return await self._refuse(route)
         try:
             ready = h11.Response(status_code=200, headers=[], reason=b"Connection established")
             await write(self._writer, self._http.send(ready))
@@ -279,10 +276,8 @@ class ProxyConnection:
         match = _ABSOLUTE.fullmatch(request.target.decode("latin-1"))
         target = parse_authority(match[1], 80) if match else None
         if match is None or target is None:
-            return await self._refuse(Refusal(400, "this is a proxy: it takes CONNECT, and http:// in full"))
+            raise Refusal(400, "this is a proxy: it takes CONNECT, and http:// in full")
         route = await find_route(self._gate, self._resolve, *target)
-        if isinstance(route, Refusal):
-            return await self._refuse(route)
         path = match[2] if match[2].startswith("/") else f"/{match[2]}"
         # Whatever Host the client sent: the server is the one that was looked at.
         headers = [(b"Host", match[1].encode("latin-1")), (b"Connection", b"close"), *_kept(request.headers, b"host")]
@@ -298,7 +293,7 @@ class ProxyConnection:
                 await asyncio.wait([upload])  # What it ended with says nothing that the answer does not.
                 _ = upload.cancelled() or upload.exception()
         except (OSError, h11.RemoteProtocolError) as error:
-            return await self._refuse(Refusal(502, f"{route.host} broke off: {error}"))
+            raise Refusal(502, f"{route.host} broke off: {error}") from error
         finally:
             route.writer.close()
         return True
@@ -373,3 +368,17 @@ class ClientHello:
         except ssl.SSLError:
             pass
         return True
+
+
+class ServedEnvironment(ServedConnections):
+    """Those to the proxy, which end as well when the environment's gate allows something else."""
+
+    def __init__(self, proxy: EgressProxy, gate: EgressGate) -> None:
+        super().__init__(proxy.loop)
+        self._proxy = proxy
+        self._gate = gate
+        gate.changed = self.drop
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """See :class:`~pytest_evocode.environments.egress.proxy.ServedConnections`."""
+        await ProxyConnection(reader, writer, self._gate, self._proxy.resolve).run()

@@ -11,8 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from pytest_evocode.environments.egress.gate import EgressGate
-
 logger = logging.getLogger(__name__)
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
@@ -151,19 +149,3 @@ class ServedConnections(ABC):
             return
         with contextlib.suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(_ENDING)
-
-
-class ServedEnvironment(ServedConnections):
-    """Those to the proxy, which end as well when the environment's gate allows something else."""
-
-    def __init__(self, proxy: EgressProxy, gate: EgressGate) -> None:
-        super().__init__(proxy.loop)
-        self._proxy = proxy
-        self._gate = gate
-        gate.changed = self.drop
-
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """See :class:`ServedConnections`."""
-        from pytest_evocode.environments.egress.exchange import ProxyConnection
-
-        await ProxyConnection(reader, writer, self._gate, self._proxy.resolve).run()

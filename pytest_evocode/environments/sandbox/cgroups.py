@@ -81,14 +81,6 @@ class Cgroup:
                         raise
                     time.sleep(0.001)
 
-    def has_only_one_process(self) -> bool:
-        """Tell whether there is only one process left, or will be when those that are ending have ended."""
-        for _ in range(20):
-            if all(len(_read(directory / "cgroup.procs").split()) == 1 for directory in self.directories):
-                return True
-            time.sleep(0.001)
-        return False
-
     def _find(self, *names: str) -> Path | None:
         return next((d / name for name in names for d in self.directories if (d / name).exists()), None)
 
@@ -126,6 +118,8 @@ class CgroupTree:
             OSError: This process may not make cgroups.
         """
         parents = find_parents()
+        if not parents:
+            raise FileNotFoundError("there is no hierarchy of cgroups")
         self._top = Cgroup(tuple(parent / f"evocode-{name}" for parent in parents))
         record.write_text("".join(f"{directory}\n" for directory in self._top.directories))
         try:
@@ -133,14 +127,14 @@ class CgroupTree:
                 directory.mkdir()
                 _enable(directory)
             self._top.limit(memory=memory)
-            probe = self.make("probe")
-            self.has_cpu = probe.has_cpu
-            probe.remove()
-            if not probe.directories:
-                raise FileNotFoundError("there is no hierarchy of cgroups")
         except OSError:
             self.remove()
             raise
+
+    @property
+    def has_cpu(self) -> bool:
+        """Whether the use of CPUs can be limited."""
+        return self._top.has_cpu
 
     def make(self, name: str) -> Cgroup:
         """Make a cgroup for a sandbox."""

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from pytest_evocode.environments.archive import lay_over
 from pytest_evocode.environments.sandbox.environment import PATH
 from pytest_evocode.environments.sandbox.given_images import (
-    NONE_GIVEN,
     GivenImage,
-    GivenImages,
     ImageConfig,
+    full_name,
     is_this_machine,
     machine,
 )
@@ -150,12 +150,12 @@ class Stage:
         return below.bottom() if isinstance(below, Stage) else below
 
 
-def read_dockerfile(dockerfile: Path, images: GivenImages = NONE_GIVEN) -> Stage:
+def read_dockerfile(dockerfile: Path, images: Mapping[str, GivenImage] = MappingProxyType({})) -> Stage:
     """Parse a Dockerfile, and return its last stage.
 
     Args:
         dockerfile: The file.
-        images: Images that take the place of the host's system.
+        images: Images that take the place of the host's system, by their full names.
 
     Raises:
         NeedsDocker: It has an instruction that cannot be replayed.
@@ -184,7 +184,12 @@ def _arguments_of_platforms() -> dict[str, str]:
 
 
 def _begin(
-    dockerfile: Path, line: int, value: str, arguments: Mapping[str, str], stages: Sequence[Stage], images: GivenImages
+    dockerfile: Path,
+    line: int,
+    value: str,
+    arguments: Mapping[str, str],
+    stages: Sequence[Stage],
+    images: Mapping[str, GivenImage],
 ) -> Stage:
     """Begin a stage as FROM says, with all that the image or the earlier stage of that name sets."""
     words = _split(_put_defaults(value, arguments), arguments)
@@ -196,7 +201,7 @@ def _begin(
         name, _, wanted = option.partition("=")
         if name != "--platform" or not is_this_machine(wanted):
             raise NeedsDocker(dockerfile, line, f"FROM {option} is not replayed on linux/{machine()}")
-    below = _find_stage(base, stages) or (images.find(base) if base != "scratch" else None)
+    below = _find_stage(base, stages) or (images.get(full_name(base)) if base != "scratch" else None)
     return Stage(dockerfile, len(stages), rest[1].lower() if rest else "", base, line, below)
 
 
@@ -209,7 +214,7 @@ class _Instruction:
     """An instruction of the last of the stages so far."""
 
     stages: Sequence[Stage]
-    images: GivenImages
+    images: Mapping[str, GivenImage]
     line: int
     name: str
     value: str
@@ -413,7 +418,7 @@ def _find_origin(instruction: _Instruction, said: str) -> Stage | GivenImage:
     """Return what COPY --from names: a stage by its number or name, else an image."""
     *earlier, stage = instruction.stages
     found = earlier[int(said)] if said.isdecimal() and int(said) < len(earlier) else _find_stage(said, earlier)
-    image = found or instruction.images.find(said)
+    image = found or instruction.images.get(full_name(said))
     if image is None:
         why = f"COPY --from={said} takes files of an image that is not given; --evocode-image={said}=PATH gives it"
         raise NeedsDocker(stage.dockerfile, instruction.line, why)

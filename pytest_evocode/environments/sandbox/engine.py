@@ -36,7 +36,7 @@ from pytest_evocode.environments.sandbox.base_system import host_system, lay_lea
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, bubblewrap_version, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
-from pytest_evocode.environments.sandbox.given_images import GivenImages
+from pytest_evocode.environments.sandbox.given_images import read_images
 from pytest_evocode.environments.sandbox.images import SandboxImages
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.environments.sandbox.leftovers import lock_kept, read_kept
@@ -88,14 +88,13 @@ class SandboxEngine:
         failed_builds: Path | None = None,
         images: Mapping[str, Path] = MappingProxyType({}),
     ) -> None:
-        self._given = GivenImages(images)
+        self._given = read_images(images)
         bwrap = find_bubblewrap()
         self._cache = cache_directory()
         self._launcher = Launcher()
         self._running: weakref.WeakSet[SandboxEnvironment] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._state_lock: FileLock | None = None
-        self._tree: CgroupTree | None = None
         self._proxy: EgressProxy | None = None
         self._removals = Removals()
         private = {*(path.resolve() for path in hidden), self._cache}
@@ -116,7 +115,7 @@ class SandboxEngine:
                     kept=leftovers.kept_snapshots(parent),
                     hidden=below_usr,
                     launcher=self._launcher,
-                    launchers=LauncherPool(self._launcher, None),
+                    launchers=LauncherPool(self._launcher),
                     limits=_fitting(limits, state),
                     machine=machine,
                     proxy=self.egress_proxy,
@@ -130,11 +129,12 @@ class SandboxEngine:
                     self._release_state()
                     continue
                 self._empty_trash(wait=0)
-                no_cpu = self._tree is None or not self._tree.has_cpu
+                tree = self._settings.launchers.tree
+                no_cpu = tree is None or not tree.has_cpu
                 self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
                 self.description = _describe(len(images), without_root, self._settings.shortage)
                 self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds), self._given)
-                logger.info("sandboxes in %s, rootless=%s, cgroups=%s", state, without_root, bool(self._tree))
+                logger.info("sandboxes in %s, rootless=%s, cgroups=%s", state, without_root, bool(tree))
                 return
         self._launcher.close()
         raise _no_sandbox(reasons[-1])
@@ -146,7 +146,7 @@ class SandboxEngine:
             "bubblewrap": bubblewrap_version(self._settings.bwrap),
             "kernel": os.uname().release,
             "host's system": host_system(),
-            **{f"image {image.name}": image.digest for image in self._given},
+            **{f"image {image.name}": image.digest for image in self._given.values()},
         }
 
     def _with_cgroups(self, settings: SandboxSettings, wanted: bool) -> SandboxSettings:
@@ -154,15 +154,15 @@ class SandboxEngine:
         if not wanted:
             return settings
         memory = settings.limits.memory(None, settings.machine)
+        tree = None
         try:
-            self._tree = CgroupTree(settings.state.name, settings.state / leftovers.CGROUPS, memory)
-            launchers = LauncherPool(self._launcher, self._tree)
+            tree = CgroupTree(settings.state.name, settings.state / leftovers.CGROUPS, memory)
+            launchers = LauncherPool(self._launcher, tree)
             launchers.release(launchers.acquire(processes=settings.limits.processes, memory=memory, cpus=None))
         except (OSError, EnvironmentFault) as error:
             logger.info("sandboxes are not in cgroups: %s", error)
-            if self._tree is not None:
-                self._tree.remove()
-                self._tree = None
+            if tree is not None:
+                tree.remove()
             return settings
         return replace(settings, launchers=launchers)
 
@@ -181,7 +181,6 @@ class SandboxEngine:
 
     def _release_state(self) -> None:
         self._settings.launchers.close()
-        self._tree = None
         state = self._settings.state
         with leftovers.claim(state.parent):
             if self._state_lock is not None:
@@ -399,7 +398,7 @@ def enter_kept_sandbox(directory: Path, terminal: int) -> int:
         EnvironmentFault: It does not start.
     """
     directory = directory.resolve()
-    kept, layers, hidden = read_kept(directory)
+    kept, layers = read_kept(directory)
     lock = lock_kept(directory)
     if lock is None:
         raise UsageError(f"{directory} is open in another terminal")
@@ -410,9 +409,9 @@ def enter_kept_sandbox(directory: Path, terminal: int) -> int:
             state=directory,
             state_lock=lock,
             kept=directory,
-            hidden=hidden,
+            hidden=kept.hidden,
             launcher=launcher,
-            launchers=LauncherPool(launcher, None),
+            launchers=LauncherPool(launcher),
             limits=ResourceLimits(),
             machine=memory_of_session(),
         )
@@ -428,7 +427,7 @@ def enter_kept_sandbox(directory: Path, terminal: int) -> int:
         )
         try:
             environment.start()
-            return environment.interact(Command(tuple(kept.argv)), terminal)
+            return environment.interact(Command(kept.argv), terminal)
         finally:
             environment.stop()
             lock.release()

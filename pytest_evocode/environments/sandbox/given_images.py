@@ -103,34 +103,17 @@ class GivenImage:
             raise BuildError(f"{self.path}: the layer {file} is damaged: its digest is not {digest}; save it again")
 
 
-class GivenImages:
-    """The images that the user gives, by the names that they have in Dockerfiles.
+def read_images(paths: Mapping[str, Path]) -> dict[str, GivenImage]:
+    """Find the images that the user gives, by their full names.
 
     Raises:
         UsageError: There is no image at a path, or none for this machine.
     """
-
-    def __init__(self, paths: Mapping[str, Path]) -> None:
-        self._images = {full_name(name): read_image(name, path) for name, path in paths.items()}
-
-    def __iter__(self) -> Iterator[GivenImage]:
-        """Iterate over all of them."""
-        return iter(self._images.values())
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._images)
-
-    def find(self, name: str) -> GivenImage | None:
-        """Return the image of a name, however much of it is written; None where none is given."""
-        return self._images.get(full_name(name))
-
-
-NONE_GIVEN = GivenImages({})
+    return {full_name(name): read_image(name, path) for name, path in paths.items()}
 
 
 def full_name(name: str) -> str:
-    """Return the name of an image as Docker completes it.
+    """Return the name of an image as Docker completes it, however much of it is written.
 
     >>> full_name("python:3.11"), full_name("localhost:5000/a"), full_name("a/b:1@sha256:00")
     ('docker.io/library/python:3.11', 'localhost:5000/a:latest', 'docker.io/a/b@sha256:00')

@@ -192,21 +192,6 @@ def _is_real_directory(path: str) -> bool:
         return False
 
 
-def find_in_layers(request: dict[str, Any]) -> dict[str, Any]:
-    """Reply with what patterns find in an image: for each the paths, sorted, with the names in those of directories."""
-    own_user_namespace()
-    files = LayeredFiles(request["layers"], OPAQUE, request["hidden"])
-    found = []
-    for pattern in request["patterns"]:
-        paths = []
-        for path in _match(files, pattern):
-            entry = files.find(_followed(files, path))
-            if entry is not None:
-                paths.append((path, _names(files, path) if entry.is_directory else None))
-        found.append(paths)
-    return {"found": found}
-
-
 def _followed(files: LayeredFiles, path: str) -> str:
     return files.resolve(path).rstrip("/")
 
@@ -231,23 +216,43 @@ def _names(files: LayeredFiles, path: str) -> list[str]:
 
 
 def pack_from_layers(request: dict[str, Any], output: int) -> dict[str, Any]:
-    """Pack files and directories of an image into a pipe, each under the name that it has in the target."""
+    """Pack what patterns find in an image into a pipe, as it is to be at a target, which is a directory or a new name.
+
+    The reply has the names in the target and whether they go into it, or the first pattern that finds nothing.
+    """
     own_user_namespace()
     files = LayeredFiles(request["layers"], OPAQUE, request["hidden"])
+    found: list[tuple[str, bool]] = []
+    names: set[str] = set()
     with os.fdopen(output, "wb") as file, tarfile.open(fileobj=file, mode="w|", bufsize=_CHUNK) as archive:
-        for path, target in request["members"]:
+        for pattern in request["patterns"]:
+            entries = [(path, files.find(_followed(files, path))) for path in _match(files, pattern)]
+            there = [(path, entry.is_directory) for path, entry in entries if entry is not None]
+            if not there:
+                return {"missing": pattern}
+            found += there
+        is_target_directory = request["is_directory"] or len(found) > 1 or found[0][1]
+        for path, is_directory in found:
+            target = request["target"]
+            own = posixpath.basename(path if is_target_directory else target)
+            names |= {*_names(files, path)} if is_directory else {own}
+            if is_target_directory and not is_directory:
+                target = f"{target}/{own}"
             for entry, name in _walk(files, _followed(files, path), target):
-                if not name:  # The root, which is there.
-                    continue
-                info = archive.gettarinfo(entry.places[0], name)
-                if info is None or info.ischr() or info.isblk():  # A socket, which tar has no entry for, or a device.
-                    continue
-                if info.isreg():
-                    with open(entry.places[0], "rb") as contents:
-                        archive.addfile(info, contents)
-                else:
-                    archive.addfile(info)
-    return {}
+                if name:  # The root is there.
+                    _pack(archive, entry.places[0], name)
+    return {"names": [*names], "is_directory": is_target_directory}
+
+
+def _pack(archive: tarfile.TarFile, place: str, name: str) -> None:
+    info = archive.gettarinfo(place, name)
+    if info is None or info.ischr() or info.isblk():  # A socket, which tar has no entry for, or a device.
+        return
+    if info.isreg():
+        with open(place, "rb") as contents:
+            archive.addfile(info, contents)
+    else:
+        archive.addfile(info)
 
 
 def _walk(files: LayeredFiles, path: str, target: str) -> Iterable[tuple[Entry, str]]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
+import re
+import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -19,19 +23,33 @@ from pytest_evocode.environments.builds import (
     CERTIFICATES,
     Builds,
     certificates,
+    ending_when,
     failed_installation,
     install_script,
     proxies,
 )
 from pytest_evocode.environments.engines import BuildWish, Installation
-from pytest_evocode.environments.sandbox.base_system import host_system, lay_directories, packages_digest
+from pytest_evocode.environments.programs import ExecResult
+from pytest_evocode.environments.sandbox.base_system import (
+    host_system,
+    lay_base,
+    lay_directories,
+    lay_over_image,
+    packages_digest,
+)
 from pytest_evocode.environments.sandbox.bubblewrap import WHOLE, SandboxSettings, host_below
-from pytest_evocode.environments.sandbox.dockerfile import Stage, read_dockerfile
-from pytest_evocode.environments.sandbox.given_images import NONE_GIVEN, GivenImage, GivenImages, ImageConfig
-from pytest_evocode.environments.sandbox.launcher_client import feed
+from pytest_evocode.environments.sandbox.dockerfile import (
+    CopyInstruction,
+    RunInstruction,
+    Stage,
+    find_files,
+    read_dockerfile,
+)
+from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
+from pytest_evocode.environments.sandbox.given_images import GivenImage, ImageConfig, full_name
+from pytest_evocode.environments.sandbox.launcher_client import Launcher, feed, receive
 from pytest_evocode.environments.sandbox.leftovers import DIRECTORIES, GIVEN, IMAGE_RECORD, IMAGES, note_installation
-from pytest_evocode.environments.sandbox.replay import Replay, making_layer
-from pytest_evocode.environments.sandbox.snapshots import bytes_of, remove_tree
+from pytest_evocode.environments.sandbox.snapshots import bytes_of, move_layer, remove_tree
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import BuildError, EnvironmentFault, NeedsDocker
 from pytest_evocode.tasks import Task
@@ -42,6 +60,7 @@ logger = logging.getLogger(__name__)
 #: Raised when an image of the same content would be built differently by this code.
 _FORMAT = "12"
 _INSTALLING = 900.0  # seconds
+_FULL = re.compile(r"No space left on device|^\[killed: less than ", re.MULTILINE)
 
 
 class ImageRecord(BaseModel):
@@ -73,7 +92,7 @@ class SandboxImage:
 class SandboxImages:
     """The images of tasks in sandboxes, and those with what agents need on top, below a cache directory."""
 
-    def __init__(self, settings: SandboxSettings, cache: Path, builds: Builds, given: GivenImages = NONE_GIVEN) -> None:
+    def __init__(self, settings: SandboxSettings, cache: Path, builds: Builds, given: Mapping[str, GivenImage]) -> None:
         self._settings = settings
         self._cache = cache
         self._builds = builds
@@ -100,9 +119,9 @@ class SandboxImages:
         directory = self._directory(task, stage)
         # It may be there from before, and what it is made on no more.
         if (bottom := stage.bottom() if stage is not None else None) is not None:
-            self._unpacked(bottom, wish)
+            self.unpacked(bottom, wish)
         elif self._settings.rootless:
-            self._directories_of_host(wish)
+            self.directories_of_host(wish)
         timeout = task.config.environment.build_timeout_sec
         build = partial(self._fill, directory, task, stage, wish)
         # What a failure says depends on where the task is and how long it gives the build.
@@ -122,7 +141,7 @@ class SandboxImages:
         """Return the last stage of the task's Dockerfile; None where that need not be known before it is built."""
         _refuse(task)
         named = task.config.environment.docker_image
-        image = self._given.find(named) if named is not None else None
+        image = self._given.get(full_name(named)) if named is not None else None
         if image is not None:
             return Stage(task.file, base=image.name, below=image)
         if task.dockerfile is None and named is not None:
@@ -150,15 +169,8 @@ class SandboxImages:
         started = time.monotonic()
         if stage is None:
             stage = read_dockerfile(task.dockerfile_to_build())
-        replay = Replay(
-            self._settings,
-            building,
-            task.config.environment.build_timeout_sec,
-            wish.cancelled,
-            partial(self._unpacked, wish=wish),
-            partial(self._directories_of_host, wish),
-        )
-        layers = replay.build(stage)
+        timeout = task.config.environment.build_timeout_sec
+        layers = Replay(self._settings, self, building, timeout, wish).build(stage)
         seconds = time.monotonic() - started
         record = ImageRecord(
             config=stage.config,
@@ -169,7 +181,7 @@ class SandboxImages:
         (building / IMAGE_RECORD).write_text(record.model_dump_json())
         logger.info("built the image of %s in %.1f s", task.name, seconds)
 
-    def _unpacked(self, image: GivenImage, wish: BuildWish) -> Path:
+    def unpacked(self, image: GivenImage, wish: BuildWish) -> Path:
         """Return the layer with the files of an image that the user gave, which are unpacked unless they are there."""
         kind = "rootless" if self._settings.rootless else "root"
         directory = self._cache / IMAGES / f"{GIVEN}{image.key[:32]}-{kind}"
@@ -179,7 +191,8 @@ class SandboxImages:
         self._make_once(str(directory), directory, unpack, wish)
         return directory
 
-    def _directories_of_host(self, wish: BuildWish) -> Path:
+    def directories_of_host(self, wish: BuildWish) -> Path:
+        """Return the layer of the directories of the host's ``/usr``, without root; it is made unless it is there."""
         directory = self._cache / IMAGES / f"{DIRECTORIES}{packages_digest()[:20]}"
         self._make_once(str(directory), directory, lay_directories, replace(wish, ahead=False))
         return directory
@@ -258,3 +271,178 @@ def _refuse(task: Task) -> None:
             f"{task.file}: this task needs Docker: environment.gpus = {gpus}, and the sandbox has no GPUs. Start "
             "Docker and run with --evocode-env=docker."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The build of one image."""
+
+    settings: SandboxSettings
+    images: SandboxImages
+    directory: Path
+    """For the layers that the image has for itself."""
+    timeout: float
+    """Seconds that all of its instructions may take."""
+    wish: BuildWish
+    _layers: dict[int, tuple[Path, ...]] = field(default_factory=dict)
+    """Those of the stages so far."""
+
+    def build(self, last: Stage) -> tuple[Path, ...]:
+        """Replay a stage and those that it needs, and return its layers, the lowest first.
+
+        Raises:
+            BuildError: It cannot be built.
+        """
+        deadline = time.monotonic() + self.timeout
+        needed = last.needed()
+        for stage in needed:
+            layers = self._base(stage)
+            workdir = stage.below.config.workdir if isinstance(stage.below, GivenImage) else "/"
+            if stage.steps or (stage is last and workdir != "/"):
+                added = self.directory / f"added-{stage.number}"
+                with making_layer(self.settings, layers, {}, self.wish.cancelled, added) as environment:
+                    environment.put({}, workdir)  # Engines, too, make it where an image does not have it.
+                    for step in stage.steps:
+                        self._do(step, stage, environment, deadline)
+                layers = (*layers, added)
+            self._layers[stage.number] = layers
+        of_others = {layer for stage in needed for layer in self._layers[stage.number]} - {*self._layers[last.number]}
+        remove_tree(self.settings.launcher, *(layer for layer in of_others if layer.parent == self.directory))
+        return self._layers[last.number]
+
+    def _base(self, stage: Stage) -> tuple[Path, ...]:
+        """Return the layers that a stage begins with."""
+        if isinstance(stage.below, Stage):
+            return self._layers[stage.below.number]
+        base, rootless = self.directory / f"base-{stage.number}", self.settings.rootless
+        if stage.below is not None:
+            image = self.images.unpacked(stage.below, self.wish)
+            lay_over_image(base, image, rootless=rootless)
+            return image, base
+        tool = stage.promised_tool
+        if tool and not shutil.which(tool, path=PATH):
+            why = (
+                f"FROM {stage.base} promises {tool}, and this system has none below /usr; "
+                f"--evocode-image={stage.base}=PATH gives that image"
+            )
+            raise NeedsDocker(stage.dockerfile, stage.base_line, why)
+        lay_base(base, promised_tool=tool, rootless=rootless)
+        return (base, self.images.directories_of_host(self.wish)) if rootless else (base,)
+
+    def _do(
+        self, step: CopyInstruction | RunInstruction, stage: Stage, environment: SandboxEnvironment, deadline: float
+    ) -> None:
+        if isinstance(step, CopyInstruction):
+            self._copy(step, stage, environment)
+            return
+        left = max(0.1, deadline - time.monotonic())
+        ran = environment.exec(step.argv, cwd=step.workdir, user=step.user, env=step.env, timeout=left)
+        self._expect(ran, stage, step.line, step.text, f"did not end in {self.timeout:g} s, the build's")
+
+    def _copy(self, copy: CopyInstruction, stage: Stage, environment: SandboxEnvironment) -> None:
+        """Execute COPY or ADD by Docker's rules: a directory's contents, and several sources only into a directory."""
+        target = copy.target.rstrip("/") or "/"
+        is_there = environment.file_status(f"{target}/.") is not None
+        wants_directory = is_there or copy.target.endswith("/")
+        if copy.origin is not None:
+            names, into_directory = self._copy_from(copy.origin, copy, stage, environment, wants_directory)
+        else:
+            with scratch_directory() as scratch:
+                members, into_directory = find_files(stage.dockerfile, copy, scratch, wants_directory)
+                environment.put(members, target if into_directory else os.path.dirname(target))
+            names = {name.partition("/")[0] for name in members}
+        parent = target if into_directory else os.path.dirname(target)
+        copied = [os.path.join(parent, name) for name in names]
+        if into_directory and not is_there:
+            copied.append(target)
+        changes = []
+        if copy.owner is not None and not self.settings.rootless:  # Where one user owns every file.
+            group = copy.owner if copy.owner.isdigit() else ""
+            changes.append(["chown", "-R", copy.owner if ":" in copy.owner else f"{copy.owner}:{group}"])
+        if copy.mode is not None:
+            changes.append(["chmod", "-R", f"{copy.mode:o}"])
+        for change in changes if copied else ():
+            self._expect(environment.exec([*change, "--", *copied]), stage, copy.line, " ".join(change))
+
+    def _copy_from(
+        self,
+        origin: Stage | GivenImage,
+        copy: CopyInstruction,
+        stage: Stage,
+        environment: SandboxEnvironment,
+        wants_directory: bool,
+    ) -> tuple[set[str], bool]:
+        """Copy files of another stage or an image, without a sandbox of that: there may be no program in it.
+
+        Returns:
+            The names in the target, and whether they go into it or one is the target itself.
+        """
+        if isinstance(origin, Stage):
+            layers = self._layers[origin.number]
+        else:
+            layers = (self.images.unpacked(origin, self.wish),)
+        host = host_below(layers)
+        request = {
+            "operation": "pack_from_layers",
+            "layers": {
+                "": [f"{layer}/root" for layer in reversed(layers)],
+                "/usr": [*(f"{layer}/usr" for layer in reversed(layers)), *host],
+            },
+            "hidden": [str(path) for path in self.settings.hidden if host],
+            "patterns": copy.sources,
+            "target": copy.target.rstrip("/"),
+            "is_directory": wants_directory,
+        }
+        packed = _pass_on(self.settings.launcher, request, environment)
+        if missing := packed.get("missing"):
+            said = f"stage {origin.name or origin.number}" if isinstance(origin, Stage) else f"image {origin.name}"
+            raise BuildError(f"{stage.dockerfile}:{copy.line}: {missing} is not in the {said}")
+        return {*packed["names"]}, packed["is_directory"]
+
+    def _expect(self, result: ExecResult, stage: Stage, line: int, what: str, late: str = "") -> None:
+        if not result.ok:
+            ending = late if result.timed_out else f"ended with exit code {result.exit_code}"
+            image = stage.bottom()
+            where = f"replayed on {host_system()}" if image is None else f"on the image {image.name}"
+            hint = ", or, where it needs its own base image, start Docker and run with --evocode-env=docker"
+            do = f"Correct it{hint if image is None else ''}"
+            if _FULL.search(result.output) and self.settings.shortage:
+                do = f"There is no room: {self.settings.shortage}"
+            raise BuildError(
+                f"{stage.dockerfile}:{line}: {where}, '{what}' {ending}. {do}. Its last lines were:\n{result.tail()}"
+            )
+
+
+def _pass_on(launcher: Launcher, request: Mapping[str, object], environment: SandboxEnvironment) -> dict[str, Any]:
+    """Unpack in a sandbox what a request to the launcher packs, and return the reply."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream:
+        try:
+            packing = launcher.begin(request, [writing])
+        finally:
+            os.close(writing)
+        with packing:
+            try:
+                environment.put_trees((), (), stream)
+            except EnvironmentFault:
+                stream.close()
+                receive(packing)  # Which may have the reason.
+                raise
+            return receive(packing)
+
+
+@contextlib.contextmanager
+def making_layer(
+    settings: SandboxSettings, below: Sequence[Path], env: Mapping[str, str], cancelled: threading.Event, layer: Path
+) -> Iterator[SandboxEnvironment]:
+    """Start a sandbox, and keep what was written in it as a layer for others when the context ends well."""
+    environment = SandboxEnvironment(settings, below, workdir="/", user="0", env=env, network="public", is_build=True)
+    try:
+        with ending_when(cancelled, environment.stop):
+            environment.start()
+            yield environment
+        environment.remove(["/logs"])
+        environment.end(keep_files=True)
+        move_layer(settings.launcher, environment.layers.top, layer)
+    finally:
+        environment.stop()

@@ -163,7 +163,6 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "apply_layer": image_layers.apply_layer,
     "part_usr": image_layers.part_usr,
     "rewrite_whiteouts": image_layers.rewrite_whiteouts,
-    "find_in_layers": image_layers.find_in_layers,
     "pack_from_layers": image_layers.pack_from_layers,
 }
 

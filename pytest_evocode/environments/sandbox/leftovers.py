@@ -14,12 +14,12 @@ import shlex
 import shutil
 import sys
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
+from pydantic import BaseModel
 
 from pytest_evocode.environments.cache import cache_directory, is_locked, try_lock
 from pytest_evocode.environments.owners import Owner
@@ -41,17 +41,23 @@ logger = logging.getLogger(__name__)
 _RECORD, _LOCK, _TOP = "sandbox.json", "lock", "top"
 
 
-@dataclass(frozen=True, slots=True)
-class KeptSandbox:
-    """How to start a kept sandbox, and the command to run in it on a terminal."""
+class KeptSandbox(BaseModel):
+    """How to start a kept sandbox, the command to run in it on a terminal, and who has left it."""
 
     rootless: bool
     public_network: bool
     memory_mb: int | None
     user: User
-    env: Mapping[str, str]
+    env: dict[str, str]
     cwd: str
     argv: tuple[str, ...]
+    below: tuple[Path, ...] = ()
+    """The layers of its image, and of the snapshot if it is of one, the lowest first."""
+    hidden: tuple[Path, ...] = ()
+    """The directories of the host that it may not see."""
+    owner: Owner
+    cache: str = ""
+    """That of its session, of which earlier versions wrote none."""
 
 
 def kept_sandboxes(parent: Path) -> Path:
@@ -67,7 +73,7 @@ def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: Ke
     """
     building = settings.state / f"kept-{uuid.uuid4().hex[:12]}"
     kept = kept_sandboxes(settings.state.parent) / f"{name}-{uuid.uuid4().hex[:6]}"
-    below: list[str] = []
+    below: list[Path] = []
     try:
         building.mkdir(mode=0o700)
         os.rename(layers.top, building / _TOP)
@@ -75,13 +81,11 @@ def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: Ke
             if layer.parent in (settings.state, settings.kept):  # A snapshot, which is discarded when its round ends.
                 copy = building / f"below-{number}"
                 link_layer(settings.launcher, layer, copy)
-                below.append(str(kept / copy.name))
+                below.append(kept / copy.name)
             else:
-                below.append(str(layer))
-        hidden = [str(path) for path in settings.hidden]
-        owner = {"owner": asdict(Owner.this()), "cache": str(cache_directory())}
-        record = {**asdict(sandbox), **owner, "below": below, "hidden": hidden}
-        (building / _RECORD).write_text(json.dumps(record))
+                below.append(layer)
+        known = {"below": tuple(below), "hidden": settings.hidden, "cache": str(cache_directory())}
+        (building / _RECORD).write_text(sandbox.model_copy(update=known).model_dump_json())
         kept.parent.mkdir(exist_ok=True, mode=0o700)
         logger.info("keeping the files of a sandbox in %s", kept)
         os.rename(building, kept)  # In one step: until now the session removes it.
@@ -97,24 +101,19 @@ def enter_line(directory: Path) -> str:
     return shlex.join([program, "enter", str(directory)])
 
 
-def read_kept(directory: Path) -> tuple[KeptSandbox, Layers, tuple[Path, ...]]:
-    """Return a kept sandbox, its layers, and the directories of the host that it may not see.
+def read_kept(directory: Path) -> tuple[KeptSandbox, Layers]:
+    """Return a kept sandbox and its layers.
 
     Raises:
         UsageError: There is none in the directory, or its image is gone.
     """
     try:
-        record = json.loads((directory / _RECORD).read_text())
-        del record["owner"]
-        record.pop("cache", "")  # Earlier versions wrote none.
-        below = tuple(map(Path, record.pop("below")))
-        hidden = tuple(map(Path, record.pop("hidden")))
-        sandbox = KeptSandbox(**record)
-    except (OSError, ValueError, KeyError, TypeError):
+        kept = KeptSandbox.model_validate_json((directory / _RECORD).read_text())
+    except (OSError, ValueError):
         raise UsageError(f"{directory} is not a sandbox that --evocode-keep left") from None
-    if gone := [str(layer) for layer in below if not layer.is_dir()]:
+    if gone := [str(layer) for layer in kept.below if not layer.is_dir()]:
         raise UsageError(f"{directory} cannot be entered any more, because its image is gone: {', '.join(gone)}")
-    return sandbox, Layers(below, directory / _TOP), hidden
+    return kept, Layers(kept.below, directory / _TOP)
 
 
 def lock_kept(directory: Path) -> FileLock | None:
@@ -122,22 +121,22 @@ def lock_kept(directory: Path) -> FileLock | None:
     return try_lock(directory / _LOCK)
 
 
-def _records(parent: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _records(parent: Path) -> Iterator[tuple[Path, KeptSandbox]]:
     """Find kept sandboxes, and what is written down about each."""
     for record in sorted(parent.glob(f"*/{_RECORD}")):
         with contextlib.suppress(OSError, ValueError):
-            yield record.parent, json.loads(record.read_text())
+            yield record.parent, KeptSandbox.model_validate_json(record.read_text())
 
 
 def layers_below(parent: Path) -> set[Path]:
     """Return all layers of images that kept sandboxes are made of."""
-    return {Path(layer) for _, record in _records(parent) for layer in record["below"]}
+    return {layer for _, record in _records(parent) for layer in record.below}
 
 
 def ended_kept(parent: Path) -> list[Path]:
     """Find kept sandboxes whose session is over and that nobody is in."""
     found = _records(parent)
-    return [path for path, each in found if not (Owner(**each["owner"]).is_alive() or is_locked(path / _LOCK))]
+    return [path for path, each in found if not (each.owner.is_alive() or is_locked(path / _LOCK))]
 
 
 #: The file in a session's directory that lists its cgroups.
@@ -292,15 +291,6 @@ def agent_layers(launcher: Launcher) -> list[AgentLayer]:
             with _no_session_begins():
                 found.append(AgentLayer(path, installed, size, _is_used(path)))
     return sorted(found, key=lambda layer: (layer.installed, layer.path.name))
-
-
-def remove_agent_layer(launcher: Launcher, layer: AgentLayer) -> None:
-    """Remove a layer that is not in use; the next attempt of its agent installs it anew.
-
-    Raises:
-        EnvironmentFault: It is in use by now.
-    """
-    remove_layer(launcher, layer.path, str(layer))
 
 
 def remove_layer(launcher: Launcher, path: Path, what: str) -> None:

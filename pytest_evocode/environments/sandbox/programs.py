@@ -1,214 +1,222 @@
-"""Commands and programs in a sandbox, and its ports: all that is run there."""
+"""A program in a sandbox, as the session sees it: its streams, and the worker that waits for its end."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import select
 import socket
 import termios
 import threading
 import time
-from collections.abc import Callable, Mapping, MutableSet, Sequence
-from dataclasses import replace
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from pytest_evocode.environments.command_environment import CommandEnvironment
-from pytest_evocode.environments.egress import PROXY_VARIABLES
-from pytest_evocode.environments.programs import CappedOutput, Command, Program, ProgramResult, Stream, TakeOutput, User
-from pytest_evocode.environments.sandbox.running import RunningSandbox, SandboxProgram
-from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
+from pytest_evocode.environments.programs import Stream, TakeOutput
+from pytest_evocode.environments.sandbox.launcher_client import parse
 from pytest_evocode.errors import EnvironmentFault
 
-_GRACE = 20.0  # seconds beyond a deadline in which a worker has to have done what it was asked for
-_KILL_GRACE = 0.5  # seconds for the killed tree to be reaped before it is killed once more
-_KILLS = 10  # after which the sandbox counts as broken
+_STARTING = 60.0  # seconds until a program's namespace is made, on a machine that is busy with a fork bomb
+_CLOSING = 0.2  # seconds after which a blocked write sees that the input was closed or the program has ended
+_MESSAGE = 2**16  # bytes
+_PIPE = 2**20  # bytes; what a pipe can hold at most without privileges
+KILLED = 137
+"""The exit code that a shell gives a killed command."""
+# What a program ended with whose worker died without a reply, as when others in a hostile sandbox kill all they can.
+# Where the sandbox itself has ended, whoever takes the exit code finds that out.
+_KILLED = {"exit_code": KILLED, "complaint": "", "left": True}
 
 
-class SandboxPrograms(RunningSandbox, CommandEnvironment):
-    """A base class with what runs in a sandbox."""
+class SandboxProgram:
+    """A :class:`~pytest_evocode.environments.programs.Program` and the socket of the worker that waits for it.
 
-    workdir: str
-    _user: User
-    """That of commands that name none."""
-    _env: Mapping[str, str]
-    """The variables of image and task."""
-    _pretends_owners: bool
-    """Whether files may be given to users whom a sandbox without root has not."""
+    Args:
+        outputs: The ends of its pipes that are here, and what they are of; for a terminal there are none.
+        stdin: The end of the pipe to its stdin, -1 for none.
+        require_running: Raises EnvironmentFault where it has ended, with the exit code, because the sandbox has.
+        new_notes: Returns lines about limits that were passed, for the output of a program that fails.
+    """
 
-    def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
-        """Implement :meth:`~pytest_evocode.environments.command_environment.CommandEnvironment.run`."""
-        program = self._start(command, lambda stream, piece: output.add(piece), input=bool(command.input))
-        return program.exit_code if self._finish(program, command.input, deadline, self.kill_processes) else None
-
-    def run_program(
+    def __init__(
         self,
-        command: Command,
-        *,
-        input: bytes = b"",
-        timeout: float | None = None,
-        limit: int = 2**20,
-        alongside: Sequence[Program] = (),
-    ) -> ProgramResult:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        started = time.monotonic()
-        outputs: dict[Stream, CappedOutput] = {1: CappedOutput(limit // 2), 2: CappedOutput(limit // 2)}
-        spared = _marks(alongside) | self._entered_mark()
-        with self._starting:
-            known = {*self._opened}
+        outputs: Mapping[int, Stream],
+        stdin: int,
+        require_running: Callable[[int], None],
+        new_notes: Callable[[], str],
+    ) -> None:
+        self.mark = 0
+        """The number of the namespace that all its processes are in."""
+        self._require_running = require_running
+        self._new_notes = new_notes
+        self._worker: socket.socket | None = None
+        self._streams = dict(outputs)
+        self._stdin = stdin
+        self._fds = {*outputs, stdin} - {-1}
+        self._closes = weakref.finalize(self, _close_all, self._fds)
+        self._answer: dict[str, Any] | None = None
+        self._failure: BaseException | None = None
+        self._ended = threading.Event()
+        self._writing = threading.Lock()
+        self._input_closed = stdin < 0
+        self._poll = select.poll()
+        for fd in self._fds:
+            os.set_blocking(fd, False)
+            with contextlib.suppress(OSError):  # A user may have so many bytes in pipes at once.
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE)
+        for fd in self._streams:
+            self._poll.register(fd, select.POLLIN)
 
-        def sweep() -> None:
-            """Kill what is left of it, and spare what runs at the same time or was opened meanwhile."""
-            self._runs.discard(program)
-            with self._starting:
-                others = self._runs | ({*self._opened} - known)
-                self._kill_without(spared | {other.mark for other in others})
-
-        program = self._start(
-            command,
-            lambda stream, piece: outputs[stream].add(piece),
-            input=bool(input),
-            apart=True,
-            among=self._runs,
-            spared=spared,
-        )
+    def begun(self, worker: socket.socket) -> None:
+        """Wait until the worker at the other end of a socket has made its namespace, and take the number of that."""
+        self._worker = worker
+        self._poll.register(worker, select.POLLIN)
+        worker.settimeout(_STARTING)
         try:
-            in_time = self._finish(program, input, None if timeout is None else started + timeout, sweep)
-            if in_time and program.left_others:
-                sweep()
-        finally:
-            self._runs.discard(program)
-        if program.left_others:
-            self._notes.new_lines()  # They are about what was left, and no matter of the next program.
-        return ProgramResult(
-            exit_code=program.exit_code if in_time else None,
-            stdout=outputs[1].bytes(),
-            stderr=outputs[2].bytes(),
-            left_out=(outputs[1].left_out, outputs[2].left_out),
-            seconds=time.monotonic() - started,
-        )
-
-    def open_program(self, command: Command, take: TakeOutput) -> Program:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        return self._start(command, take, input=True, apart=True, among=self._opened)
-
-    def end_programs(self, alongside: Sequence[Program] = ()) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        with self._starting:
-            self._kill_without(_marks(alongside) | self._entered_mark())
-
-    def interact(self, command: Command, terminal: int) -> int:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        command = replace(command, env={**kind_of_terminal(), **command.env})
-        complaint = bytearray()
-        with _PseudoTerminal() as pseudo:
-            program = self._start(command, lambda stream, piece: complaint.extend(piece), terminal=pseudo.inner)
-            if not relay(terminal, pseudo, pseudo.resize, lambda: program.has_ended(0)):
-                self.kill_processes()
-            program.has_ended()  # Before the terminal is closed: a program may close its end and run on.
-        write_all(terminal, bytes(complaint).replace(b"\n", b"\r\n"))
-        return program.exit_code
-
-    def _start(
-        self,
-        command: Command,
-        take: TakeOutput,
-        *,
-        input: bool = False,
-        apart: bool = False,
-        terminal: int = -1,
-        among: MutableSet[SandboxProgram] | None = None,
-        spared: set[int] | None = None,
-    ) -> SandboxProgram:
-        """Start a program.
-
-        Args:
-            command: What to run.
-            take: Takes what it prints, in a thread, and why it could not be started.
-            input: Whether it gets a pipe for its stdin.
-            apart: Whether stdout and stderr are two streams.
-            terminal: The end of a terminal that is all of its streams, and is closed here.
-            among: A set of programs to which it is added.
-            spared: The marks of processes that are not counted as left by it; None for not counting at all.
-        """
-        outputs: dict[int, Stream] = {}
-        stdin, inner, streams = -1, [], [0, 0, 0]
-        if terminal >= 0:
-            inner = [terminal]
-        else:
-            each: Stream
-            for each in (1, 2) if apart else (1,):
-                read, write = os.pipe()
-                outputs[read] = each
-                inner.append(write)
-            if input:
-                read, stdin = os.pipe()
-                inner.append(read)
-            streams = [len(outputs) if input else -1, 0, int(apart)]
-        program = SandboxProgram(outputs, stdin, self._require_running, self._notes.new_lines)
-        request = {
-            "argv": command.argv,
-            "user": self._user if command.user is None else command.user,
-            "processes": self._uncounted_processes if self._settings.rootless else None,
-            "env": {**self._env, **({} if self.egress is None else PROXY_VARIABLES), **command.env},
-            "cwd": command.cwd or self.workdir,
-            "streams": streams,
-            "terminal": terminal >= 0,
-            "marks": None if spared is None else sorted(spared),
-        }
-        try:
-            with self._starting, self._saying_if_killed():
-                program.begun(self._begin("program", inner, pretends_owners=self._pretends_owners, **request))
-                if among is not None:
-                    among.add(program)
-        except BaseException:
-            program.close()
-            raise
-        finally:
-            for fd in inner:
-                os.close(fd)
-        threading.Thread(target=program.serve, args=[take], daemon=True, name="evocode-program").start()
-        return program
-
-    def _finish(self, program: SandboxProgram, input: bytes, deadline: float | None, kill: Callable[[], None]) -> bool:
-        """Give a program its input and wait for its end, or kill it at the deadline; tell whether it ended in time."""
-        with contextlib.suppress(BrokenPipeError, TimeoutError):
-            program.write(input, _until(deadline))
-        program.close_input()
-        if program.wait(_until(deadline)) is not None:
-            return True
-        for _ in range(_KILLS):  # Again, because it may have been only just started.
-            kill()
-            if program.has_ended(_KILL_GRACE):
-                return False
-        raise EnvironmentFault("a program in the sandbox could not be killed")
-
-    def _entered_mark(self) -> set[int]:
-        """Return the mark of the image's ENTRYPOINT, which all that it starts has, as a set."""
-        program = None if self.entered is None else self.entered.program
-        return {program.mark} if isinstance(program, SandboxProgram) else set()
-
-    def _kill_without(self, marks: set[int]) -> None:
-        if not marks:
-            self.kill_processes()
+            message, fds, _, _ = socket.recv_fds(worker, _MESSAGE, 1)
+        except TimeoutError:
+            raise EnvironmentFault("a program was not started in the sandbox in time") from None
+        worker.settimeout(None)
+        if not fds:
+            self._answer = _parse(message)  # No process could be started.
             return
-        with self._signalling:
-            if not self._ask("sweep", [self._notes.fd], timeout=_GRACE, marks=sorted(marks))["done"]:
-                self._relaunch()
+        self._fds.add(fds[0])  # As long as it is open no other namespace gets the number.
+        self.mark = os.fstat(fds[0]).st_ino
 
-    def connect(self, port: int, timeout: float) -> socket.socket:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`.
+    @property
+    def exit_code(self) -> int:
+        """That of the program once it has ended."""
+        assert self._answer is not None
+        return int(self._answer["exit_code"])
 
-        In a sandbox that shares the host's network it is a port of the host's.
-        """
-        answer = self._ask("connect", timeout=timeout + _GRACE, port=port, seconds=timeout)
-        if "fd" in answer:
-            return socket.socket(fileno=answer["fd"])
-        if answer["refused"] == "timeout":
-            raise TimeoutError(f"port {port} did not answer within {timeout} s")
-        raise ConnectionRefusedError(f"port {port}: {answer['refused']}")
+    @property
+    def left_others(self) -> bool:
+        """Whether other processes than those to be spared were alive when it had ended."""
+        assert self._answer is not None
+        return bool(self._answer.get("left", True))
+
+    def serve(self, take: TakeOutput) -> None:
+        """Take all its output until it has ended, and why it could not be started, and read on what others print."""
+        worker = self._worker
+        assert worker is not None
+        try:
+            while self._answer is None:
+                for fd, _ in self._poll.poll():
+                    if fd == worker.fileno():
+                        self._answer = _receive_answer(worker)
+                    else:
+                        self._read(fd, take)
+            for fd in [*self._streams]:
+                still_in_pipe = _PIPE  # What a descendant adds later is not its output.
+                while still_in_pipe > 0 and (read := self._read(fd, take)):
+                    still_in_pipe -= read
+            if self._answer.get("complaint"):
+                take(2, f"{self._answer['complaint']}\n".encode())
+            if self.exit_code != 0 and (notes := self._new_notes()):
+                take(2, notes.encode())
+        except BaseException as error:  # Of `take` or of the worker; whoever waits has to know.
+            self._failure = error
+        finally:
+            self._poll.unregister(worker)
+            worker.close()
+            self._ended.set()
+        while self._streams:  # If the pipes were closed, a service that was left running would die of SIGPIPE.
+            for fd, _ in self._poll.poll():
+                self._read(fd, lambda stream, piece: None)
+
+    def _read(self, fd: int, take: TakeOutput) -> int:
+        """Take a piece of output, and return its length; nothing is left to be read where that is 0."""
+        try:
+            piece = os.read(fd, _PIPE)
+        except BlockingIOError:
+            return 0
+        if piece:
+            take(self._streams[fd], piece)
+        else:
+            self._poll.unregister(fd)
+            del self._streams[fd]
+            self._close(fd)
+        return len(piece)
+
+    def write(self, data: bytes, timeout: float | None = None) -> None:
+        """See :class:`~pytest_evocode.environments.programs.Program`."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        rest = memoryview(data)
+        poll = select.poll()
+        with self._writing:
+            while rest:
+                if self._input_closed:
+                    raise BrokenPipeError("the program's stdin is closed")
+                with contextlib.suppress(BlockingIOError):
+                    rest = rest[os.write(self._stdin, rest[:_PIPE]) :]
+                    continue
+                if self._ended.is_set():  # A descendant has the other end, and does not read.
+                    raise BrokenPipeError("the program has ended")
+                left = _CLOSING if deadline is None else min(_CLOSING, deadline - time.monotonic())
+                if left <= 0:
+                    raise TimeoutError(f"{len(rest)} bytes of a program's input were not taken in time")
+                poll.register(self._stdin, select.POLLOUT)
+                poll.poll(left * 1000 + 1)
+
+    def close_input(self) -> None:
+        """See :class:`~pytest_evocode.environments.programs.Program`."""
+        self._input_closed = True
+        with self._writing:
+            self._close(self._stdin)
+
+    def signal(self, number: int) -> None:
+        """See :class:`~pytest_evocode.environments.programs.Program`."""
+        assert self._worker is not None
+        with contextlib.suppress(OSError):
+            self._worker.send(str(number).encode())
+
+    def has_ended(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended and its output was taken, for ``timeout`` seconds at most, and tell whether so."""
+        if self._ended.wait(timeout) and self._failure is not None:
+            raise self._failure
+        return self._ended.is_set()
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """See :class:`~pytest_evocode.environments.programs.Program`."""
+        if not self.has_ended(timeout):
+            return None
+        self._require_running(self.exit_code)
+        self._require_running = lambda exit_code: None  # Once will do, because it takes time.
+        return self.exit_code
+
+    def close(self) -> None:
+        """Close all that belongs to it here, where it was not begun."""
+        if self._worker is not None:
+            self._worker.close()
+        self._closes()
+
+    def _close(self, fd: int) -> None:
+        if fd in self._fds:
+            self._fds.discard(fd)
+            os.close(fd)
 
 
-class _PseudoTerminal:
+def _receive_answer(worker: socket.socket) -> dict[str, Any]:
+    """Return the reply of a worker."""
+    try:
+        message = worker.recv(_MESSAGE)
+    except OSError:
+        message = b""
+    return _parse(message)
+
+
+def _parse(message: bytes) -> dict[str, Any]:
+    return parse(message) if message else _KILLED
+
+
+def _close_all(fds: set[int]) -> None:
+    while fds:
+        os.close(fds.pop())
+
+
+class PseudoTerminal:
     """Two connected ends of a terminal, as a context that closes the outer one.
 
     It is a :class:`~pytest_evocode.environments.terminal.Remote`, by its outer end. The inner end is to be closed once
@@ -219,7 +227,7 @@ class _PseudoTerminal:
         self._outer, self.inner = os.openpty()
         os.set_blocking(self._outer, False)
 
-    def __enter__(self) -> _PseudoTerminal:
+    def __enter__(self) -> PseudoTerminal:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -249,15 +257,3 @@ class _PseudoTerminal:
         """Set the size of the program's terminal, and return True."""
         termios.tcsetwinsize(self._outer, (size.lines, size.columns))
         return True
-
-
-def _marks(programs: Sequence[Program]) -> set[int]:
-    marks = set()
-    for program in programs:
-        assert isinstance(program, SandboxProgram)
-        marks.add(program.mark)
-    return marks
-
-
-def _until(deadline: float | None) -> float | None:
-    return None if deadline is None else deadline - time.monotonic()

@@ -15,10 +15,10 @@ import pytest
 import pytest_timeout
 
 from pytest_evocode.verifier.in_container.memory import OWN, TESTS, Memory
-from pytest_evocode.verifier.in_container.programs import RemoteError
 from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
 from pytest_evocode.verifier.in_container.pytest_private import asked_for, let_others_pass, shorten_sections
 from pytest_evocode.verifier.in_container.selection import Selection, place_of, shortened
+from pytest_evocode.verifier.in_container.workspace import RemoteError
 
 _MARGIN = 1.0  # seconds of a case's time that no call may take
 _SHORTEST = 0.1  # seconds for a call when the time is up; then the case ends by its own limit

@@ -195,7 +195,7 @@ def main() -> NoReturn:
     print(f"Python {sys.version.split()[0]} ({sys.executable}), pytest {pytest.__version__}", flush=True)
     plugins = [pytest_jsonreport.plugin, pytest_timeout, selection, monitor, RoundFixture(plan)]
     if plan["apart"]:
-        plugins.append(WorkspaceFixtures(door, plan, monitor))
+        plugins.append(WorkspaceFixtures(door, plan, monitor.remaining))
     try:
         status = int(pytest.main([*arguments(plan), *others], plugins=plugins))
     except BaseException as error:  # Of a hook that runs when the session is over.

@@ -6,7 +6,6 @@ the Python 3.10 that an image may have.
 
 from __future__ import annotations
 
-import importlib
 import importlib.abc
 import marshal
 import os
@@ -23,15 +22,6 @@ RELAY = "--relay"
 """The argument with which, and a path, only the door of a session on a terminal is passed on."""
 
 _MEMORY = "pytest_evocode.verifier.in_container.memory"
-
-
-class _Later(ModuleType):
-    """Stands for a module of Python's own until somebody wants something of it."""
-
-    def __getattr__(self, name: str) -> Any:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
 
 
 class _Nothing(ModuleType):
@@ -69,8 +59,6 @@ def read_toolbox(directory: str) -> dict[str, bytes]:
 def main() -> None:
     """Run the suite or, with :data:`READY`, only import what that takes."""
     compiled = read_toolbox(os.path.dirname(os.path.abspath(sys.argv[0])))
-    # Another sixth, and pytest asks it for plugins only.
-    sys.modules["importlib.metadata"] = importlib.metadata = _Later("importlib.metadata")
     from pytest_evocode.verifier.in_container.memory import Memory, toolbox_modules
 
     sys.meta_path[:0] = [Memory(dict(toolbox_modules(compiled))), colours := _Colours()]

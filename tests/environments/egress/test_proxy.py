@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_evocode.environments.egress import EgressGate
-from pytest_evocode.environments.egress.exchange import ClientHello
-from pytest_evocode.environments.egress.proxy import EgressProxy, ServedEnvironment
+from pytest_evocode.environments.egress.exchange import ClientHello, ServedEnvironment
+from pytest_evocode.environments.egress.proxy import EgressProxy
 from pytest_evocode.tasks import Allowlist
 from tests.environments.egress.outside import HOSTS, LISTED, OTHER, resolve, served
 
