@@ -81,6 +81,14 @@ class Cgroup:
                         raise
                     time.sleep(0.001)
 
+    def has_only_one_process(self) -> bool:
+        """Tell whether there is only one process left, or will be when those that are ending have ended."""
+        for _ in range(20):
+            if all(len(_read(directory / "cgroup.procs").split()) == 1 for directory in self.directories):
+                return True
+            time.sleep(0.001)
+        return False
+
     def _find(self, *names: str) -> Path | None:
         return next((d / name for name in names for d in self.directories if (d / name).exists()), None)
 

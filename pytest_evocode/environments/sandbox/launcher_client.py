@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import logging
 import os
@@ -21,6 +20,8 @@ from pytest_evocode.errors import EnvironmentFault
 
 logger = logging.getLogger(__name__)
 
+LauncherLimits = tuple[int, int, float | None]  # processes, bytes of memory, cpus
+_IDLE_LIMIT = 8  # launchers that are kept for other sandboxes
 _MESSAGE = 2**17  # bytes; more than a message has
 _START_TIMEOUT = 20.0  # seconds until a sandbox says it is ready; it takes 5 ms on an idle machine
 # Under another name, so that the __init__ of the package is not run: it imports libraries, which take time.
@@ -35,19 +36,26 @@ _LAUNCHER_ENV = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 class Launcher:
     """The session's side of the launcher process, which is started on first use."""
 
-    def __init__(self, control: socket.socket | None = None, cgroup: Cgroup | None = None) -> None:
+    def __init__(
+        self,
+        control: socket.socket | None = None,
+        cgroup: Cgroup | None = None,
+        limits: LauncherLimits | None = None,
+    ) -> None:
         """Start nothing yet.
 
         Args:
             control: The socket of a launcher that already runs.
             cgroup: The cgroup that it has for itself.
+            limits: What that is limited to.
         """
         self.cgroup = cgroup
+        self.limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
 
-    def nest(self, cgroup: Cgroup) -> Launcher:
+    def nest(self, cgroup: Cgroup, limits: LauncherLimits) -> Launcher:
         """Start a launcher in a cgroup, and return it; raises EnvironmentFault where it cannot be moved there."""
         control = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroup.directories]})
         try:
@@ -55,7 +63,7 @@ class Launcher:
         except BaseException:
             control.close()
             raise
-        return Launcher(control, cgroup)
+        return Launcher(control, cgroup, limits)
 
     def _connection(self) -> socket.socket:
         if self._control is None:
@@ -210,13 +218,19 @@ def parse(text: bytes) -> dict[str, Any]:
 
 
 class LauncherPool:
-    """The launchers of a session: each in a cgroup of its own, or one for all sandboxes without cgroups."""
+    """The launchers of a session: each in a cgroup of its own, or one for all sandboxes without cgroups.
+
+    One that was left empty is taken again by who wants the same limits: to move a process into a new cgroup takes the
+    kernel 10 ms.
+    """
 
     def __init__(self, launcher: Launcher, tree: CgroupTree | None = None) -> None:
         self._launcher = launcher
         self.tree = tree
-        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._made = 0
         self._nested: set[Launcher] = set()
+        self._idle: list[Launcher] = []
 
     def acquire(self, *, processes: int, memory: int, cpus: float | None) -> Launcher:
         """Return a launcher for one sandbox; the kernel enforces the limits where there are cgroups.
@@ -229,30 +243,49 @@ class LauncherPool:
         Raises:
             EnvironmentFault: A cgroup cannot be made, does not take the limits or no process.
         """
-        if self.tree is None:
-            return self._launcher
-        try:
-            cgroup = self.tree.make(f"sandbox-{next(self._numbers)}")
-            cgroup.limit(processes=processes, memory=memory, cpus=cpus)
-        except OSError as error:  # What was made is removed when this session ends.
-            raise EnvironmentFault(f"no cgroup with its limits can be made for a sandbox: {error}") from error
-        launcher = self._launcher.nest(cgroup)
-        self._nested.add(launcher)
-        return launcher
+        with self._lock:
+            if self.tree is None:
+                return self._launcher
+            limits = (processes, memory, cpus)
+            for launcher in self._idle:
+                if launcher.limits == limits:
+                    self._idle.remove(launcher)
+                    return launcher
+            self._made += 1
+            try:
+                cgroup = self.tree.make(f"sandbox-{self._made}")
+                cgroup.limit(processes=processes, memory=memory, cpus=cpus)
+            except OSError as error:  # What was made is removed when this session ends.
+                raise EnvironmentFault(f"no cgroup with its limits can be made for a sandbox: {error}") from error
+            launcher = self._launcher.nest(cgroup, limits)
+            self._nested.add(launcher)
+            return launcher
 
     def release(self, launcher: Launcher) -> None:
-        """End a launcher that is in a cgroup, with everything that runs there."""
-        self._nested.discard(launcher)
-        if launcher.cgroup is not None:
-            launcher.close()
-            with contextlib.suppress(OSError):  # It is tried again when this session ends, and by the next one.
-                launcher.cgroup.remove()
+        """Keep a launcher for another sandbox if nothing else is left in its cgroup, else close it."""
+        if launcher.cgroup is None:
+            return
+        reusable = launcher.cgroup.has_only_one_process()
+        with self._lock:
+            if reusable and self.tree is not None and len(self._idle) < _IDLE_LIMIT:
+                self._idle.append(launcher)
+                return
+            self._nested.discard(launcher)
+        _close_nested(launcher)
 
     def close(self) -> None:
-        """End all launchers that are in cgroups."""
-        self.tree = None
-        nested = [*self._nested]
-        for each in nested:
-            each.close()  # All first, because the kernel takes milliseconds for each to end.
-        for each in nested:
-            self.release(each)
+        """End all launchers that are in cgroups, with everything that runs there."""
+        with self._lock:
+            self.tree = None
+            for launcher in self._nested:
+                launcher.close()  # All first, because the kernel takes milliseconds for each to end.
+            while self._nested:
+                _close_nested(self._nested.pop())
+
+
+def _close_nested(launcher: Launcher) -> None:
+    """End a launcher and remove its cgroup."""
+    launcher.close()
+    if launcher.cgroup is not None:
+        with contextlib.suppress(OSError):  # It is tried again when this session ends, and by the next one.
+            launcher.cgroup.remove()
