@@ -56,21 +56,19 @@ EARLIER = {
 MODULES = {**{name: module for name, (module, _) in COMMANDS.items()}, **VIEWS, **EARLIER}
 
 
-class _TaskWarnings:
-    """Prints warnings of tasks as a line each, and only once however often a command loads a task."""
+def _task_warnings_once(others: Callable[..., None]) -> Callable[..., None]:
+    """Return what prints warnings of tasks as a line each, and only once however often a command loads a task."""
+    told = set()
 
-    def __init__(self, others: Callable[..., None]) -> None:
-        self._others = others
-        self._told: set[str] = set()
-
-    def __call__(
-        self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any, **more: Any
-    ) -> None:
+    def show(message: object, category: type[Warning], filename: str, lineno: int, *rest: Any, **more: Any) -> None:
+        line = f"warning: {filename}:{lineno}: {message}"
         if not issubclass(category, TaskWarning):
-            self._others(message, category, filename, lineno, *rest, **more)
-        elif (line := f"warning: {filename}:{lineno}: {message}") not in self._told:
-            self._told.add(line)
+            others(message, category, filename, lineno, *rest, **more)
+        elif line not in told:
+            told.add(line)
             click.echo(printable(line), err=True)
+
+    return show
 
 
 class _Commands(click.Group):
@@ -100,7 +98,7 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings():
-            warnings.showwarning = _TaskWarnings(warnings.showwarning)
+            warnings.showwarning = _task_warnings_once(warnings.showwarning)
             try:
                 return super().invoke(ctx)
             except EvocodeError as error:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.printing import echo, format_options, print_view, prints_view, tell_note
+from pytest_evocode.cli.printing import Trouble, echo, format_options, print_view, prints_view, tell_note
 from pytest_evocode.cli.shared_options import (
     any_version_option,
     named_in_option,
@@ -270,10 +270,6 @@ def _protocol(row: ScoreRow) -> tuple[str, str | None]:
 Regression = Literal["noise", "score", "round", "interval"]
 
 
-class _Trouble(click.ClickException):
-    exit_code = 2
-
-
 class _CompareCommand(click.Command):
     """A command whose status 1 says that something is worse; whatever keeps it from an answer is 2."""
 
@@ -283,9 +279,9 @@ class _CompareCommand(click.Command):
         except click.UsageError:
             raise
         except click.ClickException as error:
-            raise _Trouble(error.message) from None
+            raise Trouble(error.message) from None
         except EvocodeError as error:
-            raise _Trouble(printable(str(error))) from None
+            raise Trouble(printable(str(error))) from None
 
 
 @click.command("compare", cls=_CompareCommand)
@@ -493,16 +489,15 @@ def _tell_too_few_tasks(pairs: Sequence[ComparedPair], regression: Regression) -
 
 def _pair_json(pair: ComparedPair, rule: Regression, worse: bool) -> dict[str, Any]:
     headline, (first, second) = pair.headline, pair.rows
-    metrics = {}
-    for metric, each in pair.found.items():
-        values = asdict(each)
-        for name in ("metric", "flips", "only_first", "only_second", "undecided", "attempts", "same_attempts", "test"):
-            del values[name]
-        values["interval"] = None if each.interval is None else [each.interval.low, each.interval.high]
-        values["interval_method"] = None if each.interval is None else each.interval.method
-        values |= {"p_value": each.p_value, "p_lower": each.p_lower}
-        values["p_adjusted"] = each.p_value if pair.adjusted is None else pair.adjusted[metric]
-        metrics[metric] = values
+    metrics = {
+        metric: {
+            **values_of(each, "tasks", "first", "second", "difference", "won", "tied", "lost", "p_value", "p_lower"),
+            "interval": each.interval and [each.interval.low, each.interval.high],
+            "interval_method": each.interval and each.interval.method,
+            "p_adjusted": each.p_value if pair.adjusted is None else pair.adjusted[metric],
+        }
+        for metric, each in pair.found.items()
+    }
     return {
         "first": {"name": first.name, "in": pair.places[0], **identity_json(first)},
         "second": {"name": second.name, "in": pair.places[1], **identity_json(second)},

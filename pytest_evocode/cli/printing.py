@@ -16,6 +16,12 @@ from pytest_evocode.report.tables import short_line
 from pytest_evocode.report.views import FORMATS, Format, View, printed
 
 
+class Trouble(click.ClickException):
+    """What keeps a command from an answer, where its status 1 is one."""
+
+    exit_code = 2
+
+
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print a text, on standard error with ``err``, and end its line unless ``nl`` is false."""
     click.echo(printable(text), err=err, nl=nl)

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from pytest_evocode.cli.printing import echo
+from pytest_evocode.cli.printing import Trouble, echo
 from pytest_evocode.cli.shared_options import (
     DEFAULT_RESULTS,
     changes_options,
@@ -42,10 +42,6 @@ _STARTER = "starter"
 """What the state is called that the first round begins with."""
 _STDIN = 0
 _COLOURS = {"@": "cyan", "+": "green", "-": "red"}
-
-
-class _Trouble(click.ClickException):
-    exit_code = 2
 
 
 @click.command("diff")
@@ -82,7 +78,7 @@ def show_changes(directory: Path, rounds: Sequence[str], environment: str, asked
             notes = _suite_lines(task, first, last) if what == "suite" else []
         sys.exit(1 if _print(notes, tree_patches(old, new)) else 0)
     except (EvocodeError, OSError) as error:
-        raise _Trouble(printable(str(error))) from None
+        raise Trouble(printable(str(error))) from None
 
 
 def _workspaces(task: Task, first: int, last: int, environment: str) -> tuple[Tree, Tree]:

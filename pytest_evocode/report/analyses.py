@@ -133,15 +133,8 @@ def _survival_table(pooled: Sequence[Pooled]) -> Table:
     ]
     notes = ["attempts at one task count as one; what ended for no fault of the agent counts up to there"]
     notes += [NO_INTERVAL] if any(each.survives and each.tasks < FEWEST_TASKS for each in pooled) else []
-    return Table(
-        "survival",
-        title,
-        (Column.text("agent", "agent"), Column.across("round"), share),
-        rows,
-        titled=True,
-        across=1,
-        notes=notes,
-    )
+    columns = (Column.text("agent", "agent"), Column.across("round"), share)
+    return Table("survival", title, columns, rows, titled=True, across=1, notes=notes)
 
 
 def _interval(pooled: Pooled, found: Survival) -> Interval | None:
@@ -209,14 +202,8 @@ def _token_ratios_table(kind: Tokens, pooled: Sequence[Pooled]) -> Table:
         rows += [
             {"agent": each.name, "round": index, **asdict(one), "ratio": one.ratio} for index, one in ratios.items()
         ]
-    return Table(
-        f"token-ratios-{kind}",
-        title,
-        (Column.text("agent", "agent"), Column.across("round"), ratio),
-        rows,
-        titled=True,
-        across=1,
-    )
+    columns = (Column.text("agent", "agent"), Column.across("round"), ratio)
+    return Table(f"token-ratios-{kind}", title, columns, rows, titled=True, across=1)
 
 
 def older_table(scores: Mapping[str, Scores]) -> Table:

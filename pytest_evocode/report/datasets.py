@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,27 +37,42 @@ class DatasetFacts:
     url: str = ""
 
 
+def _info(task: Task, field: str) -> Any:
+    return getattr(task.config.task, field, None)
+
+
+_OF_TASKS: Mapping[str, tuple[str, Callable[[Task], Any]]] = {
+    "task": ("The directory's name.", lambda task: task.name),
+    "name": ("The name in task.toml.", lambda task: _info(task, "name")),
+    "version": ("The version in task.toml.", lambda task: _info(task, "version")),
+    "description": ("The description in task.toml.", lambda task: _info(task, "description")),
+    "keywords": ("The keywords in task.toml.", lambda task: [*(_info(task, "keywords") or ())]),
+    "difficulty": ("The difficulty that task.toml states.", lambda task: task_facts(task).difficulty or None),
+    "category": ("The category that task.toml states.", lambda task: task_facts(task).category or None),
+    "activity": ("The activity that task.toml states.", lambda task: task_facts(task).activity or None),
+    "interaction": (
+        "How the user works with the agent, as task.toml states.", lambda task: task_facts(task).interaction or None,
+    ),
+    "rounds": ("How many requests there are.", lambda task: len(task.rounds)),
+    "sha256": ("A hash over the task's files.", lambda task: content_hash(task.directory)),
+}  # fmt: skip
+"""The columns of tasks: what each means, and how it is read."""
+_OF_ROUNDS: Mapping[str, str] = {
+    "task": "The directory's name.",
+    "round": "The round's name.",
+    "index": "The place of the round, from 1.",
+    "change_types": "What the request does to earlier requirements.",
+    "cases": "How many cases the reference solution passes.",
+    "instruction": "The user's request, word for word.",
+}
+
+
 def dataset_tables(tasks: Sequence[Task]) -> tuple[Table, Table]:
     """Return the tasks, and their rounds with what is asked for in each."""
-    rows: list[dict[str, Any]] = []
+    rows = [{name: read(task) for name, (_, read) in _OF_TASKS.items()} for task in tasks]
     rounds: list[dict[str, Any]] = []
     for task in tasks:
-        info, facts, pins = task.config.task, task_facts(task), read_pins(task.directory)
-        rows.append(
-            {
-                "task": task.name,
-                "name": info.name if info else None,
-                "version": info.version if info else None,
-                "description": info.description if info else None,
-                "keywords": [*info.keywords] if info else [],
-                "difficulty": facts.difficulty or None,
-                "category": facts.category or None,
-                "activity": facts.activity or None,
-                "interaction": facts.interaction or None,
-                "rounds": len(task.rounds),
-                "sha256": content_hash(task.directory),
-            }
-        )
+        pins = read_pins(task.directory)
         for each in task.rounds:
             cases = pins.of(each.name)
             rounds.append(
@@ -70,27 +85,8 @@ def dataset_tables(tasks: Sequence[Task]) -> tuple[Table, Table]:
                     "instruction": each.instruction.read_text(encoding="utf-8", errors="replace"),
                 }
             )
-    of_tasks = (
-        Column.text("task", "task", "The directory's name."),
-        Column.text("name", "name", "The name in task.toml."),
-        Column.text("version", "version", "The version in task.toml."),
-        Column.text("description", "description", "The description in task.toml."),
-        Column.text("keywords", "keywords", "The keywords in task.toml."),
-        Column.text("difficulty", "difficulty", "The difficulty that task.toml states."),
-        Column.text("category", "category", "The category that task.toml states."),
-        Column.text("activity", "activity", "The activity that task.toml states."),
-        Column.text("interaction", "interaction", "How the user works with the agent, as task.toml states."),
-        Column.count("rounds", "rounds", "How many requests there are."),
-        Column.text("sha256", "sha256", "A hash over the task's files."),
-    )
-    of_rounds = (
-        Column.text("task", "task", "The directory's name."),
-        Column.text("round", "round", "The round's name."),
-        Column.count("index", "index", "The place of the round, from 1."),
-        Column.text("change_types", "change_types", "What the request does to earlier requirements."),
-        Column.count("cases", "cases", "How many cases the reference solution passes."),
-        Column.text("instruction", "instruction", "The user's request, word for word."),
-    )
+    of_tasks = [Column.text(name, name, help) for name, (help, _) in _OF_TASKS.items()]
+    of_rounds = [Column.text(name, name, help) for name, help in _OF_ROUNDS.items()]
     return Table("tasks", "Tasks", of_tasks, rows), Table("rounds", "Rounds", of_rounds, rounds)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.metrics.analyses import FirstFailure, Share, first_failures, pass_rates
-from pytest_evocode.metrics.failures import FailureKinds, RequirementFailures, failure_kinds, worst_requirements
+from pytest_evocode.metrics.failures import RequirementFailures, failure_kinds, worst_requirements
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.report.notes import identity_json
 from pytest_evocode.report.tables import counted, join_first, values_of
@@ -157,13 +157,13 @@ def failures_view(rows: Sequence[ScoreRow], *, top: int) -> View:
             "failed-rounds",
             "how many rounds failed, by what kept them from passing",
             _ROUNDS,
-            {name: _rounds(found) for name, found in kinds.items()},
+            {name: {**found.rounds, "not reached": found.not_reached} for name, found in kinds.items()},
         ),
         _counts(
             "failing-cases",
             "failing cases, by how they stand to the rounds before",
             KINDS,
-            {name: _cases(found) for name, found in kinds.items()},
+            {name: found.cases for name, found in kinds.items()},
         ),
     ]
     if chains:
@@ -205,15 +205,7 @@ _ROUNDS: dict[str, str] = {
 }
 
 
-def _rounds(found: FailureKinds) -> dict[str, int]:
-    return {**{str(kind): count for kind, count in found.rounds.items()}, "not reached": found.not_reached}
-
-
-def _cases(found: FailureKinds) -> dict[str, int]:
-    return {str(kind): count for kind, count in found.cases.items()}
-
-
-def _counts(name: str, title: str, help: Mapping[Any, str], counts: Mapping[str, Mapping[str, int]]) -> Table:
+def _counts(name: str, title: str, help: Mapping[Any, str], counts: Mapping[str, Mapping[Any, int]]) -> Table:
     """Return how often each agent had each kind of failure; people do not see kinds that no agent had."""
     kinds = [*next(iter(counts.values()))]
     rows = [{"agent": agent, **found} for agent, found in counts.items()]
@@ -221,9 +213,8 @@ def _counts(name: str, title: str, help: Mapping[Any, str], counts: Mapping[str,
         Column.text("agent", "agent"),
         *(Column.count(kind, kind, _sentence(help.get(kind, "")), nothing="0") for kind in kinds),
     ]
-    if not any(each[kind] for each in counts.values() for kind in kinds):
-        return Table(name, title, columns, rows, titled=True, most=0, rest="none")
-    return Table(name, title, columns, rows, titled=True)
+    found = any(each[kind] for each in counts.values() for kind in kinds)
+    return Table(name, title, columns, rows, titled=True, most=None if found else 0, rest="" if found else "none")
 
 
 def _sentence(words: str) -> str:
@@ -276,16 +267,8 @@ def _first_failures_table(first: Mapping[str, Sequence[FirstFailure]], top: int)
             left=True,
         ),
     )
-    return Table(
-        "first-failures",
-        f"first failures ({len(failures)})",
-        columns,
-        failures,
-        titled=True,
-        headless=True,
-        most=top,
-        rest=_more(len(failures) - top),
-    )
+    title, rest = f"first failures ({len(failures)})", _more(len(failures) - top)
+    return Table("first-failures", title, columns, failures, titled=True, headless=True, most=top, rest=rest)
 
 
 def _requirements_table(worst: Sequence[RequirementFailures], top: int) -> Table:
@@ -309,9 +292,8 @@ def _requirements_table(worst: Sequence[RequirementFailures], top: int) -> Table
             left=True,
         ),
     )
-    return Table(
-        "requirements", title, columns, rows, titled=True, most=top if worst else 0, rest=_more(len(worst) - top)
-    )
+    rest = _more(len(worst) - top)
+    return Table("requirements", title, columns, rows, titled=True, most=top if worst else 0, rest=rest)
 
 
 def _more(number: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_evocode.metrics.hazard import Event, EventHistory, Hazard, hazards
@@ -60,34 +61,29 @@ _HAZARD = Column.form(
 
 def _by_rounds(known: Sequence[_History]) -> Table:
     title = "hazard of requirements, by rounds since they passed (break), broke (repair) or came (catch-up)"
-    rows = [
-        _row(name, event, each, "rounds", rounds, one)
-        for name, event, each in known
-        for rounds, one in ((None, each.overall), *each.by_rounds.items())
-        if one.at_risk
-    ]
-    return Table("hazard", title, _columns("rounds", _HAZARD), rows, titled=True, across=2)
+    return _table("hazard", title, "rounds", known, lambda each: [(None, each.overall), *each.by_rounds.items()])
 
 
 def _by_change(known: Sequence[_History]) -> Table:
+    title = "hazard of requirements, by change type of the round in which it happens"
+    table = _table("hazard-by-change", title, "change", known, lambda each: each.by_change.items())
+    return table if table.rows else replace(table, notes=["none: no metadata has change types"], most=0)
+
+
+def _table(
+    name: str,
+    title: str,
+    across: str,
+    known: Sequence[_History],
+    hazards_of: Callable[[EventHistory], Iterable[tuple[int | str | None, Hazard]]],
+) -> Table:
     rows = [
-        _row(name, event, each, "change", change, one)
-        for name, event, each in known
-        for change, one in each.by_change.items()
+        _row(agent, event, each, across, key, one)
+        for agent, event, each in known
+        for key, one in hazards_of(each)
         if one.at_risk
     ]
-    title = "hazard of requirements, by change type of the round in which it happens"
-    notes = [] if rows else ["none: no metadata has change types"]
-    return Table(
-        "hazard-by-change",
-        title,
-        _columns("change", _HAZARD),
-        rows,
-        titled=True,
-        across=2,
-        notes=notes,
-        most=None if rows else 0,
-    )
+    return Table(name, title, _columns(across, _HAZARD), rows, titled=True, across=2)
 
 
 def _row(name: str, event: Event, of: EventHistory, by: str, key: int | str | None, one: Hazard) -> dict[str, Any]:

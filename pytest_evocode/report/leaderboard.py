@@ -281,18 +281,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
     notes = marked_lines(partial=partial_, is_open=is_open)
     if any(entry["trusting"] for entry in board.entries):
         notes.append(f"{MARK} with rounds, passed or not, whose verdict trusts {TRUSTS}")
-    more = (
-        "decided_tasks",
-        "whole_tasks",
-        "trusting",
-        "partial",
-        "waiting",
-        "name",
-        "identity",
-        "ranking_group",
-        "not_comparable",
-    )
-    return Table("leaderboard", "Leaderboard", columns, board.entries, more=more, notes=[*notes, *board.notes])
+    return Table("leaderboard", "Leaderboard", columns, board.entries, more=[*first], notes=[*notes, *board.notes])
 
 
 def _with_k(column: Column, entry: Row) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from pytest_evocode.metrics.grid import Grid, TaskRounds
@@ -128,7 +128,7 @@ def metrics_view(agents: Mapping[str, AgentMetrics], names: Sequence[str], *, by
             columns = [Column.text("agent", "agent"), *_columns(shown, without=_BY_ROUND_ONLY)]
             rows = [_row(agent, each.whole) | _of_agent(each) for agent, each in agents.items()]
             tables.append(Table(f"metrics-{name}", title, columns, rows, titled=True))
-    return View(tables, json=lambda: metrics_json(agents, names, by_round=by_round))
+    return View(tables, json=lambda: {agent: _agent_json(each, names, by_round) for agent, each in agents.items()})
 
 
 def _columns(names: Collection[str], without: Container[str]) -> list[Column]:
@@ -139,15 +139,11 @@ def _row(agent: str, found: NeighbourMetrics, index: int | None = None) -> dict[
     """Return the values of one agent, over everything or in one round, by the fields of columns; None is not known."""
     values: dict[str, Any] = dict.fromkeys(field for each in _columns(METRICS, ()) for field in each.fields)
     for part in (found.milestones, found.regressions, found.quality):
-        values |= {} if part is None else {name: getattr(part, name, None) for name in _parts(part)}
+        values |= {} if part is None else asdict(part)
     zero = found.zero_regression
     if zero is not None:
         values |= {"zero_regression": zero.percent, "without": zero.without, "of": zero.of}
     return {**values, "agent": agent, "round": index, "evo_score": found.evo_score, "fix_rate": found.fix_rate}
-
-
-def _parts(part: Milestones | Regressions | RoundRegressions | CodeQuality) -> list[str]:
-    return ["recall", "precision", "f1"] if isinstance(part, Milestones) else [each.name for each in fields(part)]
 
 
 def _of_agent(each: AgentMetrics) -> dict[str, Any]:
@@ -183,12 +179,8 @@ def _notes(each: AgentMetrics, names: Sequence[str]) -> Iterator[str]:
         yield f"the cost is {why}, so that the score per USD is not"
 
 
-def metrics_json(agents: Mapping[str, AgentMetrics], names: Sequence[str], *, by_round: bool) -> dict[str, Any]:
-    """Return the same as tables, with numbers in full precision; what was not measured is None."""
-    return {agent: _agent_json(each, names, by_round) for agent, each in agents.items()}
-
-
 def _agent_json(each: AgentMetrics, names: Sequence[str], by_round: bool) -> dict[str, Any]:
+    """Return the same as tables, with numbers in full precision; what was not measured is None."""
     found = _whole_json(each.whole, names)
     if "swe-ci" in found:
         found["swe-ci"]["gamma"] = each.gamma

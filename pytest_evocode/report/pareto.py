@@ -99,6 +99,7 @@ def _values(name: str, place: int, group: _Group) -> Row:
     for title, field in _FIELDS.items():
         chance = group.chances[title].get(name)
         values |= {f"{field}_standing": chance and chance.standing, f"{field}_chance": chance and chance.on_front}
+        values[f"{field}_percent"] = chance and 100 * chance.on_front
     return values
 
 
@@ -124,13 +125,8 @@ _AMOUNTS = (
 
 
 def _standing_column(title: str, field: str) -> Column:
-    def cell(row: Row) -> str:
-        standing, chance = row[f"{field}_standing"], row[f"{field}_chance"]
-        return NOT_MEASURED if standing is None else f"{standing} ({_percent(chance)})"
-
-    return Column(
-        f"front: {title}", cell, fields=(f"{field}_standing", f"{field}_chance"), left=True, nothing=NOT_MEASURED
-    )
+    form, fields = f"{{{field}_standing}} ({{{field}_percent:.0f}} %)", (f"{field}_standing", f"{field}_chance")
+    return Column.form(f"front: {title}", form, fields=fields, left=True, nothing=NOT_MEASURED)
 
 
 def _percent(share: float) -> str:
@@ -152,7 +148,7 @@ _ON_FRONTS = (
 def _pairs_table(groups: Sequence[_Group]) -> Table:
     """Return how sure it is that a row dominates another one."""
     rows = [
-        {"agent": name, "by": by, "front": title, "chance": share, "group": place}
+        {"agent": name, "by": by, "front": title, "chance": share, "percent": 100 * share, "group": place}
         for place, group in enumerate(groups, 1)
         for title, chances in group.chances.items()
         for name, chance in chances.items()
@@ -162,10 +158,10 @@ def _pairs_table(groups: Sequence[_Group]) -> Table:
         Column.text("agent", "agent"),
         Column.text("dominated by", "by"),
         Column.text("score against", "front"),
-        Column(
+        Column.form(
             "resamples",
-            lambda row: _percent(row["chance"]),
-            help=f"The share of resamples of the tasks, from {FEWEST_TASKS} tasks on, in which it is so.",
+            "{percent:.0f} %",
+            f"The share of resamples of the tasks, from {FEWEST_TASKS} tasks on, in which it is so.",
             fields=("chance", "group"),
         ),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -34,7 +33,7 @@ from pytest_evocode.process.scores.summary import (
     within_tasks,
 )
 from pytest_evocode.report.tables import NOT_MEASURED, aligned, counted, format_number, join_first
-from pytest_evocode.report.views import Column, Row, Table, View, shown_cells
+from pytest_evocode.report.views import Column, Table, View, shown_cells
 
 
 def _number(value: float | None) -> str:
@@ -69,7 +68,8 @@ def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, floa
     yield from measured_lines(
         name for name in PILLARS if any(each.values[name] is not None for each in agents.values())
     )
-    yield from _extended_lines(agents)
+    for table in _extended_tables(agents):
+        yield from ("", table.title, *aligned(shown_cells(table)))
     yield from _certainty_lines(agents)
     yield from _sensitivity_lines(agents, weights)
     yield from outcome_lines(attempts, weights)
@@ -147,25 +147,16 @@ def _pillar_table(attempts: Iterable[AttemptProcess], weights: Mapping[str, floa
     return Table("process", _TITLE, (names, *_PILLAR_COLUMNS, _SCORE_COLUMN, outcome), rows)
 
 
-def _extended_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
-    for table in _extended_tables(agents):
-        yield from ("", table.title, *aligned(shown_cells(table)))
-
-
 def _extended_tables(agents: Mapping[str, ProcessSummary]) -> Iterator[Table]:
     if not any(value is not None for summary in agents.values() for value in summary.extended.values()):
         return
     rows = [
-        {"agent": agent, **summary.extended, "cells": {name: _extended_cell(summary, name) for name in EXTENDED}}
+        {"agent": agent, **summary.extended, **{f"{name}_shown": _extended_cell(summary, name) for name in EXTENDED}}
         for agent, summary in agents.items()
     ]
-    columns = [Column(name, partial(_given_cell, name), fields=(name,)) for name in EXTENDED]
+    columns = [Column.form(name, f"{{{name}_shown}}", fields=(name,)) for name in EXTENDED]
     title = f"Extended: {', '.join(f'{name} {what}' for name, what in EXTENDED.items())}"
     yield Table("process-extended", title, (Column.text("agent", "agent"), *columns), rows)
-
-
-def _given_cell(name: str, row: Row) -> str:
-    return str(row["cells"][name])
 
 
 def _extended_cell(summary: ProcessSummary, name: str) -> str:

@@ -28,7 +28,7 @@ from pytest_evocode.report.score_columns import (
     score_values,
 )
 from pytest_evocode.report.tables import NOT_MEASURED, counted, format_number, join_first
-from pytest_evocode.report.views import Column, Row, Table
+from pytest_evocode.report.views import Column, Table
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import DecidingRule, RoundRecord, Usage
 
@@ -169,10 +169,12 @@ def marked_lines(*, partial: bool, is_open: bool) -> list[str]:
 
 
 _SPENT = {
-    "prompt_tokens": ("prompt tokens", "{:,.0f}", "Tokens that models were sent, over all rounds."),
-    "completion_tokens": ("completion tokens", "{:,.0f}", "Tokens that models generated, over all rounds."),
-    "cost_usd": ("cost", "${:,.4f}", "US dollars over all rounds; a + says that more was spent than is known."),
-}
+    "prompt_tokens": ("prompt tokens", "{prompt_tokens:,.0f}", "Tokens that models were sent, over all rounds."),
+    "completion_tokens": (
+        "completion tokens", "{completion_tokens:,.0f}", "Tokens that models generated, over all rounds.",
+    ),
+    "cost_usd": ("cost", "${cost_usd:,.4f}", "US dollars over all rounds; a + says that more was spent than is known."),
+}  # fmt: skip
 """The columns behind the scores, with their forms."""
 TRUSTS = "the agent's system beyond what the task declares"
 """What marked verdicts trust."""
@@ -211,28 +213,21 @@ def scores_table(
         amounts = {field: getattr(spent[name], field) for field in _SPENT}
         sums = {field: amount and amount.value for field, amount in amounts.items()}
         complete = {f"{field}_complete": amount and amount.complete for field, amount in amounts.items()}
+        pluses = {f"{field}_plus": "+" if amount and not amount.complete else "" for field, amount in amounts.items()}
         marks = {"partial": name in partial_rows, "is_open": name in open_rows}
-        rows.append({"agent": name, "marks": marks, **values, **sums, **complete})
+        rows.append({"agent": name, "marks": marks, **values, **sums, **complete, **pluses})
     columns = [
         Column("agent", lambda row: marked_name(row["agent"], **row["marks"]), fields=("agent",), left=True),
         *score_columns(table, intervals=intervals is not None, with_faults=with_faults),
     ]
-    columns += [_spent_column(field, *about) for field, about in _SPENT.items()]
+    for field, (title, form, help) in _SPENT.items():
+        form, fields = f"{form}{{{field}_plus}}", (field, f"{field}_complete")
+        columns.append(Column.form(title, form, help, fields=fields, nothing=NOT_MEASURED))
     if with_faults:
         columns.append(Column.count("faults", "faults"))
     every = {kind: any(row["marks"][kind] for row in rows) for kind in ("partial", "is_open")}
     notes = [*marked_lines(**every), *notes]
     return Table("scores", "Scores", columns, rows, notes=notes)
-
-
-def _spent_column(field: str, title: str, form: str, help: str) -> Column:
-    complete = f"{field}_complete"
-
-    def text(row: Row) -> str:
-        """Return a sum, with a plus sign where it lacks the rounds whose amount is not known."""
-        return NOT_MEASURED if row[field] is None else form.format(row[field]) + ("" if row[complete] else "+")
-
-    return Column(title, text, help=help, fields=(field, complete), nothing=NOT_MEASURED)
 
 
 def interval_lines(intervals: _Intervals | None) -> Iterator[str]:

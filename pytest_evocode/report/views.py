@@ -147,7 +147,7 @@ class Table:
     @property
     def fields(self) -> list[str]:
         """The names of the values that programs get of each row."""
-        return [*dict.fromkeys(name for column in self.columns for name in column.fields), *self.more]
+        return [*dict.fromkeys([*chain.from_iterable(column.fields for column in self.columns), *self.more])]
 
 
 @dataclass(frozen=True, slots=True)

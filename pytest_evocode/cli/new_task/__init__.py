@@ -102,10 +102,7 @@ def _make(directory: Path, rounds: int | None, *, native: bool, empty: bool) -> 
             (f"{shown}/task.toml", "the name and the description"),
             (f"{shown}/environment/Dockerfile", "what the agent finds in round 1"),
             (f"{shown}/steps/round-1/instruction.md", "the user's request, word for word"),
-            (
-                f"{shown}/steps/round-1/solution/project/",
-                "the reference solution's files",
-            ),
+            (f"{shown}/steps/round-1/solution/project/", "the reference solution's files"),
             (f"{shown}/steps/round-1/tests/{suite}", "what verifies the round"),
         )
         click.echo("next:")
@@ -121,7 +118,7 @@ def _make(directory: Path, rounds: int | None, *, native: bool, empty: bool) -> 
 
 
 def _echo_table(*rows: tuple[str, str]) -> None:
-    click.echo("\n".join(f"  {line}" for line in aligned(rows, left=(0, 1))))
+    echo("\n".join(f"  {line}" for line in aligned(rows, left=(0, 1))))
 
 
 @click.command("new-round")
@@ -148,7 +145,7 @@ def _add_round(task: Path, name: str | None) -> None:
         *([(f"{toml}", "its change_types, where it is no extension")] if has_types else []),
     ]
     echo(f"made {directory}, and its entry in {toml}; fill in:")
-    echo("\n".join(f"  {line}" for line in aligned(rows, left=(0, 1))))
+    _echo_table(*rows)
     quoted = shlex.quote(str(task))
     echo(f"next:\n  pytest --evocode-agent=oracle {quoted} -k {directory.name}")
 
@@ -188,7 +185,7 @@ def _import(format_: str, sources: tuple[Path, ...], target: Path) -> None:
     if any(target.glob("steps/*/solution/solve.sh")):
         commands.append((f"pytest --evocode-agent=oracle {task}", "its reference solutions against its suites"))
     click.echo(f"made {target} from {FORMATS[format_].title}; {target / REPORT} has this report; next:")
-    click.echo("\n".join(f"  {line}" for line in aligned(commands, left=(0, 1))))
+    _echo_table(*commands)
 
 
 Form = Literal["native", "script"]

@@ -62,17 +62,17 @@ def change_data(
 def changes_of_call(tables: Iterable[Mapping[str, Any]], step: int) -> list[dict[str, Any]]:
     """Return the files that one call changed; one that was removed and added elsewhere unchanged is renamed."""
     changes: list[dict[str, Any]] = []
-    removed: dict[str, dict[str, Any]] = {}
+    removed: dict[str, str] = {}
     tables = list(tables)
     for table in tables:
         if table["kind"] == "deleted" and isinstance(text := table.get("diff"), str):
-            removed[hashlib.sha256(_old_text(text).encode("utf-8", "replace")).hexdigest()] = {"path": table["path"]}
+            removed[hashlib.sha256(_old_text(text).encode("utf-8", "replace")).hexdigest()] = table["path"]
     gone: set[str] = set()
     for table in tables:
         source = removed.pop(table.get("sha256") or "", None) if table["kind"] == "added" else None
         if source is not None and table.get("diff"):
-            gone.add(source["path"])
-            changes.append(change_data(table["path"], "renamed", renamed_from=source["path"], steps=[step]))
+            gone.add(source)
+            changes.append(change_data(table["path"], "renamed", renamed_from=source, steps=[step]))
         else:
             changes.append(_of_table(table, step))
     return [change for change in changes if not (change["kind"] == "removed" and change["path"] in gone)]
@@ -225,35 +225,27 @@ class RoundChanges:
 
 def _apply(file: _File, table: Mapping[str, Any]) -> None:
     kind, diff = table["kind"], table.get("diff")
+    is_link = isinstance(table.get("symlink"), str)
     file.exists = kind != "deleted"
-    if kind == "deleted" and not isinstance(diff, str):
-        file.differs = True
-        file.unknown = file.unknown or ("" if not file.existed else note_of(table))
-        return
-    if isinstance(table.get("symlink"), str):
-        file.differs = True
-        file.unknown = file.unknown or note_of(table)
-        return
-    if not isinstance(diff, str):
-        text = text_in(table)
-        file.differs = True
-        if text is not None and kind == "added" and not file.unknown:
-            file.text.replace(text)
-        else:
-            file.unknown = file.unknown or note_of(table)
-        return
-    if not diff and kind == "modified":
+    if diff == "" and kind == "modified" and not is_link:
         file.notes.append(f"its mode changed to {table.get('mode')}")
         return
     file.differs = True
     if file.unknown:
         return
-    try:
-        file.text.apply(without_header(diff))
-        if kind == "deleted":
-            file.text.close()
-    except DiffError as error:
-        file.unknown = f"its recorded changes do not follow one another, see the steps: {error}"
+    if not isinstance(diff, str) and kind == "deleted":
+        file.unknown = note_of(table) if file.existed else ""
+    elif not isinstance(diff, str) and not is_link and kind == "added" and (text := text_in(table)) is not None:
+        file.text.replace(text)
+    elif not isinstance(diff, str) or is_link:
+        file.unknown = note_of(table)
+    else:
+        try:
+            file.text.apply(without_header(diff))
+            if kind == "deleted":
+                file.text.close()
+        except DiffError as error:
+            file.unknown = f"its recorded changes do not follow one another, see the steps: {error}"
 
 
 def _file_data(path: str, file: _File) -> dict[str, Any] | None:

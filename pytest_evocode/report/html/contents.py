@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,9 @@ class Redaction:
 
     def values(self, value: Any) -> Any:
         """Return a JSON value that pytest-evocode made, without absolute paths and secrets in its texts."""
+        clean = self._scrubber.for_many()
         # Most texts of a table are there many times.
-        return mapped(value, self._texts(self._scrubber.for_many()))
+        return mapped(value, cache(lambda text: self._without_paths(clean(text))))
 
     def secrets(self, value: Any) -> Any:
         """Return a JSON value of texts that others wrote, without secrets."""
@@ -74,17 +75,6 @@ class Redaction:
             if line.startswith(f"{name}/"):
                 return f"{root.resolve()}{line.removeprefix(name)}"
         return line
-
-    def _texts(self, clean: Callable[[str], str]) -> Callable[[str], str]:
-        known: dict[str, str] = {}
-
-        def text(text: str) -> str:
-            found = known.get(text)
-            if found is None:
-                found = known[text] = self._without_paths(clean(text))
-            return found
-
-        return text
 
     def _without_paths(self, text: str) -> str:
         if "/" not in text:

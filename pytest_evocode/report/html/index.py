@@ -14,7 +14,7 @@ from pytest_evocode.metrics.spending import Amount, spending
 from pytest_evocode.names import natural_key
 from pytest_evocode.report.html.cells import CaseFailures, FoundFailures, cells_of
 from pytest_evocode.report.html.ids import attempt_id, row_id, task_id
-from pytest_evocode.report.html.processes import Processes, outcome_values, process_values, read_processes
+from pytest_evocode.report.html.processes import outcome_values, process_values, read_processes
 from pytest_evocode.report.html.rows import SR_BY_TASK, pareto_of, ranked, rows_of
 from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.leaderboard import leaderboard
@@ -79,7 +79,7 @@ def index_of(
         "version": version("pytest-evocode"),
         "under_way": under_way,
         "directories": [str(root) for root in roots],
-        "rows": rows_of(table, rankings, _summaries(processes), failures),
+        "rows": rows_of(table, rankings, {id_: process_values(each) for id_, each in processes.items()}, failures),
         "tasks": tasks_of(table, results),
         "attempts": attempts_of(table, results, roots, cells_by_id, only=only, tasks=tasks),
         "runs": runs_of(results, roots),
@@ -96,10 +96,6 @@ def _without_open_attempts(table: ScoreTable, results: Results) -> ScoreTable:
     """Return the table without telling of attempts that a session is still at."""
     open_runs = {stored.record.run for stored in results.runs if stored.record.finished is None}
     return replace(table, apart=tuple(each for each in table.apart if each.run not in open_runs))
-
-
-def _summaries(processes: Processes) -> dict[str, dict[str, Any]]:
-    return {id_: process_values(attempts) for id_, attempts in processes.items()}
 
 
 def _notes(table: ScoreTable) -> Iterator[str]:

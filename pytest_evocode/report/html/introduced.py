@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pytest_evocode.process.trajectory.file_roles import FileRoles
@@ -96,8 +97,10 @@ class _Blame:
     def __init__(self, edits: RoundEdits, output: str) -> None:
         self._edits = edits
         self._output = output
-        self._in_output: tuple[int, str] | None = None
-        self._searched = False
+
+    @cached_property
+    def _in_output(self) -> tuple[int, str] | None:
+        return _last_named(self._edits.edits, (self._output,))
 
     def step(self, case: Case) -> tuple[int | None, str]:
         """Return the step, None where nobody can tell, and what that rests on."""
@@ -109,9 +112,6 @@ class _Blame:
         said = "as its calls say, " if self._edits.stated else ""
         if named := _last_named(edits, (case.reason, case.actual)):
             return named[0], f"{said}the last edit of {_short(named[1])}, which the failure names"
-        if not self._searched:
-            self._searched = True
-            self._in_output = _last_named(edits, (self._output,))
         steps = dict.fromkeys(step for step, _ in edits)
         if len(steps) == 1:
             return edits[0][0], f"{said}the only edit in this round"

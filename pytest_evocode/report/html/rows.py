@@ -113,12 +113,8 @@ def _spending(row: ScoreRow, scores: Scores) -> dict[str, float | None]:
     if not row.grid.tasks:
         return dict.fromkeys(("cost_usd", "tokens", "output_tokens", "agent_seconds"))
     taken = efficiency(row.grid, single=row.mode == "single-round")
-    return {
-        "cost_usd": taken.per_attempt("cost_usd"),
-        "tokens": taken.per_attempt("tokens"),
-        "output_tokens": scores.output_tokens,
-        "agent_seconds": taken.per_attempt("agent_seconds"),
-    }
+    amounts = {field: taken.per_attempt(field) for field in AMOUNTS.values()}
+    return {**amounts, "output_tokens": scores.output_tokens}
 
 
 def _groups(table: ScoreTable, row: ScoreRow, by: Dimension) -> dict[str, dict[str, Any]]:

@@ -158,7 +158,6 @@ def _valid(step: Step, id: int, model: str, watched: bool) -> ShownStep:
 
 
 def _step_data(step: Step, id: int, model: str) -> dict[str, Any]:
-    metrics = step.metrics
     return {
         "id": id,
         "source": step.source,
@@ -167,9 +166,7 @@ def _step_data(step: Step, id: int, model: str) -> dict[str, Any]:
         "text": bounded(text_of(step.message), _TEXT),
         "reasoning": bounded(step.reasoning_content or "", _TEXT),
         "calls": [],
-        "prompt_tokens": metrics.prompt_tokens if metrics else None,
-        "completion_tokens": metrics.completion_tokens if metrics else None,
-        "cost_usd": metrics.cost_usd if metrics else None,
+        **{name: getattr(step.metrics, name, None) for name in ("prompt_tokens", "completion_tokens", "cost_usd")},
         "copied": bool(step.is_copied_context),
         "remarks": [],
     }

@@ -155,7 +155,7 @@ class TaskOfReport:
     ) -> State:
         files = [f"data/attempts/{id_}.js"]
         # Sessions take secrets out of all that they write; other harnesses may not.
-        clean = self.redaction.secrets if attempt.layout != "evocode" else _unchanged
+        clean: Callable[[Any], Any] = self.redaction.secrets if attempt.layout != "evocode" else lambda value: value
 
         def write_part(index: int, part: int, steps: list[dict[str, Any]]) -> None:
             name = f"trajectories/{id_}-{index}-{part}"
@@ -203,10 +203,6 @@ class TaskOfReport:
         if hashes and content_hash(self.directory) not in hashes:
             return task, "The task's files have changed since these attempts were made."
         return task, ""
-
-
-def _unchanged(value: Any) -> Any:
-    return value
 
 
 _MOST = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from pytest_evocode.report.html.markdown import written
+from pytest_evocode.report.html.task import written
 from tests.report.html.sample_world import CASES_PER_ROUND, CHANGE_TYPES, KINDS, Attempt, Task
 
 FAILURES = {"n": "new miss", "r": "regression", "c": "carried", "s": "stale"}

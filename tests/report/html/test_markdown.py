@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from pytest_evocode.report.html.markdown import Written, written
+from pytest_evocode.report.html.task import Written, written
 
 TEXT = """# Title
 

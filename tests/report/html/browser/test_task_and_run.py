@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from pytest_evocode.report.html.markdown import written
+from pytest_evocode.report.html.task import written
 from tests.report.html.browser.conftest import Open
 from tests.report.html.browser.viewing import file_base
 from tests.report.html.sample import sample_report, write_sample

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pytest_evocode.cli.directories import score_changes, scored_together
 from pytest_evocode.metrics.score_table import score_table
-from pytest_evocode.report.regraded import score_changes, scored_together
 from pytest_evocode.results.loading import load_results
 from tests.result_trees import write_attempt
 
