@@ -101,17 +101,13 @@ class Stopwatch:
         self._since = 0.0
         self._holding: tuple[float, int] | None = None
 
-    def begin(self, phase: Phase | None) -> None:
+    def begin(self, phase: Phase) -> None:
         """End the phase that is measured, if any, and measure this one from now on, added to what it already took."""
-        with self._lock:
-            self._charge()
-            if self._phase is None and phase is not None:
-                self._since = self._clock()
-            self._phase = phase
+        self._switch(phase)
 
     def stop(self) -> None:
         """End the phase that is measured; until the next begins nothing is."""
-        self.begin(None)
+        self._switch(None)
 
     @contextlib.contextmanager
     def holding(self, slots: int) -> Iterator[None]:
@@ -132,6 +128,13 @@ class Stopwatch:
             self._charge()
             self._charge_slots()
             return Phases(**{phase: round(seconds, _DIGITS) for phase, seconds in self._seconds.items()})
+
+    def _switch(self, phase: Phase | None) -> None:
+        with self._lock:
+            self._charge()
+            if self._phase is None and phase is not None:
+                self._since = self._clock()
+            self._phase = phase
 
     def _charge_slots(self) -> None:
         if self._holding is not None:
