@@ -89,7 +89,7 @@ class ComposeNetwork(ContainerNetwork):
         """Make nothing yet.
 
         Args:
-            settings: Those of the session.
+            settings: Those of ``main``.
             network: What there is beside the services.
             plan: What services there are to be.
             snapshot: What the services are to hold; None makes them anew, as built.

@@ -92,28 +92,14 @@ def create_services(
     """
     if not services:
         return {}
-    labels = {**plan.labels, GROUP: group}
-    found: dict[str, Any] = {}
-    for name, service in services.items():
-        # Those that only the image declares are named as well, for nothing of the image to be in them.
-        named = {mount.target for mount in service.volumes}
-        others = [each.path for each in filled.values() if each.service == name and each.path not in named]
-        found[name] = {
-            **service.settings,
+    found = {
+        name: {
+            **_described(service, {**plan.labels, GROUP: group}, filled),
             "image": images.get(name, plan.images[name]),
-            "pull_policy": "never",
-            "labels": {key: value.replace("$", "$$") for key, value in labels.items()},
-            "logging": _LOG,
-            "healthcheck": {"disable": True},  # See wait_until_healthy.
-            "networks": {each: {"aliases": list(names)} for each, names in service.networks.items()},
-            "volumes": [
-                {"type": "volume", "target": mount.target, "read_only": mount.read_only}
-                | {"volume": {"nocopy": mount.key(name) in filled}}
-                | ({"source": mount.name} if mount.name is not None else {})
-                for mount in (*service.volumes, *map(VolumeMount, others))
-            ],
             **({"dns": [NOWHERE]} if plan.closed else {}),
         }
+        for name, service in services.items()
+    }
     model = {
         "services": found,
         "networks": {name: {"external": True, "name": each} for name, each in networks.items()},
@@ -129,6 +115,27 @@ def create_services(
         made = plan.client.containers(all=True, filters={"label": f"{GROUP}={group}"})
     ids = {each["Labels"]["com.docker.compose.service"]: str(each["Id"]) for each in made}
     return {name: ids[name] for name in services}
+
+
+def _described(service: Service, labels: Mapping[str, str], filled: Mapping[str, VolumeCopy]) -> dict[str, Any]:
+    """Return what a compose file says of a service, without its image."""
+    # Those that only the image declares are named as well, for nothing of the image to be in them.
+    named = {mount.target for mount in service.volumes}
+    others = [each.path for each in filled.values() if each.service == service.name and each.path not in named]
+    return {
+        **service.settings,
+        "pull_policy": "never",
+        "labels": {key: value.replace("$", "$$") for key, value in labels.items()},
+        "logging": _LOG,
+        "healthcheck": {"disable": True},  # See wait_until_healthy.
+        "networks": {each: {"aliases": list(names)} for each, names in service.networks.items()},
+        "volumes": [
+            {"type": "volume", "target": mount.target, "read_only": mount.read_only}
+            | {"volume": {"nocopy": mount.key(service.name) in filled}}
+            | ({"source": mount.name} if mount.name is not None else {})
+            for mount in (*service.volumes, *map(VolumeMount, others))
+        ],
+    }
 
 
 def copy_files(client: APIClient, container: str, copies: Sequence[CopiedFiles]) -> None:
