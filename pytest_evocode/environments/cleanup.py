@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from pytest_evocode.environments import datasets, kept_tasks, scratch
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.environments.reference_index import ReferenceIndex
-from pytest_evocode.errors import EnvironmentUnavailable
+from pytest_evocode.errors import EnvironmentUnavailable, EvocodeError
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,15 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
         yield [*of_engines, *_of_no_engine(kept, references)]
+
+
+def remove_leftovers() -> None:
+    """Remove what dead processes left running; another session may do the same, and the next one does the rest."""
+    with contextlib.suppress(EvocodeError, OSError), leftovers() as found:
+        for leftover in found:
+            logger.info("removing what a lost process left: %s", leftover.what)
+            with contextlib.suppress(EvocodeError, OSError):
+                leftover.remove()
 
 
 @contextlib.contextmanager

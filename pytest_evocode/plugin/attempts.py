@@ -28,7 +28,7 @@ from pytest_evocode.tasks.task import RoundSelection
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
-    from pytest_evocode.plugin.cluster.units import RemoteTrial
+    from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
     from pytest_evocode.plugin.session_agents import SessionAgent
     from pytest_evocode.trial.trial import Trial
 
@@ -172,8 +172,6 @@ class AttemptCollector(pytest.Collector):
 
         ``cases`` are the patterns of the only cases that are run, by round; none to run all.
         """
-        from pytest_evocode.trial.storage import AttemptStorage
-
         settings = self._evocode.settings
         return {
             **{name: getattr(settings, name) for name in _OF_TRIALS},
@@ -185,7 +183,7 @@ class AttemptCollector(pytest.Collector):
             "hold_forks": settings.holds_forks,
             "hold_all_forks": settings.shell == "always",
             "keep_snapshots": settings.snapshots,
-            "storage": AttemptStorage(settings.storage) if settings.storage is not None else None,
+            "storage": settings.open_storage(),
         }
 
     def _warn_of_stale_pins(self) -> None:
@@ -248,7 +246,7 @@ def cases_by_round(rounds: Sequence[Round], patterns: tuple[str, ...]) -> Mappin
 
 
 class Later(pytest.Item):
-    """Stands for the item that follows a round as long as that is not known, where attempts are made elsewhere."""
+    """Stands for the item that follows a round as long as that is not known."""
 
     def __init__(self, *, goes_on: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -216,7 +216,7 @@ class PinPlugin:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather the rounds of each task."""
-        record = self._session.record_of(report.nodeid)
+        record = self._session.rounds.record(report.nodeid)
         if report.when == "setup" and record is not None:
             directory = task_directory(report.nodeid, self._session.config)
             if directory not in self._played:

@@ -99,7 +99,8 @@ def keep_to_own(config: pytest.Config, args: list[str]) -> None:
         around = Path(os.path.commonpath(paths))
         # pytest takes no settings from here for what lies elsewhere, and names tests by what is around them.
         is_elsewhere = not around.is_relative_to(here) and around != Path(around.root)
-        replace_settings(config, args, root=_directory(around) if is_elsewhere else None)
+        root = around if around.is_dir() else around.parent
+        replace_settings(config, args, root=root if is_elsewhere else None)
 
 
 def leave_out_unknown(config: pytest.Config, args: list[str]) -> None:
@@ -135,10 +136,6 @@ class UnknownSettings:
 
 def _is_strict(config: pytest.Config) -> bool:
     return any(argument in _STRICT for argument in config.invocation_params.args)
-
-
-def _directory(path: Path) -> Path:
-    return path if path.is_dir() else path.parent
 
 
 def _is_repository(directory: Path) -> bool:

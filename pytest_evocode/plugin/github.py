@@ -85,7 +85,7 @@ class GitHubActions:
         """Note and annotate what failed or ended in an error, but not the subtests that a round's cases may be."""
         if not report.failed or hasattr(report, "wasxfail"):  # As pytest counts.
             return
-        record = self._session.record_of(report.nodeid)
+        record = self._session.rounds.record(report.nodeid)
         if record is not None and getattr(report, "context", None) is not None:
             return
         # With --evocode-fail-under, failed rounds do not fail the session.

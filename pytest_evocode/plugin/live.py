@@ -214,7 +214,7 @@ class RoundLines:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the record of a round until its line is printed."""
-        record = self._session.record_of(report.nodeid)
+        record = self._session.rounds.record(report.nodeid)
         if report.when == "setup" and record is not None:
             self._records[report.nodeid] = record
 

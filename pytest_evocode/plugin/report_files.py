@@ -68,7 +68,7 @@ class ReportFiles:
 
     def _with_plain_properties(self, report: pytest.TestReport) -> pytest.TestReport:
         """Return a report with plain values, which people and CI servers can read, in place of a round's record."""
-        if (record := self._session.record_of(report.nodeid)) is None:
+        if (record := self._session.rounds.record(report.nodeid)) is None:
             return report
         others = [(name, value) for name, value in report.user_properties if not name.startswith("evocode")]
         # A copy, because others read the record from the same report.
@@ -172,7 +172,7 @@ class HtmlReportPlugin:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that there is something new."""
-        if self._session.record_of(report.nodeid) is not None:
+        if self._session.rounds.record(report.nodeid) is not None:
             self._changed.set()
 
     @pytest.hookimpl(wrapper=True)

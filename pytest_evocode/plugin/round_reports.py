@@ -70,17 +70,17 @@ class RoundReports:
         if is_in_task(report.nodeid):
             self._scrub(report)
         if report.when == "setup" and (record := read_record(report)) is not None:
-            self._session.add_record(report.nodeid, record)
-        if report.failed and (report.when != "call" or self._session.record_of(report.nodeid) is None):
+            self._session.rounds.add(report.nodeid, record)
+        if report.failed and (report.when != "call" or self._session.rounds.record(report.nodeid) is None):
             self._session.errors += 1
-        if self._session.kept_round(report.nodeid) is not None:
+        if self._session.rounds.kept(report.nodeid) is not None:
             self._reports[report.nodeid].append(report)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> Generator[None, None, None]:
         """Compress what a round's reports say when its test is over: pytest keeps them until the session ends."""
         yield
-        kept = self._session.kept_round(nodeid)
+        kept = self._session.rounds.kept(nodeid)
         for report in self._reports.pop(nodeid, ()):
             if kept is not None:
                 compress_properties(report, kept)
@@ -97,7 +97,7 @@ class RoundReports:
         """Count undecided rounds as such: they have neither passed nor failed, and were run, unlike what is skipped."""
         if report.when != "call" or not report.skipped:
             return None
-        record = self._session.record_of(report.nodeid)
+        record = self._session.rounds.record(report.nodeid)
         is_round = record is not None and record.outcome == "undecided" and not hasattr(report, "context")
         return _UNDECIDED if is_round else None
 
@@ -111,7 +111,7 @@ class RoundReports:
         self._print(terminalreporter, "evocode notes on passed rounds", notes)
 
     def _cause(self, nodeid: str) -> str:
-        record = self._session.record_of(nodeid)
+        record = self._session.rounds.record(nodeid)
         return printable_line(record.cause) if record is not None else ""
 
     def _lines(self, said: Callable[[RoundRecord], Sequence[str]]) -> list[str]:

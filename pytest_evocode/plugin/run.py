@@ -7,10 +7,9 @@ import logging
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -33,9 +32,6 @@ from pytest_evocode.results.selection import (
     with_selected,
 )
 from pytest_evocode.secrets import Scrubber
-
-if TYPE_CHECKING:
-    from pytest_evocode.trial.storage import AttemptStorage
 
 logger = logging.getLogger(__name__)
 #: How many sessions after the first a run's record has the arguments of.
@@ -81,7 +77,7 @@ class SessionRun:
         """Task, agent and number of each attempt that another shard is to make."""
         self._only_reports = False
         """Whether nothing is left to be made, so that the record stays as it is."""
-        self._storage = _storage_of(settings)
+        self._storage = settings.open_storage()
         self.record: RunRecord | None = None
         """The record as it was last read or written; None as long as it is not known which run is to be continued."""
         name = settings.resume
@@ -95,11 +91,6 @@ class SessionRun:
             self._take(directory.reopen_run(self._results, name))
         else:
             directory.run_names(self._results)
-
-    @property
-    def _fork_from(self) -> str | None:
-        point = self._settings.fork_from
-        return None if point is None else point.text
 
     @property
     def name(self) -> str:
@@ -116,7 +107,7 @@ class SessionRun:
             versions={name: (each,) for name, each in self._versions.items()},
             mode=self._settings.mode,
             from_round=self._settings.from_round,
-            fork_from=self._fork_from,
+            fork_from=self._settings.fork_from.text if self._settings.fork_from is not None else None,
             shard=self._settings.shard,
             verify=self._settings.verify,
             strict=self._settings.strict,
@@ -133,12 +124,17 @@ class SessionRun:
 
     def _take(self, run: RunRecord) -> None:
         """Continue a run, unless it was begun with other options or is under way."""
+        if why := self._why_other(run):
+            raise UsageError(why)
+        self._lock(run)
+        self.record = run
+
+    def _why_other(self, run: RunRecord) -> str:
+        """Return which other options a run was begun with; empty where they are the session's."""
         settings = self._settings
         if (run.mode, run.from_round) != (settings.mode, settings.from_round):
             begin = f" --evocode-from={run.from_round}" if run.from_round else ""
-            raise UsageError(
-                f"the run {run.run} was begun in another mode; continue it with --evocode-mode={run.mode}{begin}"
-            )
+            return f"the run {run.run} was begun in another mode; continue it with --evocode-mode={run.mode}{begin}"
         for option, is_alike, value in (
             ("--evocode-fork-from", run.start == settings.start, run.fork_from and f"={run.fork_from}"),
             ("--evocode-shard", run.shard == settings.shard, run.shard and "={}/{}".format(*run.shard)),
@@ -147,14 +143,13 @@ class SessionRun:
         ):
             if not is_alike:
                 given = f"no {option}" if value is None else f"{option}{value}"
-                raise UsageError(f"the run {run.run} was begun with {given}; continue it with that")
+                return f"the run {run.run} was begun with {given}; continue it with that"
         if differing := differing_settings(run.conditions, self._conditions):
-            raise UsageError(
+            return (
                 f"the run {run.run} was begun under other conditions, {join_first(differing)} now; continue it with "
                 "those of its beginning"
             )
-        self._lock(run)
-        self.record = run
+        return ""
 
     def _lock(self, run: RunRecord) -> None:
         from pytest_evocode.environments.cache import lock_run
@@ -166,15 +161,11 @@ class SessionRun:
 
     def _newest(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> RunRecord | None:
         """Return the run to continue; None to begin a new one. Raises UsageError where that was not asked for."""
-        settings = self._settings
-        options = settings.mode, settings.start, settings.shard, settings.verify
 
         def fits(run: RunRecord) -> bool:
-            is_alike = run.strict in (None, settings.strict) and run.environment == self._environment
-            is_alike = is_alike and not differing_settings(run.conditions, self._conditions)
-            return is_alike and (run.mode, run.start, run.shard, run.verify) == options
+            return run.environment == self._environment and not self._why_other(run)
 
-        begins = settings.resume == AUTO
+        begins = self._settings.resume == AUTO
         found = run_to_continue(
             self._results, selected, fits, agents, only_fitting=begins, environment=self._environment
         )
@@ -273,10 +264,14 @@ class SessionRun:
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        of = partial(directory.AttemptDirectory.of, self._results)
         with ThreadPoolExecutor(8) as pool:
-            places = (of(each.task, each.agent, self.name, each.number, self._scrubber) for each in selected)
-            list(pool.map(self._storage.restore, places))
+            list(pool.map(self._storage.restore, map(self._place, selected)))
+
+    def _place(self, each: SelectedAttempt) -> directory.AttemptDirectory:
+        """Return where the run keeps an attempt."""
+        return directory.AttemptDirectory.of(
+            self._results, each.task, each.agent, self.name, each.number, self._scrubber
+        )
 
     def write(
         self,
@@ -330,12 +325,7 @@ class SessionRun:
     def _left(self) -> list[directory.AttemptDirectory]:
         """Return where the attempts of the run that no session has ended are, or would be."""
         assert self.record is not None
-        places = {
-            (each.task, each.agent, each.number): directory.AttemptDirectory.of(
-                self._results, each.task, each.agent, self.name, each.number
-            )
-            for each in attempts_of(self.record)
-        }
+        places = {(each.task, each.agent, each.number): self._place(each) for each in attempts_of(self.record)}
         return [
             place
             for key, place in places.items()
@@ -350,7 +340,7 @@ class SessionRun:
         for each in attempts_of(self.record):
             if (each.task, each.agent, each.number) in own:
                 continue
-            place = directory.AttemptDirectory.of(self._results, each.task, each.agent, self.name, each.number)
+            place = self._place(each)
             with contextlib.suppress(RecordFault, OSError):  # Who reads the results is told.
                 if (ended := place.read_attempt()) is not None:
                     yield from (record.without_cases() for record in ended.rounds)
@@ -404,14 +394,6 @@ def _with_versions(run: RunRecord, versions: Mapping[str, str]) -> dict[str, tup
     return {
         name: tuple(dict.fromkeys((*run.versions.get(name, ()), *filter(None, [versions.get(name)])))) for name in names
     }
-
-
-def _storage_of(settings: Settings) -> AttemptStorage | None:
-    if settings.storage is None:
-        return None
-    from pytest_evocode.trial.storage import AttemptStorage
-
-    return AttemptStorage(settings.storage)
 
 
 def _resuming(run: RunRecord, found: RunProgress | None) -> str:

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 
 from pytest_evocode.environments.scratch import Scratch, hold
 from pytest_evocode.errors import RecordFault, StorageFault, UsageError
-from pytest_evocode.plugin.kept_rounds import KeptRound, KeptRounds, RoundPlace
+from pytest_evocode.plugin.kept_rounds import KeptRounds, RoundPlace
 from pytest_evocode.plugin.options import conditions
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from pytest_evocode.metrics.flaky import FlakyRound
     from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.metrics.spending import ExpectedAmounts
-    from pytest_evocode.plugin.cluster.driver import ClusterRun
-    from pytest_evocode.plugin.jobs import JobsPlugin
+    from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
     from pytest_evocode.plugin.run import SessionRun
-    from pytest_evocode.plugin.side_by_side import SideBySide
     from pytest_evocode.tasks import Task
+    from pytest_evocode.trial.context import Progress
     from pytest_evocode.trial.trial import Trial
 
 _NAMED = 3  # of what is left behind
@@ -48,6 +47,23 @@ RUN_NAME = "run"
 _FAILED_BUILDS = "failed-builds"
 Selected = tuple[SelectedAttempt, ...]
 """Attempts, in the order of their names."""
+
+
+class _Running(Protocol):
+    """What a process has under way, and may be told to end."""
+
+    def close(self) -> None: ...
+
+
+class Elsewhere(Protocol):
+    """Makes several attempts at once, and has their items run when their rounds, or the attempts, have ended."""
+
+    @property
+    def progress(self) -> dict[str, Progress]:
+        """The progress of the attempts that run, by name."""
+
+    def trial_of(self, attempt: pytest.Collector, alone: pytest.Item | None) -> Trial | RemoteTrial:
+        """Return the trial of an attempt, or of a round that is run by itself; raises what kept it from beginning."""
 
 
 class EvocodeSession:
@@ -66,7 +82,7 @@ class EvocodeSession:
         """What xdist's controller passes to this process, None where it is no worker."""
         self.run: SessionRun | None = None
         """The run whose record this process writes; None in a worker, and where none is written."""
-        self.elsewhere: ClusterRun | JobsPlugin | None = None
+        self.elsewhere: Elsewhere | None = None
         """What makes several attempts at once, on the nodes of a cluster or in this process; None where this process
         makes one after the other, as their items are run.
         """
@@ -80,14 +96,15 @@ class EvocodeSession:
         """How many reports of the session are errors, which are no verdict on any agent."""
         self.unmet: list[str] = []
         """What makes the exit status 1 beside reports of tests, in a line each: what was asked for and not reached."""
-        self.running: Trial | SideBySide | None = None
+        self.running: _Running | None = None
         """The last attempt that this process started, or what it does for tasks side by side; it may have ended."""
         self.engine_reason = ""
         """Why the engine was chosen, once it is."""
         self._engine: Engine | None = None
         self._shares_connections = False
         self._begun_at = time.monotonic()
-        self._rounds = KeptRounds()
+        self.rounds = KeptRounds()
+        """The rounds that were reported, with their records, in the process that reports."""
 
     # The environment and the agents.
 
@@ -301,7 +318,7 @@ class EvocodeSession:
         These have the numbers of their cases in place of the cases. Where a run is recorded, the other selected rounds
         follow, those of attempts included that were never begun: the same counts that ``evocode results`` counts.
         """
-        found = {RoundPlace.of(each): each for each in self._rounds.without_cases()}
+        found = {RoundPlace.of(each): each for each in self.rounds.without_cases()}
         is_recorded = self.run is not None and self.run.is_used  # Else the session was refused.
         for place, record in not_reached(self.selected, found, never_begun=is_recorded).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
@@ -314,7 +331,7 @@ class EvocodeSession:
     @property
     def begun(self) -> list[tuple[str, str, int]]:
         """Task, agent and number of each attempt of which a round was reported."""
-        return list(dict.fromkeys((each.task, each.agent, each.attempt) for each in self._rounds.places()))
+        return list(dict.fromkeys((each.task, each.agent, each.attempt) for each in self.rounds.places()))
 
     @property
     def flaky_rounds(self) -> list[FlakyRound]:
@@ -334,19 +351,7 @@ class EvocodeSession:
 
     def with_cases(self, record: RoundRecord) -> RoundRecord:
         """Return one of :attr:`records` with its cases."""
-        return self._rounds.whole(RoundPlace.of(record)) or record
-
-    def record_of(self, nodeid: str) -> RoundRecord | None:
-        """Return the record of a round that was reported, None for other tests and for rounds without a record."""
-        return self._rounds.record(nodeid)
-
-    def kept_round(self, nodeid: str) -> KeptRound | None:
-        """Return what is kept of a round that was reported, None without a record."""
-        return self._rounds.kept(nodeid)
-
-    def add_record(self, nodeid: str, record: RoundRecord) -> None:
-        """Keep a round's record; a round is reported anew when its worker was lost in the middle of reporting it."""
-        self._rounds.add(nodeid, record)
+        return self.rounds.whole(RoundPlace.of(record)) or record
 
 
 def not_reached(

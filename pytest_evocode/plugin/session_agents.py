@@ -155,12 +155,7 @@ class Roster:
 
     def check_prices(self, budget: Budget) -> None:
         """Raise UsageError if a budget limits the cost and an agent says that it does not know its model's price."""
-        for agent in self.agents:
-            made = self.make(agent)
-            try:
-                getattr(made, "check_price", lambda budget: None)(budget)
-            finally:
-                close_agent(made)
+        self._ask_each(lambda made: getattr(made, "check_price", lambda budget: None)(budget))
 
     def _resolve(self, name: str) -> SessionAgent:
         declared = self.declarations.agents.get(name)

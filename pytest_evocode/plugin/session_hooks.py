@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from importlib import import_module
 from types import FrameType
 
@@ -97,15 +97,19 @@ class SessionHooks:
             if not evocode.settings.warm:  # No agent works, and a key for its model may be elsewhere.
                 evocode.roster.check(evocode.settings)
             if evocode.settings.cluster is not None:
-                environment = self._join_cluster(config, evocode.settings.cluster)
+                from pytest_evocode.plugin.cluster.driver import join_cluster
+
+                evocode.elsewhere = cluster = join_cluster(evocode, evocode.settings.cluster)
+                config.add_cleanup(cluster.close)
+                self._cluster, engine, versions = cluster.description, cluster.engine, cluster.versions
             else:
-                environment = evocode.engine.name, evocode.engine.versions
+                engine, versions = evocode.engine.name, dict(evocode.engine.versions)
         except EvocodeError as error:
             raise pytest.UsageError(evocode.scrubber.text(str(error))) from None
         if evocode.settings.check or evocode.settings.warm or evocode.settings.case:
             return
         try:
-            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, *environment, evocode.conditions)
+            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, engine, versions, evocode.conditions)
         except EvocodeError as error:
             raise pytest.UsageError(f"--evocode-resume: {error}") from None
         except OSError as error:
@@ -113,19 +117,6 @@ class SessionHooks:
                 f"--evocode-results={evocode.settings.results}: cannot be written ({error.strerror}); "
                 "name another directory"
             ) from None
-
-    def _join_cluster(self, config: pytest.Config, name: str) -> tuple[str, Mapping[str, str]]:
-        """Join the cluster that makes the attempts, and return the engine's name there and versions of what it is.
-
-        Raises:
-            EvocodeError: It cannot be joined, or can make no attempts.
-        """
-        from pytest_evocode.plugin.cluster.driver import join_cluster
-
-        cluster = join_cluster(self._session, name)
-        self._session.elsewhere, self._cluster = cluster, cluster.description
-        config.add_cleanup(cluster.close)
-        return cluster.engine, cluster.versions
 
     def pytest_report_header(self) -> list[str]:
         """Return which agents, which environment and why, and where results go."""

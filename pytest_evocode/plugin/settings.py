@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_evocode.llm.budget import Budget
     from pytest_evocode.results.records import Mode
     from pytest_evocode.tasks import Task, Verify
+    from pytest_evocode.trial.storage import AttemptStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,14 @@ class Settings:
         is_refused = self.strict_keys and not self.check
         task = load_task(directory, unknown_keys="error" if is_refused else "ignore")
         return task.with_reward_key(self.reward_key).judged(self.verify)
+
+    def open_storage(self) -> AttemptStorage | None:
+        """Return where attempts are saved; None for nowhere."""
+        if self.storage is None:
+            return None
+        from pytest_evocode.trial.storage import AttemptStorage
+
+        return AttemptStorage(self.storage)
 
     @property
     def holds_forks(self) -> bool:

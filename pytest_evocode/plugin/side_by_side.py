@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,20 +14,9 @@ from pytest_evocode.plugin.pytest_private import make_failure
 from pytest_evocode.plugin.session import EvocodeSession, session_of
 
 if TYPE_CHECKING:
+    from pytest_evocode.checks.runner import CheckRunner
     from pytest_evocode.trial.context import TrialOptions
-
-
-class TaskRunner(Protocol):
-    """Does something for one task."""
-
-    def run(self) -> None:
-        """Do it; returns when it is done, and raises nothing."""
-
-    def cancel(self) -> None:
-        """Have it end soon."""
-
-    def close(self) -> None:
-        """End it, and wait for that; may be called from any thread, and more than once."""
+    from pytest_evocode.trial.warming import TaskWarming
 
 
 class SideBySide:
@@ -42,9 +31,9 @@ class SideBySide:
 
         tasks = max(2, VerifierSlots(verifiers).count)
         self._pool = ThreadPoolExecutor(tasks, thread_name_prefix="task")
-        self._runners: list[TaskRunner] = []
+        self._runners: list[CheckRunner | TaskWarming] = []
 
-    def begin(self, runner: TaskRunner) -> None:
+    def begin(self, runner: CheckRunner | TaskWarming) -> None:
         """Run it for one more task, after those that were begun before."""
         self._runners.append(runner)
         self._pool.submit(runner.run)
@@ -65,7 +54,7 @@ _SIDE_BY_SIDE = pytest.StashKey[SideBySide]()
 class TaskCollector(pytest.Collector):
     """What is done for one task; the items that are selected share what is started for them."""
 
-    _runner: TaskRunner | None = None
+    _runner: CheckRunner | TaskWarming | None = None
 
     def setup(self) -> None:
         """Start what the selected items need, and those of the tasks that come after it."""
@@ -97,7 +86,9 @@ class TaskCollector(pytest.Collector):
                 self.config.add_cleanup(session.running.close)  # Before the engine's, which was added before.
             stash[_SIDE_BY_SIDE].begin(runner)
 
-    def make_runner(self, session: EvocodeSession, options: TrialOptions, *, anew: bool) -> TaskRunner | None:
+    def make_runner(
+        self, session: EvocodeSession, options: TrialOptions, *, anew: bool
+    ) -> CheckRunner | TaskWarming | None:
         """Return what does what the selected items need, None where that is nothing.
 
         ``anew`` is whether to do, too, what an earlier session did. To be called once the session has its engine.

@@ -15,19 +15,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from filelock import Timeout
 
 from pytest_evocode.agents import Agent, installation_of
 from pytest_evocode.agents.oracle import OracleAgent
-from pytest_evocode.environments import Engine, Environment, Installation, Snapshot
+from pytest_evocode.environments import (
+    Engine,
+    Environment,
+    Installation,
+    Snapshot,
+)
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.reference_index import ReferenceIndex, ReferenceState
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, STOPPED
 from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError, UsageError
 from pytest_evocode.results.forks import ForkedState
-from pytest_evocode.results.records import TurnRecord, Verdict
+from pytest_evocode.results.records import RoundRecord, TurnRecord, Verdict
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically
@@ -38,9 +43,6 @@ from pytest_evocode.trial.context import TrialContext, TrialOptions
 from pytest_evocode.trial.log import Resumption, installation_hash
 from pytest_evocode.trial.suites.carrying import changes_of
 from pytest_evocode.trial.suites.runner import SuiteRunner
-
-if TYPE_CHECKING:
-    from pytest_evocode.trial.trial import Trial
 
 LIMIT = 4 * 2**30
 """Bytes that the states of one engine may take on this machine; the least recently used are dropped first."""
@@ -277,6 +279,25 @@ _KEPT = TurnRecord(index=0, snapshot="", timed_out=False, tool_calls=None, agent
 """The turn of a round whose state is kept. Without a reference of its own no later session goes on from there."""
 
 
+class OracleAttempt(AbstractContextManager["OracleAttempt"], Protocol):
+    """An attempt in which the oracle plays the reference solutions up to some round; it lasts as long as its context.
+
+    :class:`~pytest_evocode.trial.Trial` is one; this module cannot import it, because a trial begins here.
+    """
+
+    def first_played(self) -> int:
+        """Wait until it is known which round is played first."""
+
+    def wait(self, index: int) -> RoundRecord:
+        """Wait for the record of a round that is played."""
+
+    def last_state(self) -> Snapshot:
+        """Return the state after the last round, once its record is there."""
+
+    def close(self) -> None:
+        """End the attempt now."""
+
+
 class StartingState:
     """Finds the state that an attempt begins in: of a fork, that of another attempt.
 
@@ -290,7 +311,7 @@ class StartingState:
         context: TrialContext,
         agent: Agent,
         rounds: RoundSelection,
-        play: Callable[[RoundSelection, TrialOptions], Trial],
+        play: Callable[[RoundSelection, TrialOptions], OracleAttempt],
     ) -> None:
         self._task = context.task
         self._engine = context.engine
@@ -311,7 +332,7 @@ class StartingState:
             self._states = ReferenceStates(
                 context.engine, self._task, options.environ, withheld=withheld, installation=self.installation
             )
-        self._attempt: Trial | None = None
+        self._attempt: OracleAttempt | None = None
         self._until_closed = ExitStack()
 
     @property

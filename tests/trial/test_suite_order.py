@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pytest_evocode.errors import Cancelled
-from pytest_evocode.trial.suites.order import Places, Rank
+from pytest_evocode.trial.suites.runner import Places, Rank
 
 LENGTHS = [Rank.of(index, awaited=False, begun=False) for index in (1, 2, 3)]
 AWAITED = [Rank.of(index, awaited=True, begun=False) for index in (1, 2)]

@@ -6,10 +6,10 @@ and whatever other plugins write are the same as in a session on one machine; no
 
 ==================  ================================================================================================
 the driver          :mod:`.driver` runs items as their records come, in the order in which they come;
-                    :mod:`.units` has what an item takes for its trial; :mod:`.driver` places attempts, takes what
-                    they send and gives those of lost nodes to other nodes; :mod:`.placement` decides where and how
+                    :mod:`.remote_trial` is what an item takes for its trial; :mod:`.driver` places attempts, takes
+                    what they send and gives those of lost nodes to other nodes; :mod:`.placement` decides where and how
                     many, and knows nothing of Ray
-one Ray actor       :mod:`.broker`: messages to the driver, what the run has spent, which attempts are to stop
+one Ray actor       ``Broker`` in :mod:`.node`: messages to the driver, what the run has spent, which attempts stop
 a Ray task          :mod:`.node`: holds an attempt's resources in Ray's account, and passes messages on
 a process beside    :mod:`.attempt_process`: runs the trial. It is no child of Ray's process, which kills its
                     children: when Ray's process ends, however it does, the connection between the two breaks, and the

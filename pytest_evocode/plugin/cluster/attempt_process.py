@@ -30,7 +30,7 @@ from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.environments.kept_tasks import KeptTasks, attempt_home, lock_of
 from pytest_evocode.errors import Cancelled, EnvironmentFault, RecordFault, describe_error
 from pytest_evocode.llm.connection_limits import ConnectionLimits, Paced, connections_shared_by
-from pytest_evocode.plugin.cluster.broker import BrokerAnswer
+from pytest_evocode.plugin.cluster.node import BrokerAnswer
 from pytest_evocode.plugin.cluster.orders import (
     ASK,
     BEGUN,

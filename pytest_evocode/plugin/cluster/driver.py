@@ -21,8 +21,7 @@ from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.llm.budget import RunSpending
 from pytest_evocode.plugin.attempts import RoundItem, later, run_item, run_others, stops_before_tests
 from pytest_evocode.plugin.cluster import orders
-from pytest_evocode.plugin.cluster.broker import Sent
-from pytest_evocode.plugin.cluster.node import NodeFacts, versions
+from pytest_evocode.plugin.cluster.node import NodeFacts, Sent, versions
 from pytest_evocode.plugin.cluster.orders import pack_task, read_tree
 from pytest_evocode.plugin.cluster.placement import (
     DISK,
@@ -33,8 +32,9 @@ from pytest_evocode.plugin.cluster.placement import (
     refuse_other_versions,
     versions_of,
 )
-from pytest_evocode.plugin.cluster.ray_cluster import STORAGE, RayCluster, RayNode
-from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit, RemoteTrial, give_up, order_of, units_of
+from pytest_evocode.plugin.cluster.ray_cluster import STORAGE, RayCluster
+from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
+from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit, give_up, order_of, units_of
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.trial.context import Progress
@@ -158,20 +158,20 @@ class ClusterRun:
             for unit in list(self._units.values()):
                 self._give_up(unit, f"the cluster is lost: {type(error).__name__}: {error}")
 
-    def _set_nodes(self, nodes: Sequence[RayNode]) -> None:
+    def _set_nodes(self, nodes: Sequence[ClusterNode]) -> None:
         """Take the nodes that there are now, the new ones when they have said what they have.
 
         They are asked while messages of attempts are taken: a driver that takes none for a while counts as lost.
         """
         new = [node for node in nodes if node.id not in self._facts]
-        known = ((node, self._facts[node.id]) for node in nodes if node not in new)
-        self._placement.set_nodes(_as_cluster_node(node, facts) for node, facts in known if facts.engine == self.engine)
+        known = ((node, self._facts[node.id]) for node in nodes if node.id in self._facts)
+        self._placement.set_nodes(_with_facts(node, facts) for node, facts in known if facts.engine == self.engine)
         self._some_are_unknown = bool(new)
         if new and (self._meeting is None or not self._meeting.is_alive()):
             self._meeting = threading.Thread(target=self._ask, args=(new,), name="evocode-new-nodes", daemon=True)
             self._meeting.start()
 
-    def _ask(self, new: Sequence[RayNode]) -> None:
+    def _ask(self, new: Sequence[ClusterNode]) -> None:
         try:
             answers = self._cluster.ask_versions(new)
             wrong = {node.id: other_version(versions(), answers[node.name]) for node in new if node.name in answers}
@@ -304,13 +304,13 @@ class ClusterRun:
         self._placement.forget(unit.name)
 
 
-def _as_cluster_node(node: RayNode, facts: NodeFacts) -> ClusterNode:
-    left, total = facts.memory
-    declared = node.resources.get(STORAGE)
-    disk = facts.disk if declared is None else declared * 2**20
-    found = ClusterNode(node.id, node.name, {**node.resources, DISK: disk}, set(facts.has))
-    found.ramp.see(left, total, 0)
-    return found
+def _with_facts(node: ClusterNode, facts: NodeFacts) -> ClusterNode:
+    """Return a node with what it says of itself."""
+    declared = node.total.get(STORAGE)
+    node.total = {**node.total, DISK: facts.disk if declared is None else declared * 2**20}
+    node.has = set(facts.has)
+    node.ramp.see(*facts.memory, 0)
+    return node
 
 
 def join_cluster(session: EvocodeSession, text: str) -> ClusterRun:
@@ -379,8 +379,8 @@ class ClusterPlugin:
         """Count the rounds that were repeated after they were reported as the results directory has them."""
         for item in unit.reported:
             record = unit.trial.record_of(item.index)
-            if record is not None and record != self._session.record_of(item.nodeid):
-                self._session.add_record(item.nodeid, record)
+            if record is not None and record != self._session.rounds.record(item.nodeid):
+                self._session.rounds.add(item.nodeid, record)
 
     def _tell(self, cluster: ClusterRun) -> None:
         terminal = self._session.config.pluginmanager.getplugin("terminalreporter")

@@ -9,15 +9,13 @@ import os
 import signal
 import socket
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.plugin.cluster.broker import Broker, Sent
-from pytest_evocode.plugin.cluster.node import NodeFacts, look_at_node, make_attempt
+from pytest_evocode.plugin.cluster.node import Broker, NodeFacts, Sent, look_at_node, make_attempt
 from pytest_evocode.plugin.cluster.orders import AttemptOrder
 from pytest_evocode.plugin.cluster.placement import ClusterNode, Needs
 
@@ -52,15 +50,6 @@ def check_address(address: str) -> None:
         raise UsageError(
             f"--evocode-cluster=ray:{address}: nothing answers there ({error}); start Ray there, or correct the address"
         ) from None
-
-
-@dataclass(frozen=True, slots=True)
-class RayNode:
-    """A node as Ray has it."""
-
-    id: str
-    name: str
-    resources: Mapping[str, float]
 
 
 class RayCluster:
@@ -102,12 +91,12 @@ class RayCluster:
 
     # Nodes.
 
-    def nodes(self) -> list[RayNode]:
-        """Return the nodes that are alive."""
+    def nodes(self) -> list[ClusterNode]:
+        """Return the nodes that are alive, with what Ray knows of them."""
         alive = [node for node in self._ray.nodes() if node["Alive"]]
         hosts = [node["NodeManagerHostname"] for node in alive]
         return [
-            RayNode(
+            ClusterNode(
                 node["NodeID"],
                 host if hosts.count(host) == 1 else f"{host}/{node['NodeID'][:6]}",
                 node["Resources"],
@@ -115,7 +104,7 @@ class RayCluster:
             for node, host in zip(alive, hosts, strict=True)
         ]
 
-    def ask_versions(self, nodes: Sequence[RayNode]) -> dict[str, dict[str, str]]:
+    def ask_versions(self, nodes: Sequence[ClusterNode]) -> dict[str, dict[str, str]]:
         """Return the versions that nodes have, by the nodes' names; none where pytest-evocode is not installed."""
 
         def versions() -> dict[str, str]:  # A nested function, which Ray sends whole: nothing is imported from us.
@@ -130,11 +119,11 @@ class RayCluster:
 
         return {node.name: answer for node, answer in self._ask(nodes, versions)}
 
-    def look_at(self, nodes: Sequence[RayNode], environment: str) -> list[tuple[RayNode, NodeFacts]]:
+    def look_at(self, nodes: Sequence[ClusterNode], environment: str) -> list[tuple[ClusterNode, NodeFacts]]:
         """Return what nodes say of themselves; without those that do not answer."""
         return self._ask(nodes, look_at_node, environment)
 
-    def _ask(self, nodes: Sequence[RayNode], function: Any, *arguments: Any) -> list[tuple[RayNode, Any]]:
+    def _ask(self, nodes: Sequence[ClusterNode], function: Any, *arguments: Any) -> list[tuple[ClusterNode, Any]]:
         remote = self._ray.remote(max_retries=0, num_cpus=0)(function)
         asked = [remote.options(scheduling_strategy=self._on(node.id)).remote(*arguments) for node in nodes]
         found = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from pytest_evocode.errors import EvocodeError, TaskError
+from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.collection import describe_limits, describe_shards, expected_seconds
 from pytest_evocode.plugin.kept_rounds import report_properties
@@ -148,14 +148,9 @@ class ControllerPlugin:
     def pytest_sessionfinish(self) -> None:
         """Remove what lost workers left running."""
         if self._lost_workers:
-            from pytest_evocode.environments.cleanup import leftovers
+            from pytest_evocode.environments.cleanup import remove_leftovers
 
-            # Another session may be removing the same things, and the next one will remove what is left.
-            with contextlib.suppress(EvocodeError, OSError), leftovers() as found:
-                for leftover in found:
-                    logger.info("removing what a lost worker left: %s", leftover.what)
-                    with contextlib.suppress(EvocodeError, OSError):
-                        leftover.remove()
+            remove_leftovers()
 
     # Attempts by their node ids.
 

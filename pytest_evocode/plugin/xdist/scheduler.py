@@ -77,7 +77,8 @@ class AttemptScheduling:
         self._begin = begin
         self._is_reported = is_reported
         self._give_up = give_up
-        self._worker_count = count_workers(config)
+        # A scheduler is asked whether all have collected before it has been told of all of them.
+        self._worker_count = len(parse_tx_spec_config(config))
         self._collections: dict[WorkerController, Sequence[str]] = {}
         """What each worker has collected."""
         self._collection: Sequence[str] | None = None
@@ -230,7 +231,9 @@ class AttemptScheduling:
         (first, expected), *rest = self._collections.items()
         equal = True
         for node, collection in rest:
-            if (difference := describe_difference(first, expected, node, collection)) is not None:
+            # The message that people know from xdist's own schedulers, with its advice.
+            difference = report_collection_diff(expected, collection, first.gateway.id, node.gateway.id)
+            if difference is not None:
                 equal = False
                 report = pytest.CollectReport(node.gateway.id, outcome="failed", longrepr=difference, result=[])
                 self._config.hook.pytest_collectreport(report=report)
@@ -316,22 +319,3 @@ class _OtherTestsNode:
 def _send(node: WorkerController, indices: list[int]) -> None:
     with contextlib.suppress(OSError):  # It has just been lost; xdist will say so, and all it has goes to another one.
         node.send_runtest_some(indices)
-
-
-def count_workers(config: pytest.Config) -> int:
-    """Return how many workers a session begins with.
-
-    ``parse_tx_spec_config``: a scheduler is asked whether all have collected before it has been told of all of them.
-    """
-    return len(parse_tx_spec_config(config))
-
-
-def describe_difference(
-    one: WorkerController, of_one: Sequence[str], other: WorkerController, of_other: Sequence[str]
-) -> str | None:
-    """Return how the collections of two workers differ, None where they do not.
-
-    ``report_collection_diff``: it has the message that people know from xdist's own schedulers, with its advice.
-    """
-    difference: str | None = report_collection_diff(of_one, of_other, one.gateway.id, other.gateway.id)
-    return difference

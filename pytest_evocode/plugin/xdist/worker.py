@@ -11,6 +11,7 @@ import time
 import pytest
 
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.plugin.attempts import Later, later
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.selection import selected_as_json
 from pytest_evocode.tasks.atomic_write import write_atomically
@@ -22,20 +23,6 @@ SELECTED = "selected.json"
 _INTERVAL = 0.1  # seconds
 
 logger = logging.getLogger(__name__)
-
-
-class Pause(pytest.Item):
-    """The item after an attempt while the next attempt is not known yet.
-
-    See :class:`~pytest_evocode.plugin.xdist.scheduler.AttemptScheduling` for the reason.
-    """
-
-    def runtest(self) -> None:
-        """Do nothing; no part of pytest but the worker's loop ever sees the item."""
-
-    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """Return a place without a line, since the item is in no file."""
-        return self.path, None, self.name
 
 
 class WorkerPlugin:
@@ -52,14 +39,17 @@ class WorkerPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Append the pause, now that tests were counted and reported, and watch for the sign to stop."""
-        session.items.append(Pause.from_parent(session, name="pause"))
+        """Append the pause, now that tests were counted and reported, and watch for the sign to stop.
+
+        See :class:`~pytest_evocode.plugin.xdist.scheduler.AttemptScheduling` for the reason.
+        """
+        session.items.append(later(session))
         threading.Thread(target=self._watch, args=(session,), name="evocode-stop", daemon=True).start()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         """Run nothing, not even other plugins' hooks, in a pause."""
-        return True if isinstance(item, Pause) else None
+        return True if isinstance(item, Later) else None
 
     def _watch(self, session: pytest.Session) -> None:
         """End the attempt under way, and every later one, once there is the sign to stop or no controller."""

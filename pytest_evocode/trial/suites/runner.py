@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from pytest_evocode.environments import Command, Engine, Environment, Snapshot
@@ -28,7 +29,6 @@ from pytest_evocode.trial.suites.brought_artifacts import bring_artifacts
 from pytest_evocode.trial.suites.carrying import WHOLE_SYSTEM, Carried, Carry, Carrying, Reference, trees_of
 from pytest_evocode.trial.suites.clearing import Clearing
 from pytest_evocode.trial.suites.left_forks import HeldFork, LeftFork
-from pytest_evocode.trial.suites.order import Places, Rank
 from pytest_evocode.trial.suites.suite_environments import RunningSuites, SuiteEnvironments
 from pytest_evocode.trial.suites.verifier_state import VerifierState
 from pytest_evocode.verifier import (
@@ -64,6 +64,60 @@ _TRY_LIMIT = 60.0  # seconds
 
 _known: WeakKeyDictionary[Engine, dict[tuple[object, ...], str]] = WeakKeyDictionary()
 """Where suites yield a verdict in an engine, empty for nowhere, by all else that this depends on."""
+
+
+_INTERVAL = 0.05  # seconds between two looks at whether a suite is stopped
+
+
+class Rank(NamedTuple):
+    """What decides which suite goes first: the greatest."""
+
+    awaited: bool
+    """Whether the chain of rounds goes on only with this verdict."""
+    begun: bool
+    """Whether an earlier run of the same suite has left a fork, which is there until all its runs are done."""
+    length: int
+    """How long the suite is likely to take, against others of the attempt."""
+
+    @classmethod
+    def of(cls, index: int, *, awaited: bool, begun: bool) -> Rank:
+        """Return the rank of a round's suite.
+
+        Suites are cumulative, so the latest takes the longest, and what is begun last should be short: then no slot is
+        empty for long while the last suite runs. Of those that the chain waits for, the earliest decides first.
+        """
+        return cls(awaited, begun, -index if awaited else index)
+
+
+class Places:
+    """A number of places, which suites that wait for one get by their rank; of equals the one that came first."""
+
+    def __init__(self, count: int) -> None:
+        self._changed = threading.Condition()
+        self._free = count
+        self.waiting: list[tuple[Rank, object]] = []
+
+    @contextlib.contextmanager
+    def held(self, rank: Rank, stopped: threading.Event) -> Iterator[None]:
+        """Wait for a place and hold it; raises Cancelled once ``stopped`` is set."""
+        turn = (rank, object())
+        with self._changed:
+            self.waiting.append(turn)
+            try:
+                while not (self._free and turn is max(self.waiting, key=lambda each: each[0])):
+                    if stopped.is_set():
+                        raise Cancelled("stopped while waiting for other suites")
+                    self._changed.wait(_INTERVAL)
+                self._free -= 1
+            finally:
+                self.waiting.remove(turn)
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += 1
+                self._changed.notify_all()
 
 
 class SuiteRunner:

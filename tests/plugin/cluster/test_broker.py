@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pytest_evocode.plugin.cluster import broker as broker_module
-from pytest_evocode.plugin.cluster.broker import Broker, BrokerAnswer
+from pytest_evocode.plugin.cluster import node as broker_module
+from pytest_evocode.plugin.cluster.node import Broker, BrokerAnswer
 from pytest_evocode.plugin.cluster.orders import ASK, FILE, NOTE, SPENT
 
 pytestmark = pytest.mark.every_python

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.plugin.cluster.attempt_process import ClusterConnections, Line
-from pytest_evocode.plugin.cluster.broker import Broker, BrokerAnswer
+from pytest_evocode.plugin.cluster.node import Broker, BrokerAnswer
 
 pytestmark = pytest.mark.every_python
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.plugin.cluster.units import RemoteTrial, give_up
+from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
+from pytest_evocode.plugin.cluster.units import give_up
 from pytest_evocode.results.directory import AttemptDirectory
 
 pytestmark = pytest.mark.every_python

@@ -12,8 +12,7 @@ import pytest
 from pytest_evocode.plugin.cluster import driver
 from pytest_evocode.plugin.cluster.driver import ClusterRun
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
-from pytest_evocode.plugin.cluster.placement import Needs
-from pytest_evocode.plugin.cluster.ray_cluster import RayNode
+from pytest_evocode.plugin.cluster.placement import ClusterNode, Needs
 from pytest_evocode.plugin.session import EvocodeSession
 
 pytestmark = pytest.mark.every_python
@@ -28,16 +27,16 @@ class Ray:
         self.version = {"pytest-evocode": "99.9"}
         self.taken = 0
 
-    def nodes(self) -> list[RayNode]:
-        return [RayNode(name, name, {"CPU": 1.0}) for name in self.there]
+    def nodes(self) -> list[ClusterNode]:
+        return [ClusterNode(name, name, {"CPU": 1.0}) for name in self.there]
 
-    def ask_versions(self, nodes: Sequence[RayNode]) -> dict[str, dict[str, str]]:
+    def ask_versions(self, nodes: Sequence[ClusterNode]) -> dict[str, dict[str, str]]:
         if "late" in self.there:
             self.asked.set()
             self.may_answer.wait(60)
         return {node.name: versions() | (self.version if node.name == "late" else {}) for node in nodes}
 
-    def look_at(self, nodes: Sequence[RayNode], environment: str) -> list[tuple[RayNode, NodeFacts]]:
+    def look_at(self, nodes: Sequence[ClusterNode], environment: str) -> list[tuple[ClusterNode, NodeFacts]]:
         return [(node, NodeFacts("sandbox", "", frozenset(), (1, 2))) for node in nodes]
 
     def begin(self, spent: float) -> None: ...

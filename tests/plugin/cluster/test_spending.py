@@ -11,7 +11,7 @@ import pytest
 
 from pytest_evocode.llm.budget import AttemptSpending, Budget
 from pytest_evocode.plugin.cluster.attempt_process import ClusterSpending, Line
-from pytest_evocode.plugin.cluster.broker import BrokerAnswer
+from pytest_evocode.plugin.cluster.node import BrokerAnswer
 from pytest_evocode.plugin.cluster.orders import ASK, SPENT
 from pytest_evocode.results.records import Usage
 

@@ -13,7 +13,8 @@ import pytest
 from pytest_evocode.plugin.cluster import driver
 from pytest_evocode.plugin.cluster.driver import ClusterRun
 from pytest_evocode.plugin.cluster.orders import BEGUN, ENDED, FILE, MEMORY, RECORD, SPENT, AttemptOrder, Message
-from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit, RemoteTrial
+from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
+from pytest_evocode.plugin.cluster.units import AttemptFiles, AttemptUnit
 from pytest_evocode.plugin.kept_rounds import KeptRound
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.results.records import RoundRecord
