@@ -59,6 +59,7 @@ if os.fork():
     os._exit(0)
 sys.stdin.read()
 sys.path[:] = sys.argv[2:]
+from pytest_evocode.environments.docker.engine import connect, remove_docker_leftovers
 remove_docker_leftovers(connect(), sys.argv[1])
 """
 
