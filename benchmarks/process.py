@@ -36,7 +36,7 @@ from pytest_evocode.trajectories.atif import (
 from pytest_evocode.trajectories.diffs import unified_diff
 
 ACTIONS = 2000
-_EXAMPLES = Path(__file__).parents[1] / "example_tasks"
+_EXAMPLES = Path(__file__).parents[1] / "example_tasks" / "process"
 _FILES = 60
 _FAILED = "\n".join(f"FAILED tests/test_{number}.py::test_it - assert 1 == 2" for number in range(40))
 

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 _EXAMPLES = Path("example_tasks")
+_PLAYED = ("process", "ledger", "stockroom")
 _RECORDED = ("disciplined", "reckless")
 
 
@@ -16,9 +17,9 @@ def main(out: Path) -> None:
     """Play the example tasks in the sandbox, score the process of recorded attempts, and write the report."""
     with tempfile.TemporaryDirectory() as scratch:
         results = os.path.join(scratch, "example-results")
-        _pytest(results, "--evocode-agent=oracle", "--evocode-agent=nop", str(_EXAMPLES))
+        _pytest(results, "--evocode-agent=oracle", "--evocode-agent=nop", *(str(_EXAMPLES / name) for name in _PLAYED))
         for name in _RECORDED:
-            for recording in sorted(_EXAMPLES.glob(f"*/recorded/{name}")):
+            for recording in sorted(_EXAMPLES.glob(f"process/*/recorded/{name}")):
                 agent = f"--evocode-agent=replay:{recording}"
                 _pytest(
                     results, agent, "--evocode-process", "-o", "evocode_process_budget=0", str(recording.parents[1])

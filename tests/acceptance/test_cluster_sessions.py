@@ -360,7 +360,8 @@ def test_forty_two_attempts_at_the_examples_lose_a_node_and_score_as_on_one_mach
 ) -> None:
     pytester.makepyfile(sleeping_agent=SLEEPING)
     pytester.makeini(f"[pytest]\npythonpath = {pytester.path}\n")
-    what = ["--json-report", "--evocode-agent=sleeping_agent:Sleeping", "--evocode-env=sandbox", str(EXAMPLES)]
+    what = ["--json-report", "--evocode-agent=sleeping_agent:Sleeping", "--evocode-env=sandbox"]
+    what += [str(EXAMPLES / name) for name in ("process", "ledger", "stockroom")]
     here = run_tasks(*what, "--evocode-results=one", subprocess=True)
     expected = Counter(outcomes(here).values())
     assert set(expected) == {"passed", "failed"}

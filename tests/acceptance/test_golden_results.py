@@ -22,8 +22,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 COMMANDS = {
-    "task": ["--evocode-agent=oracle", "example_tasks/recipes"],
-    "oracle": ["--evocode-agent=oracle", "example_tasks/"],
+    "task": ["--evocode-agent=oracle", "example_tasks/process/recipes"],
+    "oracle": ["--evocode-agent=oracle", "example_tasks/process/", "example_tasks/ledger", "example_tasks/stockroom"],
     "nop": ["-q", "--tb=no", "--evocode-agent=nop", "example_tasks/ledger"],
 }
 #: What differs from run to run: names of runs, times, durations, paths, versions of other packages; and from machine to

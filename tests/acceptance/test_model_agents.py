@@ -24,7 +24,7 @@ from tests.model_server import ModelServer
 
 pytestmark = [pytest.mark.turns(3), pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
 
-EXAMPLE = Path(__file__).parents[2] / "example_tasks" / "recipes"
+EXAMPLE = Path(__file__).parents[2] / "example_tasks" / "process" / "recipes"
 GPT, OPUS = "openai/gpt-5", "anthropic/claude-opus-4-5"
 #: US dollars per million tokens.
 PRICES = {"models": {name: {"input": 1.0, "output": 10.0} for name in ("gpt-5", "claude-opus-4-5")}}

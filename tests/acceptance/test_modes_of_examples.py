@@ -13,7 +13,7 @@ from tests.acceptance.test_modes import marks, row
 # The modes themselves are in test_modes.py.
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
-EXAMPLES = Path(__file__).parents[2] / "example_tasks"
+EXAMPLES = Path(__file__).parents[2] / "example_tasks" / "process"
 # It plays the reference solutions, but for the third round of recipes and the second of invoices.
 AGENT = """
     from pytest_evocode.agents import RoundTranscript

@@ -15,7 +15,7 @@ from tests.checks.conftest import SCRIPT, LintTask
 EXAMPLES = Path(__file__).parents[2] / "example_tasks"
 
 
-@pytest.mark.parametrize("name", ["ledger", "stockroom"])
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/task.toml")))
 def test_the_example_tasks_are_without_fault(name: str) -> None:
     assert lint(load_task(EXAMPLES / name)) == []
 

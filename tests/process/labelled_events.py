@@ -35,7 +35,7 @@ from pytest_evocode.trajectories.atif import (
 from pytest_evocode.trajectories.diffs import unified_diff
 
 CORPUS = Path(__file__).parent / "corpus"
-EXAMPLES = Path(__file__).parents[2] / "example_tasks"
+EXAMPLES = Path(__file__).parents[2] / "example_tasks" / "process"
 EXTRACTORS = ("plan", "run", "failure", "recovery", "abstention", "commit")
 HALVES = ("tuned", "held back", "held back, blind")
 #: The label of an event in which there is nothing to find.

@@ -1,6 +1,6 @@
 """Play the scripts of example tasks and write down what comes of them: ``python -m tests.process.record [TASK...]``.
 
-What an attempt leaves goes to ``example_tasks/TASK/recorded/NAME``, beside its script ``NAME.toml``, so that both
+What an attempt leaves goes to ``example_tasks/process/TASK/recorded/NAME``, beside its script ``NAME.toml``, so that both
 ``--evocode-agent=replay:`` and ``evocode process`` take it.
 """
 

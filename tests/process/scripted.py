@@ -14,7 +14,7 @@ from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 from pytest_evocode.trajectories.recorder import Action
 
-EXAMPLES = Path(__file__).parents[2] / "example_tasks"
+EXAMPLES = Path(__file__).parents[2] / "example_tasks" / "process"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def _reply(reply: dict[str, object]) -> ScriptedReply:
 
 
 def example_scripts() -> list[Path]:
-    """Return the scripts of all example tasks: ``example_tasks/TASK/recorded/NAME.toml``."""
+    """Return the scripts of all example tasks: ``example_tasks/process/TASK/recorded/NAME.toml``."""
     return sorted(EXAMPLES.glob("*/recorded/*.toml"))
 
 

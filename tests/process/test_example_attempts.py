@@ -17,7 +17,7 @@ from pytest_evocode.tasks import Task, load_task
 
 pytestmark = pytest.mark.slow
 
-TASKS = Path(__file__).parents[2] / "example_tasks"
+TASKS = Path(__file__).parents[2] / "example_tasks" / "process"
 RECORDED = sorted(path.parent.name for path in TASKS.glob("*/recorded"))
 
 

@@ -20,7 +20,7 @@ from pytest_evocode.tasks.schema import SCHEMA_FILE, as_text
 pytestmark = pytest.mark.every_python
 
 EXAMPLES = Path(__file__).parents[2] / "example_tasks"
-TASKS = sorted(EXAMPLES.glob("*/task.toml"))
+TASKS = sorted(EXAMPLES.rglob("task.toml"))
 SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 

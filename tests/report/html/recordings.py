@@ -24,7 +24,7 @@ Table = dict[str, Any]
 def recorded(name: str) -> Path:
     """The directory of a recorded attempt at an example task, such as ``recipes/reckless``."""
     task, _, script = name.partition("/")
-    return REPOSITORY / "example_tasks" / task / "recorded" / script
+    return REPOSITORY / "example_tasks" / "process" / task / "recorded" / script
 
 
 def stored(directory: Path) -> StoredAttempt:

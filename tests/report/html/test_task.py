@@ -15,7 +15,7 @@ from pytest_evocode.tasks import Task, load_task
 from tests.report.html.contract import faults
 from tests.report.html.recordings import REPOSITORY, Played, failing, passing, recorded, stored, write_attempt
 
-RECIPES = REPOSITORY / "example_tasks" / "recipes"
+RECIPES = REPOSITORY / "example_tasks" / "process" / "recipes"
 
 
 def shown_task(*directories: Path, task: Task | None = None, name: str = "ledger") -> dict[str, Any]:
