@@ -154,6 +154,9 @@ class Daemon:
     def journal(self) -> str:
         return self._workspace.read_text(f"{self.data}/journal")
 
+    def files(self) -> list[str]:
+        return self._workspace.list(self.data)
+
     def records(self) -> list[list[str]]:
         """Return the journal as operations' awk sees it."""
         return [line.split(" ") for line in self.journal().splitlines()]
@@ -173,3 +176,11 @@ def until_clients_wait(client, queue, number):
             return
         time.sleep(0.01)
     raise AssertionError(f"QUEUES never said that {number} clients wait for {queue}: {lines}")
+
+
+def until_queues_have(client, *lines):
+    """Return once QUEUES has these lines, beside others."""
+    deadline = time.monotonic() + 20
+    while not set(lines) <= set(found := client.listed("QUEUES")):
+        assert time.monotonic() < deadline, f"QUEUES never had {list(lines)}: {found}"
+        time.sleep(0.05)

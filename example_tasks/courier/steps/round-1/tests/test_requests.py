@@ -95,7 +95,7 @@ def test_held_is_not_handed_out(courier):
     assert [one.take_body("orders"), other.take_body("orders")] == ["EMPTY", "EMPTY"]
 
 
-@pytest.mark.requirement("len", kind="core")
+@pytest.mark.requirement("len", kind="core", retired="round-10")
 def test_len(client):
     """LEN counts what is there for taking."""
     client.fill("orders", "a", "b", "c")
