@@ -1,17 +1,22 @@
-"""A prototype: one connection after the other, and the only request it knows is QUIT."""
+"""A prototype: the only request that it knows is QUIT."""
 
-import socket
+import socketserver
+
+
+class Client(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            if line == b"QUIT\n":
+                self.wfile.write(b"BYE\n")
+                return
+            self.wfile.write(b"ERR unknown-command\n")
+
+
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
 
 
 def serve(data, port):
-    with socket.create_server(("127.0.0.1", port)) as listener:
-        print("listening", listener.getsockname()[1], flush=True)
-        while True:
-            connection, _ = listener.accept()
-            with connection, connection.makefile("rwb") as stream:
-                for line in stream:
-                    if line == b"QUIT\n":
-                        stream.write(b"BYE\n")
-                        break
-                    stream.write(b"ERR unknown-command\n")
-                    stream.flush()
+    with Server(("127.0.0.1", port), Client) as server:
+        print("listening", server.server_address[1], flush=True)
+        server.serve_forever()
