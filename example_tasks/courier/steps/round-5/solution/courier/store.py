@@ -1,0 +1,150 @@
+"""The messages, as the journal has them and as requests change them."""
+
+import base64
+import math
+import re
+import time
+from dataclasses import dataclass
+
+from courier.wire import KEY, NUMBER, QUEUE, Refused
+
+
+@dataclass
+class Message:
+    id: int
+    queue: str
+    body: bytes
+    key: str = ""
+    prio: int = 5
+    place: int = 0
+    attempt: int = 0
+    until: int = 0  # When its lease ends; 0 where it has none.
+
+    def is_leased(self, now):
+        return self.until > now
+
+
+class Store:
+    def __init__(self, journal):
+        self._journal = journal
+        self._messages = {}
+        self._acknowledged = {}  # Attempts, by the ids of messages that are gone.
+        self._keys = {}  # Ids, by queue and key.
+        self._last_id = 0
+        self._last_place = 0
+        journal.replay(self._apply)
+
+    def put(self, queue, body, key, prio):
+        if key and (queue, key) in self._keys:
+            return self._keys[queue, key]
+        id = self._last_id + 1
+        self._journal.append("PUT", id, queue, base64.b64encode(body).decode() or "-", key or "-", prio)
+        self._add(Message(id, queue, body, key, prio))
+        return id
+
+    def take(self, queue, seconds):
+        """Return the first message that is not leased, which it is from now on, or None."""
+        now = time.time()
+        free = (each for each in self._messages.values() if each.queue == queue and not each.is_leased(now))
+        message = min(free, key=lambda message: (-message.prio, message.place), default=None)
+        if message is not None:
+            until = math.ceil(now + seconds)
+            self._journal.append("TAKE", message.id, message.attempt + 1, until)
+            message.attempt += 1
+            message.until = until
+        return message
+
+    def ack(self, id, attempt):
+        if self._acknowledged.get(id) == attempt:
+            return
+        self._leased(id, attempt)
+        self._journal.append("ACK", id, attempt)
+        self._remove(id, attempt)
+
+    def nack(self, id, attempt):
+        message = self._leased(id, attempt)
+        self._journal.append("NACK", id, attempt)
+        self._give_back(message)
+
+    def count(self, queue):
+        return self.queues().get(queue, [0, 0])[0]
+
+    def queues(self):
+        """Return for each queue how many messages are free, and how many are leased."""
+        now = time.time()
+        counts = {}
+        for message in self._messages.values():
+            counts.setdefault(message.queue, [0, 0])[message.is_leased(now)] += 1
+        return counts
+
+    def idle(self):
+        """Return for how many seconds no lease ends; None where there is none."""
+        now = time.time()
+        untils = [message.until for message in self._messages.values() if message.is_leased(now)]
+        return min(untils) - now if untils else None
+
+    def _leased(self, id, attempt):
+        message = self._messages.get(id)
+        if message is None or message.attempt != attempt or not message.is_leased(time.time()):
+            raise Refused("stale")
+        return message
+
+    def _add(self, message):
+        self._messages[message.id] = message
+        self._place_last(message)
+        if message.key:
+            self._keys[message.queue, message.key] = message.id
+        self._last_id = max(self._last_id, message.id)
+
+    def _place_last(self, message):
+        self._last_place += 1
+        message.place = self._last_place
+
+    def _give_back(self, message):
+        message.until = 0
+        self._place_last(message)
+
+    def _remove(self, id, attempt):
+        del self._messages[id]
+        self._acknowledged[id] = attempt
+
+    def _apply(self, record):
+        match record:
+            case ["PUT", id, queue, body, *more] if QUEUE.fullmatch(queue) and len(more) <= 2:
+                self._add(Message(number(id), queue, decoded(body), *key_and_prio(*more)))
+            case ["TAKE", id, attempt, until] if re.fullmatch("[0-9]+", until):
+                message = self._message(id)
+                message.attempt, message.until = number(attempt), int(until)
+            case ["NACK", id, attempt]:
+                number(attempt)
+                self._give_back(self._message(id))
+            case ["ACK", id]:  # That of editions 1 and 2.
+                self._remove(self._message(id).id, 1)
+            case ["ACK", id, attempt]:
+                self._remove(self._message(id).id, number(attempt))
+            case _:
+                raise ValueError(record)
+
+    def _message(self, id):
+        """Return the message that a record is about."""
+        message = self._messages.get(number(id))
+        if message is None:
+            raise ValueError(id)
+        return message
+
+
+def key_and_prio(key="-", prio="5"):
+    """Return them from the words of a PUT, which has neither before edition 4, and no priority before edition 5."""
+    if (key != "-" and not KEY.fullmatch(key)) or not re.fullmatch("[0-9]", prio):
+        raise ValueError(key, prio)
+    return key.removeprefix("-"), int(prio)
+
+
+def number(word):
+    if not NUMBER.fullmatch(word):
+        raise ValueError(word)
+    return int(word)
+
+
+def decoded(word):
+    return b"" if word == "-" else base64.b64decode(word, validate=True)

@@ -1,0 +1,210 @@
+"""The messages, as the journal has them and as requests change them."""
+
+import base64
+import math
+import re
+import time
+from dataclasses import dataclass
+
+from courier.wire import ANY_QUEUE, KEY, NUMBER, QUEUE, Refused
+
+
+@dataclass
+class Message:
+    id: int
+    queue: str
+    body: bytes
+    key: str = ""
+    prio: int = 5
+    expires: int = 0  # When it expires; 0 where it does not.
+    place: int = 0
+    attempt: int = 0
+    until: int = 0  # When its lease ends; 0 where it has none.
+    purged: bool = False  # It is removed when its lease ends.
+    dead: bool = False
+
+    @property
+    def name(self):
+        """The queue that it is in."""
+        return f"{self.queue}.dead" if self.dead else self.queue
+
+    @property
+    def rank(self):
+        """What comes first is least."""
+        return (0, self.id) if self.dead else (-self.prio, self.place)
+
+    def is_leased(self, now):
+        return self.until > now
+
+    def is_expired(self, now):
+        return 0 < self.expires <= now
+
+
+class Store:
+    def __init__(self, journal, most_attempts):
+        self._journal = journal
+        self._most_attempts = most_attempts
+        self._messages = {}
+        self._acknowledged = {}  # Attempts, by the ids of messages that are gone.
+        self._keys = {}  # Ids, by queue and key.
+        self._last_id = 0
+        self._last_place = 0
+        journal.replay(self._apply)
+        self._settle()
+
+    def put(self, queue, body, key, prio, ttl):
+        if key and (queue, key) in self._keys:
+            return self._keys[queue, key]
+        id = self._last_id + 1
+        expires = math.ceil(time.time() + ttl) if ttl else 0
+        coded = base64.b64encode(body).decode() or "-"
+        self._journal.append("PUT", id, queue, coded, key or "-", prio, expires or "-")
+        self._add(Message(id, queue, body, key, prio, expires))
+        return id
+
+    def take(self, queue, seconds):
+        """Return the first message that is not leased, which it is from now on, or None."""
+        self._settle()
+        now = time.time()
+        free = (each for each in self._messages.values() if each.name == queue and not each.is_leased(now))
+        message = min(free, key=lambda message: message.rank, default=None)
+        if message is not None:
+            until = math.ceil(now + seconds)
+            self._journal.append("TAKE", message.id, message.attempt + 1, until)
+            message.attempt += 1
+            message.until = until
+        return message
+
+    def ack(self, id, attempt):
+        if self._acknowledged.get(id) == attempt:
+            return
+        self._leased(id, attempt)
+        self._journal.append("ACK", id, attempt)
+        self._remove(id, attempt)
+
+    def nack(self, id, attempt):
+        message = self._leased(id, attempt)
+        self._journal.append("NACK", id, attempt)
+        self._give_back(message)
+        self._settle()
+
+    def touch(self, id, attempt, seconds):
+        message = self._leased(id, attempt)
+        until = math.ceil(time.time() + seconds)
+        self._journal.append("TAKE", id, attempt, until)
+        message.until = until
+
+    def purge(self, queue):
+        """Remove what is not leased, and the rest when it is no more; return how many messages are gone at once."""
+        number = self.count(queue)
+        if any(not message.purged for message in self._of(queue)):
+            self._journal.append("PURGE", queue)
+            self._mark_purged(queue)
+        return number
+
+    def count(self, queue):
+        return self.queues().get(queue, [0, 0])[0]
+
+    def queues(self):
+        """Return for each queue how many messages are free, and how many are leased."""
+        self._settle()
+        now = time.time()
+        counts = {}
+        for message in self._messages.values():
+            counts.setdefault(message.name, [0, 0])[message.is_leased(now)] += 1
+        return counts
+
+    def idle(self):
+        """Return for how many seconds no lease ends and nothing expires; None where nothing ever does."""
+        now = time.time()
+        times = [time for message in self._messages.values() for time in (message.until, message.expires)]
+        return min((time - now for time in times if time > now), default=None)
+
+    def _settle(self):
+        """Remove what was purged and let die what has to, but for what is leased."""
+        now = time.time()
+        for message in [each for each in self._messages.values() if not each.is_leased(now)]:
+            if message.purged:
+                del self._messages[message.id]
+            elif not message.dead and (message.is_expired(now) or message.attempt >= self._most_attempts):
+                self._journal.append("DEAD", message.id)
+                message.dead = True
+
+    def _mark_purged(self, queue):
+        for message in self._of(queue):
+            message.purged = True
+
+    def _of(self, queue):
+        return [message for message in self._messages.values() if message.name == queue]
+
+    def _leased(self, id, attempt):
+        message = self._messages.get(id)
+        if message is None or message.attempt != attempt or not message.is_leased(time.time()):
+            raise Refused("stale")
+        return message
+
+    def _add(self, message):
+        self._messages[message.id] = message
+        self._place_last(message)
+        if message.key:
+            self._keys[message.queue, message.key] = message.id
+        self._last_id = max(self._last_id, message.id)
+
+    def _place_last(self, message):
+        self._last_place += 1
+        message.place = self._last_place
+
+    def _give_back(self, message):
+        message.until = 0
+        self._place_last(message)
+
+    def _remove(self, id, attempt):
+        del self._messages[id]
+        self._acknowledged[id] = attempt
+
+    def _apply(self, record):
+        match record:
+            case ["PUT", id, queue, body, *more] if QUEUE.fullmatch(queue) and len(more) <= 3:
+                self._add(Message(number(id), queue, decoded(body), *options(*more)))
+            case ["TAKE", id, attempt, until] if re.fullmatch("[0-9]+", until):
+                message = self._message(id)
+                message.attempt, message.until = number(attempt), int(until)
+            case ["NACK", id, attempt]:
+                number(attempt)
+                self._give_back(self._message(id))
+            case ["ACK", id]:  # That of editions 1 and 2.
+                self._remove(self._message(id).id, 1)
+            case ["ACK", id, attempt]:
+                self._remove(self._message(id).id, number(attempt))
+            case ["DEAD", id]:
+                self._message(id).dead = True
+            case ["PURGE", queue] if ANY_QUEUE.fullmatch(queue):
+                self._mark_purged(queue)
+            case _:
+                raise ValueError(record)
+
+    def _message(self, id):
+        """Return the message that a record is about."""
+        message = self._messages.get(number(id))
+        if message is None:
+            raise ValueError(id)
+        return message
+
+
+def options(key="-", prio="5", expires="-"):
+    """Return the last words of a PUT, which came in with editions 4, 5 and 7."""
+    if (key != "-" and not KEY.fullmatch(key)) or not re.fullmatch("[0-9]", prio):
+        raise ValueError(key, prio)
+    if not re.fullmatch("-|[0-9]+", expires):
+        raise ValueError(expires)
+    return key.removeprefix("-"), int(prio), 0 if expires == "-" else int(expires)
+
+
+def number(word):
+    if not NUMBER.fullmatch(word):
+        raise ValueError(word)
+    return int(word)
+
+
+def decoded(word):
+    return b"" if word == "-" else base64.b64decode(word, validate=True)
