@@ -69,18 +69,39 @@ def _between_verifications(records: Sequence[RoundRecord]) -> Iterator[FlakyRoun
 def _between_attempts(records: Sequence[RoundRecord]) -> Iterator[FlakyRound]:
     judged = [record for record in records if record.outcome in ("passed", "failed") and record.verdict is not None]
     verdicts = [record.verdict for record in judged if record.verdict is not None]
-    with_cases = all(verdict.cases for verdict in verdicts)
-    outcomes = [_outcomes(verdict) if with_cases else {} for verdict in verdicts]
-    counts = [record.case_counts for record in judged]
-    if len({(each.passed, verdict.reward) for each, verdict in zip(judged, verdicts, strict=True)}) > 1 or any(
-        each != some[0] for some in (outcomes, counts) for each in some
-    ):
-        ids = sorted({id for each in outcomes for id in each if any(other.get(id) != each[id] for other in outcomes)})
+    ids, found = differences(verdicts) if all(verdict.cases for verdict in verdicts) else ([], [])
+    told = {
+        (record.passed, verdict.reward, record.case_counts) for record, verdict in zip(judged, verdicts, strict=True)
+    }
+    if found or len(told) > 1:
         yield _flaky(judged[0], None, sum(record.passed for record in judged), len(judged), ids)
 
 
-def _outcomes(verdict: Verdict) -> dict[str, str]:
-    return {case.id: case.status for case in verdict.cases}
+def differences(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str]]:
+    """Return the ids of the cases in which several verdicts on one workspace differ, and lines about all that does."""
+    outcomes = [{case.id: str(case.status) for case in verdict.cases} for verdict in verdicts]
+    ids = [
+        id for id in sorted({id for each in outcomes for id in each}) if len({each.get(id) for each in outcomes}) > 1
+    ]
+    found = [f"{id}: {by_run([each.get(id, 'not there') for each in outcomes])}" for id in ids]
+    if len({verdict.timed_out for verdict in verdicts}) > 1:
+        found.append(f"in time: {by_run(['no' if verdict.timed_out else 'yes' for verdict in verdicts])}")
+    if not found and len({verdict.reward for verdict in verdicts}) > 1:
+        found.append(f"the reward: {by_run([verdict.shown_reward for verdict in verdicts])}")
+    return ids, found
+
+
+def by_run(outcomes: Sequence[str]) -> str:
+    """Return in which of several runs each outcome was had.
+
+    >>> by_run(["passed", "failed", "passed", "passed"]), by_run(["passed", "not there"])
+    ('passed in runs 1, 3 and 4, failed in run 2', 'passed in run 1, not there in run 2')
+    """
+    runs = {each: [str(number) for number, other in enumerate(outcomes, 1) if other == each] for each in outcomes}
+    return ", ".join(
+        f"{outcome} in runs {', '.join(others)} and {last}" if others else f"{outcome} in run {last}"
+        for outcome, (*others, last) in runs.items()
+    )
 
 
 def _flaky(record: RoundRecord, attempt: int | None, passed: int, of: int, ids: Sequence[str]) -> FlakyRound:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_evocode.metrics.failures import judge_cases
+from pytest_evocode.metrics.flaky import differences
 from pytest_evocode.results.cases import LONGEST_TEXT, without_middle
 from pytest_evocode.results.phases import merged_phases, summed_phases
 from pytest_evocode.results.records import Mode, Outcome, Repeats, RoundRecord, Verdict
@@ -67,33 +68,6 @@ def of_repeated(runs: Sequence[SuiteRun]) -> SuiteRun:
             f"{'; '.join(found[:_SHOWN])}{more} (pytest --evocode-check TASK -k deterministic looks for the reason)",
         )
     return replace(counting, verdict=counting.verdict.model_copy(update={"repeats": repeats, "flags": flags}))
-
-
-def differences(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str]]:
-    """Return the ids of the cases in which several verdicts on one workspace differ, and lines about all that does."""
-    outcomes = [{case.id: str(case.status) for case in verdict.cases} for verdict in verdicts]
-    ids = [
-        id for id in sorted({id for each in outcomes for id in each}) if len({each.get(id) for each in outcomes}) > 1
-    ]
-    found = [f"{id}: {by_run([each.get(id, 'not there') for each in outcomes])}" for id in ids]
-    if len({verdict.timed_out for verdict in verdicts}) > 1:
-        found.append(f"in time: {by_run(['no' if verdict.timed_out else 'yes' for verdict in verdicts])}")
-    if not found and len({verdict.reward for verdict in verdicts}) > 1:
-        found.append(f"the reward: {by_run([verdict.shown_reward for verdict in verdicts])}")
-    return ids, found
-
-
-def by_run(outcomes: Sequence[str]) -> str:
-    """Return in which of several runs each outcome was had.
-
-    >>> by_run(["passed", "failed", "passed", "passed"]), by_run(["passed", "not there"])
-    ('passed in runs 1, 3 and 4, failed in run 2', 'passed in run 1, not there in run 2')
-    """
-    runs = {each: [str(number) for number, other in enumerate(outcomes, 1) if other == each] for each in outcomes}
-    return ", ".join(
-        f"{outcome} in runs {', '.join(others)} and {last}" if others else f"{outcome} in run {last}"
-        for outcome, (*others, last) in runs.items()
-    )
 
 
 def judge(
