@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
 import struct
 import time
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -275,6 +277,15 @@ def test_a_beginning_of_tls_in_pieces_is_read_or_names_nobody() -> None:
         assert whole.feed(beginning)
         assert any(by_bytes.feed(beginning[at : at + 1]) for at in range(len(beginning)))
         assert (whole.server_name, by_bytes.server_name) == (name, name)
+
+
+def test_nothing_is_kept_of_connections_that_have_begun() -> None:
+    begun = ClientHello()
+    begun.feed(hello("good.test"))
+    left = weakref.ref(begun._server)
+    del begun
+    gc.collect()
+    assert left() is None
 
 
 def test_a_server_that_speaks_first_is_heard(ask: Ask) -> None:
