@@ -222,6 +222,7 @@ class Door:
     _connections: dict[int, socket.socket] = field(default_factory=dict)
     _numbered: int = 0
     _under_way: int = 0
+    _unanswered: int = 0
 
     def open_to(self, send: Callable[[bytes], None]) -> None:
         """Begin to answer; ``send`` writes to the session's stdin."""
@@ -234,6 +235,10 @@ class Door:
             return
         try:
             for request in self._reader.feed(data):
+                with self._lock:
+                    self._unanswered += 1
+                if self._unanswered > _OF_ITSELF and not self.plan["apart"]:
+                    raise FrameError("it does not wait for answers")
                 self._pool.submit(self._serve, request)
         except FrameError as error:
             self._break(FrameError(f"the suite's requests cannot be read: {error}"))
@@ -272,12 +277,15 @@ class Door:
         with contextlib.suppress(OSError), self._sending:  # Nobody reads any more: the session has ended.
             assert self._send is not None
             self._send(data)
+        with self._lock:
+            self._unanswered -= 1
 
     def _answer(self, request: DoorRequest) -> tuple[dict[str, Any], bytes]:
         call = str(request.head.get("call"))
         try:
             answer: _Answer | None = getattr(self, f"_call_{call}", None)
-            if answer is None:
+            # Beside the program a test may import what the agent wrote, which is not to have what the engine can do.
+            if answer is None or not (self.plan["apart"] or call in _ABOUT_SESSION):
                 raise RefusedRequest("request", f"there is no call {call[:100]!r}")
             if call not in _NOT_COUNTED:
                 self.calls += 1
@@ -491,7 +499,10 @@ class Door:
 
 
 _DAY = 86400.0  # seconds
-_NOT_COUNTED = ("hello", "case", "report", "end")
+_OF_ITSELF = 4  # requests of a session beside the program that wait for answers; it sends one at a time
+_ABOUT_SESSION = ("hello", "case", "report")
+"""All that a session beside the program asks for."""
+_NOT_COUNTED = (*_ABOUT_SESSION, "end")
 """What is asked for of every suite, and at the end of every test that has the fixture."""
 _Answer = Callable[[DoorRequest], tuple[dict[str, Any], bytes]]
 _KINDS: dict[type[Exception], str] = {

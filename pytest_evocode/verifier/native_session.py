@@ -6,6 +6,7 @@ nothing of the suite is where the program runs.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
@@ -14,6 +15,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pytest_evocode.environments import (
     Command,
@@ -41,6 +43,7 @@ _STOPPED = re.compile(r'Timeout \(\d+:\d\d:[\d.]+\)!\n(?:.+\n){0,200}?  File "/t
 _TAIL = 2**16  # characters
 _LOOK = 0.25  # seconds after which a broken door is noticed; the session's end is noticed at once
 _KILLING = 10.0  # seconds for a killed session to end
+_OF_AN_ERROR: tuple[Literal["id", "when", "where", "what"], ...] = ("id", "when", "where", "what")
 IMPORTS = {"collect": "does not import", "skip": "skipped as a whole"}
 """What becomes of modules before any case begins, by what an error is noted as."""
 _UNASKED = (
@@ -176,9 +179,9 @@ class NativeSession:
         return None
 
     def _report(self, door: Door, result: ExecResult) -> SuiteReport:
-        if door.report is None or door.fault is not None or result.timed_out:
+        report = None if door.report is None else parse_report(door.report)
+        if report is None or door.fault is not None or result.timed_out:
             return broken_off(result, *door.running, self.settings.timeout, timeouts=door.timeouts)
-        report: SuiteReport = json.loads(door.report)
         if not self._is_apart:
             return report
         # Some cases may well be those that look at nothing, and what no fixture let begin has a cause of its own.
@@ -193,6 +196,18 @@ class NativeSession:
                 if error["when"] in IMPORTS
             ]
         return report
+
+
+def parse_report(text: bytes) -> SuiteReport | None:
+    """Return a session's report; None for what is none, as code of the agent's that a test imports may tell."""
+    with contextlib.suppress(ValueError, RecursionError, LookupError, TypeError):
+        report: SuiteReport = json.loads(text)
+        notes = report["evocode"]
+        errors = (error[name] for error in notes["errors"] for name in _OF_AN_ERROR)
+        outcomes = (test["outcome"] for test in report["tests"])
+        if all(isinstance(each, str) for each in (*notes["problems"], *notes["unlike"], *errors, *outcomes)):
+            return report
+    return None
 
 
 def broken_off(result: ExecResult, case: str, where: str, limit: float, *, timeouts: int = 0) -> SuiteReport:

@@ -284,8 +284,8 @@ def requests(draw: st.DrawFn) -> Frame:
 class Session:
     """What a suite's session sees of the door."""
 
-    def __init__(self, fork: Fork) -> None:
-        self.door = Door(fork, None, {}, ANY_PLAN)  # type: ignore[arg-type]
+    def __init__(self, fork: Fork, plan: Plan = ANY_PLAN) -> None:
+        self.door = Door(fork, None, {}, plan)  # type: ignore[arg-type]
         self._reader = FrameReader()
         self._arrived = threading.Condition()
         self.replies: list[Frame] = []
@@ -346,6 +346,36 @@ def test_each_request_has_one_answer_and_none_breaks_the_door(
         # It goes on as if nothing had been.
         suite.door.take(encode(Frame(7, {"call": "hello", "version": VERSION})))
         assert suite.wait_for(len(asked) + 1)[-1].head == {"plan": ANY_PLAN}
+
+
+BESIDE: Plan = {**ANY_PLAN, "apart": False}
+
+
+@pytest.mark.parametrize("call", [*ARGUMENTS])
+def test_a_session_beside_the_program_may_tell_of_itself_and_ask_for_nothing_else(call: str) -> None:
+    suite = Session(Fork(b"", EnvironmentFault("it was asked")), BESIDE)
+    head = {name: _RIGHT[name] for name in ARGUMENTS[call] if name in _RIGHT}
+    suite.door.take(encode(Frame(1, {"call": call, **head})))
+    (reply,) = suite.wait_for(1)
+    assert reply.head.get("error") == (None if call in ("hello", "case", "report") else "request")
+    assert (suite.door.fault, suite.door.calls) == (None, 0)
+    suite.door.close()
+
+
+@pytest.mark.parametrize(("plan", "breaks"), [(BESIDE, True), (ANY_PLAN, False)], ids=["beside", "apart"])
+def test_what_is_asked_beside_the_program_without_waiting_is_not_kept(plan: Plan, breaks: bool) -> None:
+    door = Door(Fork(b"", None), None, {}, plan)  # type: ignore[arg-type]
+    reading = threading.Event()
+
+    def send(data: bytes) -> None:
+        reading.wait(HANGS)
+
+    door.open_to(send)  # Nobody reads the answers.
+    for number in range(20):
+        door.take(encode(Frame(number, {"call": "case", "id": "a", "where": "b"})))
+    reading.set()
+    door.close()
+    assert door.broken.is_set() == isinstance(door.fault, FrameError) == breaks
 
 
 class MovingFork(Fork):

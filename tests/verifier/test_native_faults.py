@@ -421,3 +421,31 @@ def test_x():
     run = native({"round-1/test_a.py": test})
     assert run.verdict is None
     assert "exit code 3" in run.fault
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "no JSON",
+        "[]",
+        '{"tests": [], "evocode": {}}',
+        '{"tests": [], "evocode": {"problems": [], "errors": [7], "unlike": []}}',
+    ],
+    ids=["no JSON", "no object", "no notes", "no errors"],
+)
+def test_a_report_that_is_none_is_no_verdict(native: RunNative, report: str) -> None:
+    """As code of the agent's may tell it that a test imports."""
+    told = f"""
+import gc, os
+[door] = [each for each in gc.get_objects() if type(each).__name__ == "DoorClient"]
+door.ask("report", {report!r}.encode())
+os._exit(0)
+"""
+    test = "import sys\nsys.path.insert(0, '/app')\ndef test_it() -> None:\n    import told_by_agent\n"
+    run = native(
+        {"round-1/test_it.py": test},
+        rounds=["round-1"],
+        workspace=f"cat > /app/told_by_agent.py <<'END'\n{told}END\n",
+    )
+    assert run.verdict is None
+    assert "ended with exit code 0 and no report of its own in round-1/test_it.py::test_it" in run.fault

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
 import struct
+import sys
 import time
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -275,6 +278,24 @@ def test_a_beginning_of_tls_in_pieces_is_read_or_names_nobody() -> None:
         assert whole.feed(beginning)
         assert any(by_bytes.feed(beginning[at : at + 1]) for at in range(len(beginning)))
         assert (whole.server_name, by_bytes.server_name) == (name, name)
+
+
+def test_a_name_that_is_not_ascii_is_nobodys_and_no_error_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    asked = ClientHello()
+    assert asked.feed(hello("good.test").replace(b"good", b"\xff\xfeod"))
+    assert (asked.server_name, told) == ("", [])
+    assert sys.unraisablehook == told.append
+
+
+def test_nothing_is_kept_of_connections_that_have_begun() -> None:
+    begun = ClientHello()
+    begun.feed(hello("good.test"))
+    left = weakref.ref(begun._server)
+    del begun
+    gc.collect()
+    assert left() is None
 
 
 def test_a_server_that_speaks_first_is_heard(ask: Ask) -> None:
