@@ -3,7 +3,8 @@
 A new score is a field and a function of :mod:`~pytest_evocode.metrics.scores`, and here a column and its place in
 tables; a mean over tasks is one of :data:`~pytest_evocode.metrics.task_values.MEANS`, too, which gives it an interval.
 ``docs/metrics.md``, ``docs/json_keys.toml``, the viewer's ``data.d.ts`` and the reference of the tests have it as well,
-and tests say so where one is missing. All tables of agents are made of these: a session's, those of ``evocode``, of Markdown, of CSV and of reports.
+and tests say so where one is missing. All tables of agents are made of these: a session's, those of ``evocode``, of
+Markdown, of CSV and of reports.
 """
 
 from __future__ import annotations

@@ -38,8 +38,9 @@ logger = logging.getLogger(__name__)
 
 MAY_HANG = "the program may hang, in a check the solution"
 """What is said where calls of the program took the time of a suite that was stopped at its limit."""
-_STOPPED = re.compile(r'Timeout \(\d+:\d\d:[\d.]+\)!\n(?:.+\n){0,200}?  File "/tests/(.+)", line (\d+)')
-"""Matches what Python's faulthandler prints before it ends a process, down to the innermost line of the tests."""
+_STOPPED = re.compile(r'Timeout \(\d+:\d\d:[\d.]+\)!\n(?:.*\n){0,400}?  File "/tests/(.+)", line (\d+)')
+"""Matches what Python's faulthandler prints before it ends a process, down to the innermost line of the tests
+in any thread."""
 _TAIL = 2**16  # characters
 _LOOK = 0.25  # seconds after which a broken door is noticed; the session's end is noticed at once
 _KILLING = 10.0  # seconds for a killed session to end

@@ -40,7 +40,7 @@ for python in python3 python-of-the-image; do
   cp -r as-packages/_pytest as-packages/pluggy as-packages/pytest_timeout .
 done
 """
-REPORT = '{"tests": [{"nodeid": "round-1/test_word.py::test_word", "outcome": "passed"}], "evocode": {"problems": [], "errors": []}}'
+REPORT = '{"tests": [{"nodeid": "round-1/test_word.py::test_word", "outcome": "passed"}], "evocode": {"problems": [], "errors": [], "unlike": []}}'
 PLANTED = f"""
 mkdir -p /tests/.evocode /tests/round-1 /logs/verifier
 pytest_files /tests; pytest_files /tests/round-1; pytest_files /tests/.evocode

@@ -1,7 +1,7 @@
 """Play the scripts of example tasks and write down what comes of them: ``python -m tests.process.record [TASK...]``.
 
-What an attempt leaves goes to ``example_tasks/process/TASK/recorded/NAME``, beside its script ``NAME.toml``, so that both
-``--evocode-agent=replay:`` and ``evocode process`` take it.
+What an attempt leaves goes to ``example_tasks/process/TASK/recorded/NAME``, beside its script ``NAME.toml``, so that
+both ``--evocode-agent=replay:`` and ``evocode process`` take it.
 """
 
 from __future__ import annotations

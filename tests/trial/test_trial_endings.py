@@ -108,19 +108,23 @@ def test_a_fork_that_does_not_start_is_an_error_of_its_round_only(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_next_fork(context: RoundContext) -> None:
-        fork, create, tries = context.environment.fork, engine.create, iter(range(1))
+        fork, create, refused = context.environment.fork, engine.create, list[int]()
 
-        def refuse(*args: object, **kwargs: object) -> None:
-            if next(tries, None) is None:  # The second try, which a control run follows.
-                monkeypatch.setattr(context.environment, "fork", fork)
-                monkeypatch.setattr(engine, "create", refuse_control)
-            raise EnvironmentFault("no space left")
+        def refuse_fork(*args: Any, **kwargs: Any) -> Any:
+            # Both tries of the suite that comes first, whatever other suites do meanwhile.
+            if len(refused) < 2 and refused[:1] in ([], [threading.get_ident()]):
+                refused.append(threading.get_ident())
+                raise EnvironmentFault("no space left")
+            return fork(*args, **kwargs)
 
-        def refuse_control(*args: object, **kwargs: object) -> None:
-            monkeypatch.setattr(engine, "create", create)
-            raise EnvironmentFault("no space left")
+        def refuse_control(*args: Any, **kwargs: Any) -> Any:
+            if len(refused) == 2 and refused[0] == threading.get_ident():
+                refused.append(0)
+                raise EnvironmentFault("no space left")
+            return create(*args, **kwargs)
 
-        monkeypatch.setattr(context.environment, "fork", refuse)
+        monkeypatch.setattr(context.environment, "fork", refuse_fork)
+        monkeypatch.setattr(engine, "create", refuse_control)
 
     # A bound that may be missed is waited for, so that the next fork is that of the first round.
     task = make_task(PASS, PASS, steps={1: "min_reward = 0.5"})

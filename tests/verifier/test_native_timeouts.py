@@ -132,7 +132,7 @@ def test_x(f):
 def test_y():
     pass
 """
-    run = native({"round-1/test_a.py": test}, timeout=30.0)
+    run = native({"round-1/test_a.py": test}, timeout=300.0)
     assert [case.failing for case in verdict(run).cases] == [True, False]
     assert run.hang == "", "a case failed by itself"
 
@@ -153,7 +153,7 @@ def test_a_slower_machine_gives_cases_more_time(native: RunNative) -> None:
 )
 @pytest.mark.matrix
 def test_what_no_exception_ends_ends_the_suite_and_names_its_line(native: RunNative, test: str, line: str) -> None:
-    run = native({"round-1/test_a.py": test, "round-1/test_b.py": "def test_y():\n    pass\n"}, timeout=30.0)
+    run = native({"round-1/test_a.py": test, "round-1/test_b.py": "def test_y():\n    pass\n"}, timeout=300.0)
     assert run.verdict is None
     assert f"{TEST_A}:{line}: the suite hangs" in run.fault
     assert f"{TEST_A}:{line}: the suite hangs" in run.hang
@@ -161,7 +161,7 @@ def test_what_no_exception_ends_ends_the_suite_and_names_its_line(native: RunNat
 
 def test_a_suite_that_hangs_in_a_thread_ends_with_its_last_test(native: RunNative) -> None:
     test = "import threading, time\n\ndef test_x():\n    threading.Thread(target=time.sleep, args=(600,)).start()\n"
-    assert verdict(native({"round-1/test_a.py": test}, timeout=30.0)).passed
+    assert verdict(native({"round-1/test_a.py": test}, timeout=300.0)).passed
 
 
 @pytest.mark.parametrize("pinned", [None, PINNED])

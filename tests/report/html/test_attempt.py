@@ -104,7 +104,9 @@ def test_a_round_has_what_its_verdict_rests_on(tmp_path: Path) -> None:
 def test_an_attempt_that_was_just_played_has_what_its_suites_printed(tmp_path: Path) -> None:
     engine, _ = choose_engine("sandbox")
     try:
-        records, directory = play(REPOSITORY / "example_tasks/process/transfers/recorded/reckless.toml", engine, tmp_path)
+        records, directory = play(
+            REPOSITORY / "example_tasks/process/transfers/recorded/reckless.toml", engine, tmp_path
+        )
     finally:
         engine.close()
     found = shown(tmp_path)
@@ -210,7 +212,9 @@ def test_the_process_is_there_with_its_evidence(tmp_path: Path) -> None:
     pytest.importorskip("tree_sitter_bash")
     directory = tmp_path / "reckless"
     shutil.copytree(recorded("recipes/reckless"), directory)
-    scored = score_attempt(directory, TaskFinder([REPOSITORY / "example_tasks" / "process" / "recipes"]).find("recipes"))
+    scored = score_attempt(
+        directory, TaskFinder([REPOSITORY / "example_tasks" / "process" / "recipes"]).find("recipes")
+    )
     (directory / "process.json").write_text(scored.model_dump_json())
     found = shown(directory).round(1)["process"]
     score = scored.rounds[0].score()
