@@ -1,0 +1,1 @@
+"""Lends keys and rooms."""

@@ -1,0 +1,132 @@
+"""Which request does what, and who may."""
+
+from gatehouse import accounts, bookings, export, files, web
+
+
+def login(request):
+    user, session = accounts.sign_in(request.db, request.text("name"), request.text("password"))
+    return web.Answer(accounts.public(user), headers={"Set-Cookie": f"session={session}; Path=/"})
+
+
+def logout(request):
+    return web.Answer(headers={"Set-Cookie": "session=; Path=/; Max-Age=0"})
+
+
+def me(request):
+    return web.Answer(accounts.public(request.user))
+
+
+def change_me(request):
+    return web.Answer(accounts.change(request.db, request.user, request.values))
+
+
+def password(request):
+    accounts.change_password(request.db, request.user, request.text("old"), request.text("new"))
+    return web.Answer()
+
+
+def ask_reset(request):
+    accounts.ask_reset(request.db, request.data, request.text("name"))
+    return web.Answer()
+
+
+def reset(request):
+    accounts.reset(request.db, request.words[0], request.text("new"))
+    return web.Answer()
+
+
+def users(request):
+    return web.Answer({"users": accounts.users(request.db)})
+
+
+def add_user(request):
+    values = [request.text(name) for name in ("name", "full_name", "role", "password")]
+    accounts.add_user(request.db, *values)
+    return web.Answer(status=201)
+
+
+def things(request):
+    found = bookings.things(request.db, request.query.get("q", ""), request.query.get("sort", "id"))
+    return web.Answer({"things": found})
+
+
+def add_thing(request):
+    id = bookings.add_thing(request.db, request.text("kind"), request.text("name"), request.text("place"))
+    return web.Answer({"id": id}, 201)
+
+
+def calendar(request):
+    return web.Answer({"bookings": bookings.calendar(request.db, request.query.get("thing", ""))})
+
+
+def listed(request):
+    sort = request.query.get("sort", "id")
+    return web.Answer({"bookings": bookings.listed(request.db, request.user, sort)})
+
+
+def book(request):
+    id = bookings.book(request.db, request.data, request.user, request.values)
+    return web.Answer({"id": id}, 201)
+
+
+def booking(request):
+    return web.Answer(bookings.public(bookings.find(request.db, request.words[0])))
+
+
+def cancel(request):
+    bookings.cancel(request.db, request.words[0])
+    return web.Answer()
+
+
+def file_names(request):
+    return web.Answer({"files": files.names(request.data, request.words[0])})
+
+
+def keep_file(request):
+    booking, name = request.words
+    bookings.find(request.db, booking)
+    files.keep(request.data, booking, name, request.body)
+    return web.Answer(status=201)
+
+
+def file(request):
+    booking, name = request.words
+    return web.Answer(files.read(request.data, booking, name), headers=files.headers(name))
+
+
+def table(request):
+    return web.Answer(export.table(request.db).encode(), headers={"Content-Type": "text/csv; charset=utf-8"})
+
+
+def page(request):
+    return web.Answer(files.page(request.words[0]), headers={"Content-Type": "text/plain; charset=utf-8"})
+
+
+def go(request):
+    return web.Answer(status=302, headers={"Location": request.query.get("to", "/")})
+
+
+ROUTES = [
+    ("POST", "/login", "all", login),
+    ("POST", "/logout", "member", logout),
+    ("GET", "/me", "member", me),
+    ("POST", "/me", "member", change_me),
+    ("POST", "/password", "member", password),
+    ("POST", "/reset", "all", ask_reset),
+    ("POST", "/reset/([^/]+)", "all", reset),
+    ("GET", "/users", "member", users),
+    ("POST", "/users", "staff", add_user),
+    ("GET", "/things", "member", things),
+    ("POST", "/things", "staff", add_thing),
+    ("GET", "/calendar", "member", calendar),
+    ("GET", "/bookings", "member", listed),
+    ("POST", "/bookings", "member", book),
+    ("GET", "/bookings/([0-9]+)", "member", booking),
+    ("DELETE", "/bookings/([0-9]+)", "member", cancel),
+    ("GET", "/bookings/([0-9]+)/files", "member", file_names),
+    ("POST", "/bookings/([0-9]+)/files/(.+)", "member", keep_file),
+    ("GET", "/bookings/([0-9]+)/files/(.+)", "member", file),
+    ("GET", "/export.csv", "member", table),
+    ("GET", "/pages/(.+)", "all", page),
+    ("GET", "/go", "all", go),
+]

@@ -1,0 +1,5 @@
+#!/bin/bash
+# The files that this round changes, whole.
+set -euo pipefail
+here=$(dirname "$0")
+cp "$here"/gatehouse/*.py gatehouse/

@@ -1,0 +1,80 @@
+"""Searching and sorting."""
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def rooms(house):
+    """Five things: (house, numbers)."""
+    rows = [
+        ("room", "Küche", "Erdgeschoß"),
+        ("key", "Garage", "board"),
+        ("room", "Äther", "Dachboden"),
+        ("room", "Küche", "Dachboden"),
+        ("key", "boxroom", "Board"),
+    ]
+    return house, [house.thing(*row) for row in rows]
+
+
+SEARCHES = [
+    ("q=board", [1, 4]),
+    ("q=BOX", [4]),
+    ("q=K%C3%9CCHE", [0, 3]),
+    ("q=%C3%A4THER", [2]),
+    ("q=dach", [2, 3]),
+    ("q=nowhere", []),
+    ("q=board&kind=room", []),
+    ("q=&kind=key", [1, 4]),
+    ("kind=room", [0, 2, 3]),
+    ("", [0, 1, 2, 3, 4]),
+]
+
+
+@pytest.mark.requirement("search-place", kind="core")
+def test_search(rooms):
+    """A search looks into names and places, in upper and lower case, and for one kind where it says so."""
+    for query, found in SEARCHES:
+        house, numbers = rooms
+        assert [each["id"] for each in house.anna.got(f"/things?{query}")["things"]] == [
+            numbers[each] for each in found
+        ]
+
+
+ORDERS = [
+    ("sort=id", [0, 1, 2, 3, 4]),
+    ("sort=-id", [4, 3, 2, 1, 0]),
+    ("sort=kind", [1, 4, 0, 2, 3]),
+    ("sort=-kind", [0, 2, 3, 1, 4]),
+    ("sort=-place&kind=room", [0, 2, 3]),
+    ("sort=place&kind=room", [2, 3, 0]),
+    ("sort=-name&q=K%C3%BCche", [0, 3]),
+]
+
+
+@pytest.mark.requirement("sort", kind="core")
+def test_sort_of_things(rooms):
+    """Things are sorted by a column, the other way round with a minus, and by number where they are equal."""
+    for query, found in ORDERS:
+        house, numbers = rooms
+        assert [each["id"] for each in house.anna.got(f"/things?{query}")["things"]] == [
+            numbers[each] for each in found
+        ]
+
+
+ORDERS_OF_BOOKINGS = [
+    ("from", [2, 3, 1, 7]),
+    ("-from", [7, 1, 3, 2]),
+    ("to", [2, 3, 1, 7]),
+    ("-to", [7, 1, 3, 2]),
+    ("-thing", [3, 1, 2, 7]),
+    ("thing", [1, 2, 7, 3]),
+    ("-id", [7, 3, 2, 1]),
+]
+
+
+@pytest.mark.requirement("sort", kind="integration")
+def test_sort_of_bookings(old_house):
+    """Bookings are sorted by time as times, also where some are from paper."""
+    otto = old_house.sign_in("otto", "otto of old")
+    for sort, found in ORDERS_OF_BOOKINGS:
+        assert [each["id"] for each in otto.got(f"/bookings?sort={sort}")["bookings"]] == found

@@ -1,0 +1,123 @@
+"""Bodies have a size, and what hangs on a booking goes with it."""
+
+import pytest
+
+KIB = 1024
+
+
+@pytest.fixture
+def booking(house):
+    return house.anna.book(house.thing(), "2026-03-01T10:00", "2026-03-01T12:00")
+
+
+@pytest.mark.requirement("largest-attachment", kind="boundary", retired="round-5")
+def test_largest_attachment(house, booking):
+    """An attachment of 1 MiB is kept, and one of a byte more is not."""
+    assert house.anna.upload(booking, "a", b"x" * KIB * KIB).status == 201
+    head = f"POST /bookings/{booking}/files/b HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
+    assert house.raw(f"{head}Content-Length: {KIB * KIB + 1}\r\n\r\nabc".encode()).status == 413
+    assert house.anna.got(f"/bookings/{booking}/files")["sizes"] == {"a": KIB * KIB}
+
+
+PATHS = ["/login", "/me", "/bookings", "/reset", "/reset/abc", "/users"]
+
+
+@pytest.mark.requirement("largest-body", kind="boundary")
+def test_largest_bodies(house):
+    """What is too large is refused before it has come, and what is just not, is not."""
+    for path in PATHS:
+        head = f"POST {path} HTTP/1.0\r\nCookie: session={house.otto.session}\r\n"
+        for length in (64 * KIB + 1, 10**9, 10**30):
+            assert house.raw(f"{head}Content-Length: {length}\r\n\r\n{{".encode()).status == 413
+        body = b'{"full_name": "Otto Ahl"}'.ljust(64 * KIB)
+        assert house.otto.post("/me", body).status == 200
+
+
+@pytest.mark.requirement("largest-body", kind="core")
+def test_far_too_large_an_attachment(house, booking):
+    """Nobody waits for a film, and nothing of it is kept."""
+    head = f"POST /bookings/{booking}/files/film HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
+    for length in (5 * KIB * KIB, 10**12, 10**30):
+        assert house.raw(f"{head}Content-Length: {length}\r\n\r\nabc".encode()).status == 413
+    assert house.anna.got(f"/bookings/{booking}/files")["files"] == []
+
+
+NO_LENGTHS = [
+    "Content-Length: -1",
+    "Content-Length: +5",
+    "Content-Length: 5x",
+    "Content-Length: 0x5",
+    "Content-Length: 1_0",
+    "Content-Length: 5, 5",
+    "Content-Length: \u0665",
+    "Content-Length: 5.0",
+    "Transfer-Encoding: chunked",
+    "Content-Length: 5\r\nTransfer-Encoding: identity",
+]
+
+
+@pytest.mark.requirement("lengths", kind="error")
+def test_lengths_that_are_none(house, booking):
+    """What is no length is a bad request, and nothing is kept."""
+    for header in NO_LENGTHS:
+        head = f"POST /bookings/{booking}/files/a HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
+        assert house.raw(f"{head}{header}\r\n\r\nabcde".encode()).status == 400
+        assert house.anna.got(f"/bookings/{booking}/files")["files"] == []
+
+
+@pytest.mark.requirement("cut-off", kind="error")
+def test_what_ends_too_early(house, booking):
+    """What is not whole is not kept, and what is there by this name stays."""
+    assert house.anna.upload(booking, "a", b"whole").status == 201
+    for name in ("a", "b"):
+        head = f"POST /bookings/{booking}/files/{name} HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
+        assert house.raw(f"{head}Content-Length: 500\r\n\r\nhalf".encode(), end=True).status == 400
+    assert house.anna.got(f"/bookings/{booking}/files")["files"] == ["a"]
+    assert house.anna.download(booking, "a").body == b"whole"
+
+
+@pytest.mark.requirement("remove-file", kind="core")
+def test_remove_an_attachment(house, booking):
+    """Who has a booking, and staff, removes an attachment; what is not there is 404."""
+    for name in ("a", "ü b", "c"):
+        house.anna.upload(booking, name, name.encode())
+    assert house.anna.got(f"/bookings/{booking}/files") == {
+        "files": ["a", "c", "ü b"],
+        "sizes": {"a": 1, "c": 1, "ü b": 4},
+    }
+    assert house.bert.delete(f"/bookings/{booking}/files/a").status == 404
+    reply = house.anna.delete(f"/bookings/{booking}/files/%C3%BC%20b")
+    assert (reply.status, reply.value) == (200, {})
+    assert house.otto.delete(f"/bookings/{booking}/files/c").status == 200
+    assert house.anna.delete(f"/bookings/{booking}/files/c").status == 404
+    assert house.anna.download(booking, "c").status == 404
+    assert house.anna.got(f"/bookings/{booking}/files") == {"files": ["a"], "sizes": {"a": 1}}
+
+
+@pytest.mark.requirement("cancelled", kind="core")
+def test_attachments_go_with_the_booking(own_house):
+    """What hung on a booking that was cancelled is nowhere, and its number is not given again."""
+    thing = own_house.thing()
+    numbers = [own_house.anna.book(thing, f"2026-03-0{day}T10:00", f"2026-03-0{day}T12:00") for day in (1, 2)]
+    own_house.anna.upload(numbers[1], "letter.txt", b"Dear landlord")
+    assert own_house.anna.delete(f"/bookings/{numbers[1]}").status == 200
+    later = own_house.bert.book(thing, "2026-03-03T10:00", "2026-03-03T12:00")
+    assert later > numbers[1]
+    assert own_house.bert.got(f"/bookings/{later}/files")["files"] == []
+    assert own_house.bert.delete(f"/bookings/{later}").status == 200
+    own_house.restart()
+    assert own_house.bert.book(thing, "2026-03-03T10:00", "2026-03-03T12:00") > later
+    assert own_house.workspace.run(["grep", "-rl", "Dear landlord", own_house.data]).stdout == ""
+
+
+@pytest.mark.requirement("cancelled", kind="integration")
+def test_numbers_of_old(old_house):
+    """Numbers go on behind those of old, also of what was cancelled long ago, and bookings of old are as they were."""
+    anna = old_house.sign_in("anna", "anna of old")
+    assert anna.download(1, "Plan Süd.pdf").body == b"%PDF- of old"
+    assert anna.got("/bookings/1/files") == {"files": ["Plan Süd.pdf"], "sizes": {"Plan Süd.pdf": 12}}
+    assert anna.delete("/bookings/7").status == 200
+    later = anna.book(2, "2030-03-01T10:00", "2030-03-01T12:00")
+    assert later > 7
+    assert anna.got(f"/bookings/{later}/files") == {"files": [], "sizes": {}}
+    assert [each["id"] for each in anna.got("/bookings")["bookings"]] == [1, later]

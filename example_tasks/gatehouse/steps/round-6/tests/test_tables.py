@@ -1,0 +1,156 @@
+"""The tables that are handed out."""
+
+import csv
+import io
+
+import pytest
+from client import old_password
+
+
+def rows(reply):
+    """Return what a spreadsheet sees."""
+    assert reply.status == 200, repr(reply)
+    assert reply.headers["Content-Type"].lower().replace(" ", "") == "text/csv;charset=utf-8"
+    text = reply.body.decode("utf-8")
+    assert text.endswith("\r\n")
+    return list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+def by_id(reply, id):
+    return next(row for row in rows(reply) if row[0] == str(id))
+
+
+@pytest.mark.requirement("columns", kind="core")
+def test_columns(house):
+    """The export has these columns, and nothing that is nobody's business."""
+    person = house.person(full_name="Eva Rot")
+    booking = person.book(house.thing(name="Vault"), "2026-03-01T10:00", "2026-03-01T12:00", note="sums")
+    reply = house.otto.get("/export.csv")
+    assert rows(reply)[0] == ["id", "thing", "from", "to", "name", "note"]
+    assert by_id(reply, booking) == [str(booking), "Vault", "2026-03-01T10:00", "2026-03-01T12:00", "Eva Rot", "sums"]
+    assert f"{booking},Vault,2026-03-01T10:00,2026-03-01T12:00,Eva Rot,sums\r\n".encode() in reply.body
+    assert [word for word in ("scrypt", "staff", "member", person.name) if word in reply.text] == []
+
+
+@pytest.mark.requirement("columns", kind="core")
+def test_own_columns(house):
+    """Everybody has a table of his own bookings, staff too."""
+    people = [house.person(), house.person(role="staff")]
+    thing = house.thing(name="Dome")
+    numbers = [each.book(thing, f"2026-03-0{day}T10:00", f"2026-03-0{day}T12:00") for day, each in enumerate(people, 1)]
+    for day, (person, number) in enumerate(zip(people, numbers, strict=True), 1):
+        expected = [str(number), "Dome", f"2026-03-0{day}T10:00", f"2026-03-0{day}T12:00", ""]
+        assert rows(person.get("/bookings.csv")) == [["id", "thing", "from", "to", "note"], expected]
+    assert house.nobody.get("/bookings.csv").status == 401
+    assert house.bert.get("/export.csv").status == 403
+
+
+VALUES = [
+    ("a, b", "a, b"),
+    ('say "no"', 'say "no"'),
+    ("two\r\nlines", "two\r\nlines"),
+    ("two\nlines", "two\nlines"),
+    ("=1+1", "'=1+1"),
+    ('=HYPERLINK("http://x","y")', '\'=HYPERLINK("http://x","y")'),
+    ("+49 30", "'+49 30"),
+    ("-1", "'-1"),
+    ("@SUM(A1)", "'@SUM(A1)"),
+    ("\t=1", "'\t=1"),
+    ("\tx", "'\tx"),
+    ("\r=1", "'\r=1"),
+    ("   =1", "'   =1"),
+    (" \t@x", "' \t@x"),
+    ("  plain", "  plain"),
+    ("'=1", "'=1"),
+    ("a=1", "a=1"),
+    ("Übung heute", "Übung heute"),
+    ("", ""),
+]
+
+
+@pytest.mark.requirement("formulas", kind="core")
+def test_notes(house):
+    """A note stays in its cell, and is never a formula; the booking itself has what was written."""
+    for note, cell in VALUES:
+        booking = house.anna.book(house.thing(), "2026-03-01T10:00", "2026-03-01T12:00", note=note)
+        assert by_id(house.otto.get("/export.csv"), booking)[5] == cell
+        assert by_id(house.anna.get("/bookings.csv"), booking)[4] == cell
+        assert house.anna.got(f"/bookings/{booking}")["note"] == note
+
+
+@pytest.mark.requirement("formulas", kind="core")
+def test_names(house):
+    """Names of things and of people are no formulas either."""
+    for text in ("=cmd|' /C calc'!A0", "@a, b", " -2"):
+        person = house.person(full_name=text)
+        booking = person.book(house.thing(name=text), "2026-03-01T10:00", "2026-03-01T12:00")
+        assert by_id(house.otto.get("/export.csv"), booking)[1::3] == [f"'{text}", f"'{text}"]
+        assert by_id(person.get("/bookings.csv"), booking)[1] == f"'{text}"
+
+
+@pytest.mark.requirement("quoting", kind="boundary")
+def test_lines(own_house):
+    """Lines end with CR LF, what has a comma, a quote or a line's end in it is quoted, and nothing comes before all."""
+    own_house.anna.book(own_house.thing(name="Dome"), "2026-03-01T10:00", "2026-03-01T12:00", note='a,"b"\nc')
+    text = b'id,thing,from,to,note\r\n1,Dome,2026-03-01T10:00,2026-03-01T12:00,"a,""b""\nc"\r\n'
+    assert own_house.anna.get("/bookings.csv").body == text
+    assert own_house.bert.get("/bookings.csv").body == b"id,thing,from,to,note\r\n"
+
+
+@pytest.mark.requirement("all-bookings", kind="integration")
+def test_bookings_from_paper(old_house):
+    """The export has all bookings, also from paper and of people who are gone, by time."""
+    otto, anna = old_house.sign_in("otto", "otto of old"), old_house.sign_in("anna", "anna of old")
+    assert rows(otto.get("/export.csv"))[1:] == [
+        ["2", "Old hall", "2024-10-12T18:00", "2024-10-13T02:00", "gone", "from paper, too"],
+        ["3", "Cellar", "2025-03-01T08:00", "2025-03-01T09:00", "Bert Cohn", "typed in"],
+        ["1", "Old hall", "2025-04-03T09:00", "2025-04-03T11:30", "Anna Berg", "from paper"],
+        ["7", "Old hall", "2027-01-21T07:05", "2027-01-21T17:00", "Anna Berg", "from paper as well"],
+    ]
+    assert [row[0] for row in rows(anna.get("/bookings.csv"))[1:]] == ["1", "7"]
+
+
+@pytest.mark.requirement("all-bookings", kind="boundary")
+def test_things_that_are_gone(empty_house, tmp_path):
+    """A booking of a thing that we do not have has its number, and equal times are sorted by number."""
+    times = ("3.4.2025 9:00", "3.4.2025 11:30")
+    bookings = [(20, 9, "=gone", *times, "b"), (3, 8, "x", "2025-04-03T09:00", "2025-04-03T09:30", "a")]
+    rows_of = {"bookings": bookings, "users": [("otto", "Otto Ahl", "staff", old_password("password"))]}
+    house = empty_house().lay(tmp_path, rows_of).start()
+    otto = house.sign_in("otto", "password")
+    assert rows(otto.get("/export.csv"))[1:] == [
+        ["3", "8", "2025-04-03T09:00", "2025-04-03T09:30", "x", "a"],
+        ["20", "9", "2025-04-03T09:00", "2025-04-03T11:30", "'=gone", "b"],
+    ]
+
+
+RANGES = [
+    ("from=2025-03-01T08:00", ["3", "1", "7"]),
+    ("from=2025-03-01T08:01", ["1", "7"]),
+    ("to=2025-04-03T09:00", ["2", "3"]),
+    ("to=2025-04-03T09:01", ["2", "3", "1"]),
+    ("from=2025-01-01T00:00&to=2026-01-01T00:00", ["3", "1"]),
+    ("from=2024-10-12T18:01&to=2024-10-13T01:00", []),
+]
+
+
+@pytest.mark.requirement("export-range", kind="core")
+def test_range(old_house):
+    """A range has what begins in it, also from paper."""
+    otto, anna = old_house.sign_in("otto", "otto of old"), old_house.sign_in("anna", "anna of old")
+    for query, found in RANGES:
+        assert [row[0] for row in rows(otto.get(f"/export.csv?{query}"))[1:]] == found
+        assert [row[0] for row in rows(anna.get(f"/bookings.csv?{query}"))[1:]] == [
+            each for each in found if each in "17"
+        ]
+
+
+NO_RANGES = ["from=", "to=x", "from=2026-03-01", "to=3.4.2025%209:00", "from=1;to=2", "to=2026-03-01T10:00'"]
+
+
+@pytest.mark.requirement("export-range", kind="error")
+def test_ranges_that_are_none(house):
+    """What is no time is a bad request."""
+    for path in ("/export.csv", "/bookings.csv"):
+        for query in NO_RANGES:
+            assert house.otto.get(f"{path}?{query}").status == 400
