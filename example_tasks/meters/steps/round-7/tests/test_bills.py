@@ -89,9 +89,9 @@ def test_billed_once(office):
     office.load(PRICES, MONTHS)
     assert office.bill("2024-01") == ["W-2 842 cents"]
     office.load(
-        aqua("W-10;2024-01-01 00:00;2", "W-10;2024-02-01 00:00;3", "W-1;2024-01-01 00:00;1", "W-1;2024-02-01 00:00;3")
+        aqua("W-10;2024-01-01 00:00;2", "W-10;2024-02-01 00:00;3,2", "W-1;2024-01-01 00:00;1", "W-1;2024-02-01 00:00;3")
     )
-    assert office.bill("2024-01") == ["W-1 421 cents", "W-10 210 cents"]
+    assert office.bill("2024-01") == ["W-1 421 cents", "W-10 253 cents"]
     assert office.bill("2024-01") == []
 
 
