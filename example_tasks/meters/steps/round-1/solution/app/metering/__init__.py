@@ -1,0 +1,1 @@
+"""Readings of meters, in an SQLite database."""

@@ -1,0 +1,26 @@
+"""Moments are seconds since 1970, in UTC; a month is its name, such as 2024-01."""
+
+import re
+from datetime import UTC, datetime
+
+
+def moment(text: str, pattern: str) -> int:
+    """Read a moment in UTC, such as "2024-01-01 00:00" by "%Y-%m-%d %H:%M"; a ValueError where it is none."""
+    return int(datetime.strptime(text, pattern).replace(tzinfo=UTC).timestamp())
+
+
+def is_month(text: str) -> bool:
+    return re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", text, re.ASCII) is not None
+
+
+def next_month(month: str) -> str:
+    year, number = map(int, month.split("-"))
+    return f"{year + number // 12:04}-{number % 12 + 1:02}"
+
+
+def beginning(month: str) -> int:
+    return moment(f"{month}-01 00:00", "%Y-%m-%d %H:%M")
+
+
+def end(month: str) -> int:
+    return beginning(next_month(month))

@@ -1,0 +1,178 @@
+"""The files of the suppliers, of the workshop and with prices."""
+
+import csv
+import re
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+from .calendar import beginning_of_day, moment
+from .errors import Refused
+
+# How much of what is stored one of a unit is.
+UNITS = {
+    "kWh": ("power", 1000),
+    "MWh": ("power", 1_000_000),
+    "Wh": ("power", 1),
+    "m3": ("water", 1000),
+    "l": ("water", 1),
+}
+
+
+class Reading(NamedTuple):
+    meter: str
+    at: int
+    kind: str
+    value: int
+
+
+class Exchange(NamedTuple):
+    meter: str
+    at: int
+    old: int
+    new: int
+
+
+class Price(NamedTuple):
+    kind: str
+    start: int
+    price: int
+    """Ten-thousandths of a cent for a cubic metre or a kilowatt hour."""
+    line: int
+
+
+Record = Reading | Exchange | Price
+NEVER = -(10**12)
+"""When a file was issued that does not say so: before all others."""
+
+
+class File(NamedTuple):
+    records: list[Record]
+    """In the order of the file."""
+    issued: int
+    rejects: list[tuple[int, str]]
+    """Lines that cannot be read, with their numbers."""
+
+
+def read_file(name: str, content: bytes) -> File:
+    try:
+        header, lines, read_line, issued = _recognise(content)
+    except ValueError:
+        raise Refused(f"{name}: unknown format") from None
+    records: list[Record] = []
+    rejects = []
+    for number, line in enumerate(lines[header + 1 :], header + 2):
+        if line:
+            try:
+                record = read_line(line)
+                if isinstance(record, Price):
+                    record = record._replace(line=number)
+                elif not record.meter:
+                    raise ValueError(line)
+            except (ValueError, csv.Error):
+                rejects.append((number, line))
+            else:
+                records.append(record)
+    return File(records, issued, rejects)
+
+
+def _recognise(content: bytes) -> tuple[int, list[str], Callable[[str], Record], int]:
+    """Return the index of the line above the readings, all lines, what reads one, and when the file was issued.
+
+    A ValueError where it is no file of ours.
+    """
+    if content.startswith(b'"Volt Netz"'):
+        lines = re.split(r"\r?\n", content.decode("latin-1"))
+        header = next((index for index, line in enumerate(lines) if line.startswith('"Zähler"')), -1)
+        tops = dict(row[:2] for row in csv.reader(lines[: max(0, header)]) if len(row) > 1)
+        zone = tops.get("Zeitzone", "")
+        if header < 0 or not re.fullmatch(r"[+-]\d\d:\d\d", zone, re.ASCII):
+            raise ValueError(header)
+        issued = _issued(_local_moment, tops.get("Erstellt", ""), zone)
+        return header, lines, lambda line: _volt(line, zone), issued
+    lines = re.split(r"\r?\n", content.decode("utf-8-sig", "replace"))
+    if lines[0] == "Norda\treadings":
+        header = lines.index("meter\tat\tvalue\tunit")
+        tops = dict(line.split("\t") for line in lines[:header] if line.count("\t") == 1)
+        return header, lines, _norda, _issued(_moment_with_zone, tops.get("issued", ""))
+    if lines[0] == "meter,at,old,new":
+        return 0, lines, _workshop, NEVER
+    if lines[0] == "kind,from,cents":
+        return 0, lines, _price, NEVER
+    header = next((index for index, line in enumerate(lines) if not line.startswith("#")), 0)
+    if lines[header] != "Meter;Read at;m3":
+        raise ValueError(header)
+    issued = [line.removeprefix("# issued ") for line in lines[:header] if line.startswith("# issued ")]
+    return header, lines, _aqua, _issued(_utc_moment, *issued[:1])
+
+
+def _issued(read: Callable[..., int], *texts: str) -> int:
+    try:
+        return read(*texts)
+    except (ValueError, TypeError):
+        return NEVER
+
+
+def _aqua(line: str) -> Reading:
+    meter, at, value = line.split(";")
+    return Reading(meter, _utc_moment(at), "water", thousandths(value, ","))
+
+
+def _utc_moment(text: str) -> int:
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", text, re.ASCII):
+        raise ValueError(text)
+    return moment(text, "%Y-%m-%d %H:%M")
+
+
+def _volt(line: str, zone: str) -> Reading:
+    meter, day, time, value = _fields(line)
+    return Reading(meter, _local_moment(f"{day} {time}", zone), "power", thousandths(value, "."))
+
+
+def _local_moment(text: str, zone: str) -> int:
+    if not re.fullmatch(r"\d\d\.\d\d\.\d{4} \d\d:\d\d", text, re.ASCII):
+        raise ValueError(text)
+    return int(datetime.strptime(f"{text} {zone}", "%d.%m.%Y %H:%M %z").timestamp())
+
+
+def _norda(line: str) -> Reading:
+    meter, at, value, unit = line.split("\t")
+    if unit not in UNITS or not re.fullmatch(r"(\d{1,3}(\.\d{3})+|\d+)(,\d+)?", value, re.ASCII):
+        raise ValueError(line)
+    kind, factor = UNITS[unit]
+    amount = Decimal(value.replace(".", "").replace(",", ".")) * factor
+    if amount != int(amount):
+        raise ValueError(line)
+    return Reading(meter, _moment_with_zone(at), kind, int(amount))
+
+
+def _workshop(line: str) -> Exchange:
+    meter, at, old, new = _fields(line)
+    return Exchange(meter, _moment_with_zone(at), thousandths(old, "."), thousandths(new, "."))
+
+
+def _price(line: str) -> Price:
+    kind, day, cents = _fields(line)
+    match = re.fullmatch(r"(\d+)(?:\.(\d{1,4}))?", cents, re.ASCII)
+    if kind not in ("water", "power") or match is None:
+        raise ValueError(line)
+    return Price(kind, beginning_of_day(day), int(match[1]) * 10_000 + int((match[2] or "").ljust(4, "0")), 0)
+
+
+def _fields(line: str) -> list[str]:
+    (row,) = csv.reader([line], strict=True)
+    return row
+
+
+def _moment_with_zone(text: str) -> int:
+    if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", text, re.ASCII):
+        raise ValueError(text)
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+def thousandths(text: str, point: str) -> int:
+    match = re.fullmatch(rf"(\d+)(?:[{point}](\d{{1,3}}))?", text, re.ASCII)
+    if match is None:
+        raise ValueError(text)
+    return int(match[1]) * 1000 + int((match[2] or "").ljust(3, "0"))

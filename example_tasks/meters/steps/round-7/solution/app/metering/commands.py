@@ -1,0 +1,73 @@
+"""The commands of `meters`."""
+
+import sys
+from collections.abc import Callable
+
+from . import amounts, bills, database
+from .calendar import is_month
+from .errors import Refused
+from .suppliers import read_file
+
+USAGE = "usage: meters import FILE... | meters report MONTH | meters bill MONTH"
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command, and return the exit status."""
+    match arguments:
+        case ["import", _, *_]:
+            command = import_files
+        case ["report", month] if is_month(month):
+            command = report
+        case ["bill", month] if is_month(month):
+            command = bill
+        case _:
+            print(USAGE, file=sys.stderr)
+            return 2
+    try:
+        lines = command(*arguments[1:])
+    except Refused as refused:
+        print(f"error: {refused}", file=sys.stderr)
+        return 1
+    for line in lines:
+        print(line)
+    return 0
+
+
+def import_files(*names: str) -> list[str]:
+    files = [(name, read_file(name, _content(name))) for name in names]
+    connection = database.connect()
+    lines = []
+    for name, file in files:
+        new, changed = database.store(connection, name, file)
+        database.store_rejects(connection, name, file)
+        rejected = f", {len(file.rejects)} rejected" if file.rejects else ""
+        lines.append(f"{name}: {new} new, {changed} changed{rejected}")
+    amounts.refresh(connection)
+    connection.commit()
+    return lines
+
+
+def report(month: str) -> list[str]:
+    return _answer(amounts.report, month)
+
+
+def bill(month: str) -> list[str]:
+    return _answer(bills.issue, month)
+
+
+def _answer(work: Callable[..., list[str]], *arguments: str) -> list[str]:
+    """Do something with a database that is there, wholly or not at all."""
+    if not database.exists():
+        raise Refused("no meters.db")
+    connection = database.connect()
+    lines = work(connection, *arguments)
+    connection.commit()
+    return lines
+
+
+def _content(name: str) -> bytes:
+    try:
+        with open(name, "rb") as file:
+            return file.read()
+    except OSError:
+        raise Refused(f"{name}: cannot read") from None
