@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 'use strict';
 // Formulas for price sheets: the library and the program.
 
