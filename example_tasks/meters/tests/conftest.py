@@ -47,9 +47,10 @@ class Office:
         assert (status, errors) == (0, "")
         return output.splitlines()
 
-    def take_over(self):
-        """Begin with a copy of the user's own directory, which versions of all rounds before have worked on."""
-        done = self._workspace.run(["cp", "-R", "/app/live/.", self._workspace.path], cwd="/app")
+    def take_over(self, database="meters.db"):
+        """Begin with a copy of the user's own database, on which versions of rounds before have worked."""
+        copy = ["cp", f"/app/live/{database}", f"{self._workspace.path}/meters.db"]
+        done = self._workspace.run(copy, cwd="/app")
         assert (done.exit_code, done.stderr) == (0, "")
 
 
