@@ -22,7 +22,9 @@ class Program:
         self._unpacked = 0
 
     def run(self, *arguments: str, cwd: str | None = None):
-        return self._workspace.run([*self._command, *arguments], cwd=cwd or self._workspace.path, timeout=LIMIT)
+        # By way of a shell, so that a program that was not built is a status, too.
+        command = shlex.join([*self._command, *arguments])
+        return self._workspace.run(command, cwd=cwd or self._workspace.path, timeout=LIMIT)
 
     def list(self, archive: bytes, *options: str):
         name = f"{self._workspace.path}/listed.crate"

@@ -6,9 +6,8 @@ from bench import Bench
 
 @pytest.fixture(scope="session")
 def binary(workspace_session):
-    """The program of the warehouse, built once."""
-    built = workspace_session.run("make -B", timeout=120)
-    assert built.exit_code == 0, built.stderr
+    """Build the program of the warehouse once. Where that fails there is none, and each test says so itself."""
+    workspace_session.run("rm -f crate; make -B", timeout=120)
     return f"{workspace_session.workdir}/crate"
 
 
@@ -16,7 +15,8 @@ def binary(workspace_session):
 def crate(workspace, binary):
     """Both programs. The reader of the shops stands alone, in a directory where there is nothing else."""
     script = f"{workspace.path}/shop/crate.py"
-    workspace.write(script, workspace.read("crate.py"))
+    if workspace.exists("crate.py"):
+        workspace.write(script, workspace.read("crate.py"))
     return Bench(workspace, binary, script)
 
 

@@ -175,8 +175,18 @@ def entry(edition: int, path: bytes, item: Item) -> bytes:
 
 def archive(edition: int, items: list[tuple[bytes, Item]]) -> bytes:
     table = Table([path for path, _ in items])
-    entries = b"".join(entry(edition, table.path(path), item) for path, item in items)
-    return header(edition) + table.bytes() + entries + end(len(items))
+    whole = header(edition) + table.bytes()
+    starts = []
+    for path, item in items:
+        starts.append(len(whole))
+        whole += entry(edition, table.path(path), item)
+    whole += end(len(items))
+    return whole + (tail(starts, len(whole)) if edition >= 8 else b"")
+
+
+def tail(starts: list[int], at: int) -> bytes:
+    """Return the index of edition 8, which begins at a place of the archive."""
+    return sealed(b"".join(map(number, starts))) + at.to_bytes(8, "little") + b"ETARC"
 
 
 def one_file(edition: int, rest: bytes) -> bytes:

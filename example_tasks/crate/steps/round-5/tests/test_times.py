@@ -34,7 +34,7 @@ TIMES = {
 TREE = {path: file(b"", time=time) for path, (time, _) in TIMES.items()}
 
 
-@pytest.mark.requirement("pack-5", kind="core")
+@pytest.mark.requirement("pack-5", kind="core", retired="round-8")
 def test_bytes(crate):
     """Times are packed with their nanoseconds and their sign."""
     tree = TREE | {b"t": directory(), b"t/x": file(b"xyz", time=-7), b"t/y": file(b"xyz", time=8), b"t/z": link(b"x")}

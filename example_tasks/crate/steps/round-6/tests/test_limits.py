@@ -140,7 +140,7 @@ def test_links_that_lead_out(reader):
         assert path not in (tree or {}), done
 
 
-@pytest.mark.requirement("links-doubt", kind="core")
+@pytest.mark.requirement("links-doubt", kind="core", retired="round-7")
 def test_refused_until_there_is_an_answer(reader):
     """In doubt an archive is rather refused than unpacked; a link that does not count is no doubt."""
     done, tree = reader.unpack(archive(5, [(b"a", link(b"../b")), (b"z", file(b"z"))]))
@@ -149,7 +149,7 @@ def test_refused_until_there_is_an_answer(reader):
     assert reader.tree(archive(5, items)) == {b"a": file(b"z")}
 
 
-@pytest.mark.requirement("links-doubt", kind="core")
+@pytest.mark.requirement("links-doubt", kind="core", retired="round-7")
 def test_question_is_asked(workspace):
     """QUESTIONS.md asks what becomes of links that lead out, and names the sections."""
     questions = workspace.read_text("QUESTIONS.md")
