@@ -1,0 +1,26 @@
+"""Sheets do not change what is saved."""
+
+import pytest
+from answers import complains, is_usage
+from files import code, sealed, texts, version_1, wide
+
+
+@pytest.mark.requirement("build", kind="boundary", retired="round-6")
+def test_version_1_is_still_written(built):
+    """`build` writes what it wrote."""
+    assert built("ABS(x - 3)") == version_1("3", "x", "LOAD 0; PUSH 0; SUB; CALL ABS 1; RET")
+
+
+@pytest.mark.requirement("build", kind="error", retired="round-6")
+def test_sheets_cannot_be_saved(formula):
+    """There is no command that saves a sheet."""
+    assert is_usage(formula("build", "--sheet", "a.sheet", "a.f", a_sheet="a = 1\n"))
+
+
+@pytest.mark.requirement("damage", kind="boundary")
+def test_version_1_has_no_parameters(formula):
+    """Instructions of sheets lead nowhere in a file of version 1."""
+    for instructions in ("ARG 0; RET", "INVOKE 0 0; RET"):
+        done = code(instructions)
+        content = sealed(b"PFML\x01" + texts("1") + texts("x") + wide(len(done)) + done)
+        assert formula("run", "old.f", "x=1", old_f=content) == complains(4, "old.f: damaged")

@@ -1,0 +1,43 @@
+'use strict';
+// The listing of a program.
+
+const { FUNCTIONS, instructions } = require('./code.js');
+const number = require('./number.js');
+
+function offsetText(offset) {
+  return String(offset).padStart(4, '0');
+}
+
+function operandText(program, part, operand, value) {
+  switch (operand) {
+    case 'c':
+      return number.show(program.constants[value]);
+    case 'n':
+      return program.names[value];
+    case 'f':
+      return FUNCTIONS[value][0];
+    case 'j':
+      return offsetText(value);
+    case 'a':
+      return part.parameters[value];
+    case 'd':
+      return program.parts.filter((each) => each.kind === 'def')[value].name;
+    default:
+      return String(value);
+  }
+}
+
+function listing(program) {
+  const lines = [];
+  for (const part of program.parts) {
+    if (part.kind === 'cell') lines.push(`cell ${part.name}${part.format && ` [${part.format}]`}:`);
+    if (part.kind === 'def') lines.push(`def ${part.name}(${part.parameters.join(', ')}):`);
+    for (const { offset, name, operands, values } of instructions(part.code)) {
+      const texts = values.map((value, index) => operandText(program, part, operands[index], value));
+      lines.push([offsetText(offset), name, ...texts].join(' '));
+    }
+  }
+  return lines.map((line) => line + '\n').join('');
+}
+
+module.exports = { listing };

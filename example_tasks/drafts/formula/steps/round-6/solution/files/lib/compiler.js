@@ -1,0 +1,99 @@
+'use strict';
+// From trees to a program: constants, names, and parts with their code.
+
+const { CODES, NUMBERS } = require('./code.js');
+const number = require('./number.js');
+
+const OPERATORS = {
+  '+': 'ADD', '-': 'SUB', '*': 'MUL', '/': 'DIV',
+  '^': 'POW', '=': 'EQ', '<>': 'NE', '<': 'LT', '<=': 'LE', '>': 'GT', '>=': 'GE',
+};
+
+class Compiler {
+  constructor() {
+    this.constants = [];
+    this.names = [];
+    this.parts = [];
+    this.definitions = [];
+  }
+
+  program() {
+    return { constants: this.constants, names: this.names, parts: this.parts };
+  }
+
+  // Parts are formulas, which have no name, cells and definitions.
+  add(tree, kind = 'formula', name = '', parameters = [], format = '') {
+    if (name) this.place(this.names, name);
+    for (const parameter of parameters) this.place(this.names, parameter);
+    this.code = [];
+    this.parameters = parameters;
+    this.emit(tree);
+    this.code.push(CODES.RET);
+    this.parts.push({ kind, name, parameters, format, code: this.code });
+  }
+
+  // The index of a value in a list, to which it is added where it is new.
+  place(list, value) {
+    const found = list.indexOf(value);
+    return found >= 0 ? found : list.push(value) - 1;
+  }
+
+  wide(name, operand) {
+    this.code.push(CODES[name], operand >> 8, operand & 255);
+  }
+
+  emit(tree) {
+    switch (tree.kind) {
+      case 'number':
+        return this.wide('PUSH', this.place(this.constants, number.parse(tree.text)));
+      case 'name':
+        if (this.parameters.includes(tree.name)) {
+          return this.code.push(CODES.ARG, this.parameters.indexOf(tree.name));
+        }
+        return this.wide('LOAD', this.place(this.names, tree.name));
+      case 'negative':
+        this.emit(tree.operand);
+        return this.code.push(CODES.NEG);
+      case 'call':
+        return this.emitCall(tree);
+      default:
+        this.emit(tree.left);
+        this.emit(tree.right);
+        return this.code.push(CODES[OPERATORS[tree.mark]]);
+    }
+  }
+
+  emitCall({ name, given }) {
+    if (name === 'IF') return this.emitIf(...given);
+    given.forEach((each) => this.emit(each));
+    if (this.definitions.includes(name)) {
+      return this.code.push(CODES.INVOKE, ...this.bytes(this.definitions.indexOf(name)), given.length);
+    }
+    return this.code.push(CODES.CALL, NUMBERS[name], given.length);
+  }
+
+  bytes(value) {
+    return [value >> 8, value & 255];
+  }
+
+  emitIf(condition, then, otherwise) {
+    this.emit(condition);
+    const zero = this.jump('JZ');
+    this.emit(then);
+    const end = this.jump('JMP');
+    this.land(zero);
+    this.emit(otherwise);
+    this.land(end);
+  }
+
+  jump(name) {
+    this.wide(name, 0);
+    return this.code.length - 2;
+  }
+
+  land(jump) {
+    [this.code[jump], this.code[jump + 1]] = [this.code.length >> 8, this.code.length & 255];
+  }
+}
+
+module.exports = { Compiler };

@@ -1,0 +1,98 @@
+"""What becomes of files of all versions."""
+
+import pytest
+from answers import complains, prints
+from files import CELL, DEF, FORMULA, part, version, version_1
+
+OLD_IF = "LOAD 0; PUSH 0; DIV; JZ 16; PUSH 1; JMP 19; PUSH 2; RET"
+
+
+@pytest.mark.requirement("promise", kind="core")
+def test_formulas_saved_by_every_version(formula):
+    """Up to version 3 a division by zero is an error of status 3, as when the file was written, and IF is as it was."""
+    body = part(FORMULA, 0, OLD_IF)
+    for number, content in {
+        1: version_1("0 1 2", "x", OLD_IF),
+        2: version(2, "0 1 2", "x", body),
+        3: version(3, "0 1 2", "x", body),
+    }.items():
+        assert formula("run", f"v{number}.f", "x=1", **{f"v{number}_f": content}) == complains(3, "division by zero")
+    whole = version_1("5 1 2", "x", OLD_IF)
+    assert formula("run", "whole.f", "x=0", whole_f=whole) == prints("2")
+    assert formula("run", "whole.f", "x=9") == prints("1")
+
+
+@pytest.mark.requirement("promise", kind="core")
+@pytest.mark.parametrize(("number", "half", "zero"), [(2, "-2", "-0.0"), (3, "-2", "0.0")])
+def test_sheets_saved_by_earlier_versions(formula, number, half, zero):
+    """A sheet of an earlier version has its own halves, signs and errors."""
+    content = version(
+        number,
+        "2.5 0 0.01",
+        "half small bad x f",
+        part(CELL, 0, "PUSH 0; NEG; PUSH 1; CALL ROUND 2; RET"),
+        part(CELL, 1, "PUSH 2; NEG; RET", shape="0.0"),
+        part(CELL, 2, "LOAD 3; INVOKE 0 1; RET"),
+        part(DEF, 4, "PUSH 0; ARG 0; POW; RET", parameters=(3,)),
+    )
+    assert formula("run", "old.f", "x=0", old_f=content) == prints(f"half = {half}", f"small = {zero}", "bad = 1")
+    assert formula("run", "old.f", "x=0.5") == complains(3, "bad: bad exponent")
+
+
+@pytest.mark.requirement("build", kind="core")
+def test_version_4_of_a_formula(built):
+    """Every DIV, POW and CALL of ROUND has a position, in the order of the code, and nothing else has."""
+    assert built("ROUND(MAX(x, 1) / 2 ^ 3, 1) - 4") == version(
+        4,
+        "1 2 3 4",
+        "x",
+        part(
+            FORMULA,
+            0,
+            "LOAD 0; PUSH 0; CALL MAX 2; PUSH 1; PUSH 2; POW; DIV; PUSH 0; CALL ROUND 2; PUSH 3; SUB; RET",
+            positions=[(15, 1, 21), (16, 1, 17), (20, 1, 1)],
+        ),
+    )
+
+
+@pytest.mark.requirement("build-sheet", kind="core")
+def test_version_4_of_a_sheet(built):
+    """Positions have the lines of the sheet, and parts without any have the number 0."""
+    text = "# Shares\n\nshare [0%] = IFERROR(of(a), 0)\n def of(x) = x / (x - 1)\na = 1\n"
+    assert built("--sheet", "a.sheet", a_sheet=text) == version(
+        4,
+        "0 1",
+        "share a of x",
+        part(CELL, 0, "LOAD 1; INVOKE 0 1; JOK 13; PUSH 0; RET", shape="0%", positions=[]),
+        part(DEF, 2, "ARG 0; ARG 0; PUSH 1; SUB; DIV; RET", parameters=(3,), positions=[(8, 4, 16)]),
+        part(CELL, 1, "PUSH 1; RET", positions=[]),
+    )
+
+
+@pytest.mark.requirement("saved-errors", kind="integration")
+def test_saved_errors_are_values(formula, built):
+    """A file of version 4 gives the error values that its sheet gives."""
+    text = "a = 1 / b\nb = 0\nc = IF(a, 1, 2)\nd = IFERROR(ROUND(1, 9) , b)\ne = ROUND(1, 9) - a\n"
+    built("--sheet", "a.sheet", a_sheet=text)
+    expected = prints("a = #DIV0 1:7", "b = 0", "c = #DIV0 1:7", "d = 0", "e = #NUM 5:5")
+    assert formula("run", "made.f") == formula("sheet", "a.sheet") == expected
+    assert formula("list", "--file", "made.f") == formula("list", "--sheet", "a.sheet")
+
+
+@pytest.mark.requirement("saved-errors", kind="boundary")
+def test_positions_come_from_the_file(formula):
+    """The place of an error is the one that the file has."""
+    body = part(FORMULA, 0, "PUSH 0; PUSH 1; DIV; RET", positions=[(6, 700, 300)])
+    assert formula("run", "new.f", new_f=version(4, "1 0", "", body)) == prints("#DIV0 700:300")
+
+
+@pytest.mark.requirement("damage-positions", kind="error")
+def test_damaged_positions(formula, said):
+    """A file in which a position is missing, too many or elsewhere is damaged."""
+    contents = {
+        str(positions): version(4, "1", "", part(FORMULA, 0, "PUSH 0; PUSH 0; DIV; RET", positions=positions))
+        for positions in ([], [(6, 1, 1), (7, 1, 1)], [(5, 1, 1)], [(7, 1, 1)])
+    }
+    contents["none at all"] = version(4, "1", "", part(FORMULA, 0, "PUSH 0; RET"))
+    assert said("run", contents) == dict.fromkeys(contents, "error 4: FILE: damaged")
+    assert formula("run", "new.f", new_f=contents["[]"]) == complains(4, "new.f: damaged")

@@ -1,0 +1,50 @@
+"""What a saved file is."""
+
+import pytest
+from answers import complains, is_usage, prints
+from files import CELL, DEF, part, version, version_1
+
+
+@pytest.mark.requirement("info", kind="core")
+def test_info(formula):
+    """The numbers are those of the file, and the code that of all parts."""
+    content = version(
+        3,
+        "1 0.5",
+        "a f x",
+        part(CELL, 0, "PUSH 0; INVOKE 0 1; RET", shape="0"),
+        part(DEF, 1, "ARG 0; PUSH 1; DIV; RET", parameters=(2,)),
+    )
+    checksum = f"checksum {content[-4:].hex()}"
+    assert formula("info", "a.f", a_f=content) == prints(
+        "version 3", "constants 2", "names 3", "parts 2", "code 15", checksum
+    )
+
+
+@pytest.mark.requirement("info", kind="boundary")
+def test_info_of_version_1(formula):
+    """A file of version 1 has one part, and nothing of it is run."""
+    content = version_1("1 0", "", "PUSH 0; PUSH 1; DIV; RET")
+    assert formula("info", "a.f", a_f=content) == prints(
+        "version 1", "constants 2", "names 0", "parts 1", "code 8", f"checksum {content[-4:].hex()}"
+    )
+
+
+@pytest.mark.requirement("info", kind="integration")
+def test_info_of_what_is_built(formula, built):
+    """What is built today is of version 4."""
+    content = built("x + x")
+    assert formula("info", "made.f") == prints(
+        "version 4", "constants 0", "names 1", "parts 1", "code 8", f"checksum {content[-4:].hex()}"
+    )
+
+
+@pytest.mark.requirement("info", kind="error")
+def test_info_refuses(formula):
+    """What cannot be run has no info either."""
+    good = version_1("12", "", "PUSH 0; RET")
+    assert formula("info", "a.f", a_f=good[:-1] + b"?") == complains(4, "a.f: damaged")
+    assert formula("info", "b.f", b_f=good[:4] + b"\x63" + good[5:]) == complains(4, "b.f: version 99")
+    assert formula("info", "c.f") == complains(4, "c.f: not a formula file")
+    assert is_usage(formula("info"))
+    assert is_usage(formula("info", "a.f", "b.f"))
