@@ -303,6 +303,16 @@ class Channel:
     def _kill_program(self) -> None:
         self._interrupt(f"{_KILL}\nstatus=0\n")
 
+    def end(self) -> None:
+        """Make PID 1 end, and the container with it, unless a program runs; cheaper than the engine's kill."""
+        if self._stream is not None and self._busy.acquire(blocking=False):
+            try:
+                with contextlib.suppress(ChannelClosed):
+                    self._send_bytes(b"exit")
+                    self._reader.join(_CLOSING)
+            finally:
+                self._busy.release()
+
     def stay(self) -> None:
         """Have PID 1 live on when the connection ends."""
         with contextlib.suppress(ChannelClosed):

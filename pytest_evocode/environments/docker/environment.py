@@ -572,6 +572,7 @@ class DockerEnvironment(CommandEnvironment):
         if running is None:
             self._network.close()
             return
+        running.channel.end()
         logger.debug("removing container %.12s", running.container)
         self._network.close_server()
         discard(self._client, "container", running.container)

@@ -215,8 +215,12 @@ class FramedStream(EngineConnection):
         self._frame_stream: Stream = 1
 
     def __enter__(self) -> Self:
-        super().__enter__()
-        self._take(self.early)
+        try:
+            super().__enter__()
+            self._take(self.early)
+        except BaseException:  # Else nobody would close it.
+            self.__exit__()
+            raise
         return self
 
     def collect(self, deadline: float | None) -> bool:
