@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from pytest_evocode.errors import EnvironmentFault
 from tests.environments.fake_engine import FakeEngine, fake_engine
 from tests.terminals import HANGS
 
-# The SDK does not close a socket that could not be connected.
+# The SDK does not close a socket that could not be connected; `fake` collects it, so that no later test is told of it.
 pytestmark = [pytest.mark.turns(2), pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
 
 STUCK = "0123456789ab" * 5 + "cdef"
@@ -41,6 +42,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
     with fake_engine() as engine:
         monkeypatch.setenv("DOCKER_HOST", engine.url)
         yield engine
+    gc.collect()
 
 
 def wait_until(condition: Callable[[], object]) -> None:
