@@ -45,7 +45,7 @@ Control flow, raised for a caller inside the package that catches it and goes on
     │   └── RequestRefused            models: nor would it answer the same request a second time
     ├── ConnectionBroken              models: the answer was cut off
     ├── ChannelClosed                 environments: the container has stopped
-    ├── ConnectionRefused             environments: a phase may not reach a host, or it cannot be reached
+    ├── RefusedConnection             environments: a phase may not reach a host, or it cannot be reached
     ├── UnreadableFile                environments: a path is not a regular file of acceptable size
     ├── RefusedRequest                verifier: a suite asks for what its door does not do
     ├── UnreadableCases               results: a report of cases is not in its format
@@ -254,7 +254,7 @@ class ChannelClosed(ControlFlow):
     """The container of a command channel has stopped, or its engine has gone."""
 
 
-class ConnectionRefused(ControlFlow):
+class RefusedConnection(ControlFlow):
     """There is no connection to a host that a program in an environment asks for; ``status`` is one of HTTP."""
 
     def __init__(self, status: int, why: str) -> None:

@@ -21,7 +21,7 @@ import h11
 
 from pytest_evocode.environments.egress.gate import EgressGate
 from pytest_evocode.environments.egress.proxy import EgressProxy, Resolve, ServedConnections, both_ways, pass_on, write
-from pytest_evocode.errors import ConnectionRefused
+from pytest_evocode.errors import RefusedConnection
 from pytest_evocode.tasks.allowlist import Address, parse_address, parse_name
 
 _RESOLVING, _CONNECTING = 10.0, 15.0  # seconds
@@ -64,7 +64,7 @@ def parse_authority(text: str, default_port: int | None) -> tuple[str, int] | No
 
 
 async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -> AllowedConnection:
-    """Connect to a host where that is allowed; where it is not, the gate counts it. Raises ConnectionRefused."""
+    """Connect to a host where that is allowed; where it is not, the gate counts it. Raises RefusedConnection."""
     trouble = "there is no way to it"
     for address in (await _addresses(gate, resolve, host, port))[:_MOST_ADDRESSES]:
         try:
@@ -76,13 +76,13 @@ async def find_route(gate: EgressGate, resolve: Resolve, host: str, port: int) -
             trouble = error.strerror or str(error)
         else:
             return AllowedConnection(*streams, host, port, parse_name(host))
-    raise ConnectionRefused(502, f"{host}:{port} is allowed and cannot be reached: {trouble}")
+    raise RefusedConnection(502, f"{host}:{port} is allowed and cannot be reached: {trouble}")
 
 
 async def _addresses(gate: EgressGate, resolve: Resolve, host: str, port: int) -> list[Address]:
-    def deny(why: str) -> ConnectionRefused:
+    def deny(why: str) -> RefusedConnection:
         gate.note(host, port, why)
-        return ConnectionRefused(403, f"{host}:{port} is not allowed in this phase: {why}")
+        return RefusedConnection(403, f"{host}:{port} is not allowed in this phase: {why}")
 
     if (address := parse_address(host)) is not None:
         why = _refusal_of_address(address, gate, by_name=False)
@@ -97,7 +97,7 @@ async def _addresses(gate: EgressGate, resolve: Resolve, host: str, port: int) -
         found = await asyncio.wait_for(resolve(name), _RESOLVING)
     except (OSError, UnicodeError) as error:
         trouble = getattr(error, "strerror", None) or "it has no address"
-        raise ConnectionRefused(502, f"{host} is allowed and cannot be resolved: {trouble}") from None
+        raise RefusedConnection(502, f"{host} is allowed and cannot be resolved: {trouble}") from None
     addresses = [each for text in dict.fromkeys(found) if (each := _resolved(text)) is not None]
     refusals = {each: _refusal_of_address(each, gate, by_name=True) for each in addresses}
     good = [each for each, why in refusals.items() if why is None]
@@ -187,11 +187,11 @@ class ProxyConnection:
         """Serve until either side ends; what is broken is closed without a word."""
         try:
             await self._serve()
-        except (ConnectionRefused, OSError, TimeoutError, h11.ProtocolError) as error:
+        except (RefusedConnection, OSError, TimeoutError, h11.ProtocolError) as error:
             refusal = (
                 error
-                if isinstance(error, ConnectionRefused)
-                else ConnectionRefused(400, "no request that a proxy understands")
+                if isinstance(error, RefusedConnection)
+                else RefusedConnection(400, "no request that a proxy understands")
             )
             with contextlib.suppress(OSError, h11.ProtocolError):
                 await self._refuse(refusal)
@@ -215,7 +215,7 @@ class ProxyConnection:
                 return event
             http.receive_data(await reader.read(_PIECE))
 
-    async def _refuse(self, refusal: ConnectionRefused) -> None:
+    async def _refuse(self, refusal: RefusedConnection) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = f"evocode: {refusal}\n".encode()
             headers = [
@@ -237,7 +237,7 @@ class ProxyConnection:
     async def _tunnel(self, request: h11.Request) -> bool:
         target = parse_authority(request.target.decode("latin-1"), None)
         if target is None:
-            raise ConnectionRefused(400, "CONNECT needs HOST:PORT")
+            raise RefusedConnection(400, "CONNECT needs HOST:PORT")
         route = await find_route(self._gate, self._resolve, *target)
         try:
             ready = h11.Response(status_code=200, headers=[], reason=b"Connection established")
@@ -276,7 +276,7 @@ class ProxyConnection:
         match = _ABSOLUTE.fullmatch(request.target.decode("latin-1"))
         target = parse_authority(match[1], 80) if match else None
         if match is None or target is None:
-            raise ConnectionRefused(400, "this is a proxy: it takes CONNECT, and http:// in full")
+            raise RefusedConnection(400, "this is a proxy: it takes CONNECT, and http:// in full")
         route = await find_route(self._gate, self._resolve, *target)
         path = match[2] if match[2].startswith("/") else f"/{match[2]}"
         # Whatever Host the client sent: the server is the one that was looked at.
@@ -293,7 +293,7 @@ class ProxyConnection:
                 await asyncio.wait([upload])  # What it ended with says nothing that the answer does not.
                 _ = upload.cancelled() or upload.exception()
         except (OSError, h11.RemoteProtocolError) as error:
-            raise ConnectionRefused(502, f"{route.host} broke off: {error}") from error
+            raise RefusedConnection(502, f"{route.host} broke off: {error}") from error
         finally:
             route.writer.close()
         return True
