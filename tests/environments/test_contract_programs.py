@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pytest_evocode.environments import Command, Environment, Program
+from pytest_evocode.environments.sandbox import running
 
 pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
 
@@ -115,6 +116,15 @@ def test_a_program_that_a_signal_ended_says_so(programs: Environment, number: in
     program, _ = opened(programs, "sleep", "300")
     program.signal(number)
     assert program.wait(WAIT) == 128 + number
+
+
+def test_the_end_of_a_program_that_was_killed_on_request_is_told_without_looking_for_its_killer(
+    programs: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_DYING", 3600.0)
+    program, _ = opened(programs, "sleep", "300")
+    program.signal(9)
+    assert program.wait(WAIT) == 137
 
 
 def test_output_that_descendants_hold_open_is_not_waited_for(programs: Environment) -> None:
