@@ -12,7 +12,8 @@ from pytest_evocode.tasks import Task
 
 CHEATS = "cheat"
 """The directory of a task that has the author's own cheats, and one for each round that has some of its own."""
-
+CONTROLS = "controls"
+"""The directory of a task that has a file for each of the author's controls."""
 
 _SHOWN = 5
 
@@ -87,6 +88,7 @@ def checks_of(task: Task) -> list[Check]:
         if any(round_.has_script for round_ in task.rounds):
             checks.append(Check("active"))  # The requirements of a script are known only from its cases.
         checks += [cheat.check for cheat in cheats_of(task)]
+        checks += controls_of(task)
         checks.append(Check("under-load"))
     return [*checks, Check("starter-clean"), Check("time")]
 
@@ -103,6 +105,11 @@ def cheats_of(task: Task) -> list[Cheat]:
         for script in _scripts(directory / round_.name)
     ]
     return [*(Cheat(each.name) for each in ATTACKS.values() if each.in_checks), *own, *by_round]
+
+
+def controls_of(task: Task) -> list[Check]:
+    """Return the checks that suites notice what is wrong with the controls in a task's ``controls/``."""
+    return [Check("control", path.stem) for path in sorted((task.directory / CONTROLS).glob("*.toml"))]
 
 
 def _scripts(directory: Path) -> list[Path]:

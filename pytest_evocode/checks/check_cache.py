@@ -26,7 +26,7 @@ from pytest_evocode.tasks.lockfile import read_pins
 from pytest_evocode.trial.context import TrialOptions
 
 _KEPT = 30 * 86400.0  # seconds since the last use
-_OF_WHOLE_TASK = ("starter-clean", "cheat")
+_OF_WHOLE_TASK = ("starter-clean", "cheat", "control")
 """Checks that look at more files than the suites and solutions of the rounds."""
 
 

@@ -9,8 +9,8 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 
 from pytest_evocode.agents.oracle import NopAgent, OracleAgent
-from pytest_evocode.checks import executed_checks
-from pytest_evocode.checks.catalogue import Answer, Cheat, Check, CheckWarning, cheats_of
+from pytest_evocode.checks import controls, executed_checks
+from pytest_evocode.checks.catalogue import Answer, Cheat, Check, CheckWarning, cheats_of, controls_of
 from pytest_evocode.checks.cheating import Cheating, cheat_in_round
 from pytest_evocode.checks.check_cache import CheckCache
 from pytest_evocode.checks.machine_load import Slowdown, run_beside_busy_processes, timing, under_load
@@ -26,7 +26,7 @@ from pytest_evocode.verifier import SuiteRun
 
 logger = logging.getLogger(__name__)
 
-_WITH_FILES = ("active", "starter-clean", "cheat")
+_WITH_FILES = ("active", "starter-clean", "cheat", "control")
 """The checks that look at the contents of the workspace."""
 
 
@@ -196,6 +196,8 @@ class CheckRunner:
         context, attempt = self._oracle.context, self._oracle
         self._answer(pool, Check("time"), lambda: timing(attempt, played_rounds, self._building))
         self._answer(pool, Check("under-load"), lambda: under_load(attempt, played_rounds[-1], self._loaded))
+        for check in controls_of(self._task):
+            self._answer(pool, check, partial(controls.missed_by, attempt, played_rounds, check.subject))
         if self._is_open(Check("clean")):
             cleaned = [played for played in played_rounds if played.round.verify_in == "clean"]
             found = [pool.submit(executed_checks.clean, attempt, played) for played in cleaned]
@@ -222,7 +224,7 @@ class CheckRunner:
 
         def looks(check: Check) -> bool:
             whole = not check.subject and check.kind not in ("nop", "starter-clean")
-            return whole or check.subject in of_round or check.kind == "cheat"
+            return whole or check.subject in of_round or check.kind in ("cheat", "control")
 
         return any(self._is_open(check) and looks(check) for check in self._answers)
 
