@@ -134,13 +134,15 @@ def _make(fork: Environment, played: PlayedRound, changes: Sequence[Change], pat
     """Make changes in a fork of the workspace as a round's solution leaves it."""
     files: dict[str, str] = {}
     for change in changes:
-        text = files.get(change.file) or played.files_after.get(change.file, b"").decode("utf-8", "replace")
+        text = files.get(change.file)
+        if text is None:
+            text = played.files_after.get(change.file, b"").decode("utf-8", "surrogateescape")
         if (times := text.count(change.old)) != 1:
             start = change.old.strip().partition("\n")[0]
             why = f"{change.file} of {played.round.name} has it {times} times; name a passage that it has once"
             raise TaskError(f"old = {start!r}: {why}", path)
         files[change.file] = text.replace(change.old, change.new)
-    lay({name: text.encode() for name, text in files.items()}, fork)
+    lay({name: text.encode("utf-8", "surrogateescape") for name, text in files.items()}, fork)
     for command in dict.fromkeys(change.run for change in changes if change.run):
         result = fork.exec(command, user=played.round.agent_user, timeout=_LIMIT)
         if not result.ok:
