@@ -48,6 +48,9 @@ class RoundDeclaration:
     """The number of passed cases and of all cases; None where it is unknown."""
 
 
+BROUGHT = "most of what is new was made elsewhere, where nobody saw how, and brought"
+
+
 def score_rounds(
     rounds: Iterable[tuple[RecordedRound, RoundDeclaration]],
     context: TaskContext | None = None,
@@ -58,8 +61,11 @@ def score_rounds(
     """Yield the process of an attempt's rounds, in order."""
     rounds = list(rounds)
     context = context or TaskContext()
-    activities = read_rounds([recorded for recorded, _ in rounds], context)
+    activities = list(read_rounds([recorded for recorded, _ in rounds], context))
+    # What goes on out of sight in one round would be the bad part of an attempt.
+    brought = any(activity.brought for activity in activities)
     for activity, (_, declared) in zip(activities, rounds, strict=True):
+        activity.brought = brought
         activity.used = used_files(activity, context.roles, written_tests(activity, context.roles))
         executed = executor.run_round(activity) if executor is not None else None
         yield score_round(activity, context.roles, declared, executed, judge)
@@ -89,9 +95,11 @@ def score_round(
             "vc": verification(activity, roles, tests, declared.requirements, executed),
             "re": recovery(activity, tests),
             "ati": atomicity(activity, executed.build_health, executed.stability),
-            "tad": assertion_density(tests, executed.verification),
+            "tad": assertion_density(tests, executed),
             "ee": exploration(activity, roles, tests),
         }
+        if activity.brought:
+            parts |= {name: dict.fromkeys(PARTS[name], not_measured(BROUGHT)) for name in ("pf", "re", "ati", "ee")}
     extra = extended(activity, roles, declared.abstain, declared.cases, executed)
     material = JudgeMaterial(activity, declared.requirements, tests)
     judgements = _ask(judge, material, parts, extra) if judge is not None else {}

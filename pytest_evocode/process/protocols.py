@@ -30,6 +30,8 @@ class ExecutedMeasures:
     """dC, the line coverage that the agent's tests add."""
     verification: TestVerification | None = None
     """Which of the agent's tests fail for mutants of what it changed; None where that was not found out."""
+    unverified: str = NOT_EXECUTED
+    """Why that was not found out; empty where no mutants can be made, and tests are taken as they read."""
     grounding: Measure | None = None
     """Contextual grounding; None where imports were not looked up in the environment."""
     reference_lines: int | None = None

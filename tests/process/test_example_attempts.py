@@ -31,8 +31,8 @@ def test_each_category_has_an_example() -> None:
     assert {load_task(TASKS / name).process.category for name in RECORDED} == set(OF_CATEGORY)
 
 
-# What stations is about takes execution, and has a test of its own below.
-@pytest.mark.parametrize("name", [name for name in RECORDED if name != "stations"])
+# What these are about takes execution, and has tests of its own below.
+@pytest.mark.parametrize("name", [name for name in RECORDED if name not in ("stations", "retention")])
 def test_the_disciplined_attempt_is_better_in_what_the_task_is_about(name: str) -> None:
     task = load_task(TASKS / name)
     assert task.process.category is not None
@@ -43,6 +43,19 @@ def test_the_disciplined_attempt_is_better_in_what_the_task_is_about(name: str) 
     assert disciplined is not None
     assert reckless is not None
     assert disciplined > reckless
+
+
+@pytest.mark.nightly
+def test_a_disciplined_attempt_verifies_a_program_that_deletes(engine: Engine, tmp_path: Path) -> None:
+    task = load_task(TASKS / "retention")
+    values = {}
+    for agent in ("disciplined", "reckless"):
+        with Execution(task, engine, cache=ResultCache(tmp_path / "cache")) as execution:
+            (attempt,) = scored(task, TASKS / "retention" / "recorded" / agent, execution).values()
+        values[agent] = attempt.values["vc"]
+    assert values["disciplined"] is not None
+    assert values["reckless"] is not None
+    assert values["disciplined"] > values["reckless"]
 
 
 @pytest.mark.nightly

@@ -23,7 +23,7 @@ from tests.cli.test_process import Store, process, recording, store, task
 from tests.llm.conftest import no_authorities
 from tests.model_scripts import Asked, Fail, Say, Step, Tokens, Use
 from tests.model_server import ModelServer
-from tests.process.trajectories import BUDGET, PLAN, TESTS, Recording, activity_of
+from tests.process.trajectories import AS_READ, BUDGET, PLAN, TESTS, Recording, activity_of
 
 __all__ = ["no_authorities", "store", "task"]
 
@@ -62,7 +62,7 @@ def answers(levels: Sequence[int], requirements: Sequence[Sequence[str]]) -> Seq
 def judged(judge: ModelJudge | None, recording: Recording | None = None) -> RoundProcess:
     played = recording or Recording().write("notes.md", PLAN).bash("e", changes={"ledger.py": BUDGET})
     activity = activity_of(played.write("tests/test_budget.py", TESTS).say("Done."))
-    return score_round(activity, None, RoundDeclaration(requirements=REQUIREMENTS), None, judge)
+    return score_round(activity, None, RoundDeclaration(requirements=REQUIREMENTS), AS_READ, judge)
 
 
 def test_the_median_of_the_votes_stands_in_the_place_of_the_rule(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_the_command_asks_a_judge_that_it_is_told(
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
         shown = process(str(results), "--judge=anthropic/claude-sonnet-4-5", "--votes=1")
-        assert len(server.asked) == 3
+        assert len(server.asked) == 2  # About DQ and SC: nothing was executed, and without that RT is n/a.
     assert shown.exit_code == 0, shown.output
     assert "Judged by anthropic/claude-sonnet-4-5, at $" in shown.output
 

@@ -42,6 +42,8 @@ TESTS = """from ledger import parse_budget
 def test_limits_are_read():
     assert parse_budget("food 100") == {"food": "100"}
 """
+#: Nothing was run, and tests are taken as they read.
+AS_READ = ExecutedMeasures(unverified="")
 
 
 class Recording:
@@ -89,7 +91,8 @@ class Recording:
         """Add a shell line of our own agent; ``changes`` has the new texts, None for a deleted file."""
         action: dict[str, Any] = {"exit_code": exit_code, "seconds": 0.1, "timed_out": timed_out}
         action["changes"] = [self._change(path, text) for path, text in (changes or {}).items()]
-        return self.call("bash", {"command": command}, output, action=action, tokens=tokens, say=say)
+        given = {"command": command, "input": "\n".join(text or "" for text in (changes or {}).values())}
+        return self.call("bash", given, output, action=action, tokens=tokens, say=say)
 
     def write(self, path: str, text: str, *, tokens: int | None = None) -> Recording:
         """Add a here-document that writes a file."""
@@ -162,7 +165,7 @@ def activity_of(recording: Recording) -> RoundActivity:
 
 
 def score(
-    recording: Recording, declared: RoundDeclaration | None = None, executed: ExecutedMeasures | None = None
+    recording: Recording, declared: RoundDeclaration | None = None, executed: ExecutedMeasures = AS_READ
 ) -> RoundProcess:
     """Score one round."""
     return score_round(activity_of(recording), FileRoles(), declared, executed)

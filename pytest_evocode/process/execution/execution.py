@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
@@ -42,11 +41,13 @@ from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.failure_causes import failure_cause
 from pytest_evocode.process.trajectory.file_roles import FileRoles, roles_of
 from pytest_evocode.process.trajectory.file_texts import TaskTexts
+from pytest_evocode.process.trajectory.normal_forms import tree_of
 from pytest_evocode.process.trajectory.shell.purposes import purposes_of, recognise_project
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.lockfile import content_hash
 
+NO_TESTS = "no test command is declared, and none is recognised"
 Results = Mapping[int, CommandResult]
 """By the number of the state in its round."""
 
@@ -73,7 +74,7 @@ class StateMeasures:
     def stability(self, command: str | None, results: Results) -> Measure:
         """Return TS: the share of transitions between states after which no test fails that passed before."""
         if command is None:
-            return not_measured("no test command is declared, and none is recognised")
+            return not_measured(NO_TESTS)
         if (reason := self._unusable(results.values(), command)) is not None:
             return not_measured(reason)
         if len(results) < 2:
@@ -307,7 +308,8 @@ class Execution:
         build, test = self._commands(activity)
         results = runner.run({name: line for name, line in (("build", build), ("test", test)) if line})
         begun = time.monotonic()
-        verification = self._verification(runner, activity, test)
+        is_executed = self._timeline.has_engine or bool(results.get("test"))
+        verification, unverified = self._verification(runner, activity, test, is_executed)
         took = time.monotonic() - begun
         self.mutation_seconds[activity.name] = took
         runner.allow(took)
@@ -318,6 +320,7 @@ class Execution:
             stability=measures.stability(test, results.get("test", {})),
             coverage_gain=gain,
             verification=verification,
+            unverified=unverified,
             grounding=grounding,
             reference_lines=reference_lines(self._task, self._engine, runner.round, self._roles, self._cache),
         )
@@ -329,24 +332,28 @@ class Execution:
         purposes = purposes_of(self._task.process, recognise_project({**now, **original}))
         return purposes.build, purposes.test
 
-    def _verification(self, runner: StateRunner, activity: RoundActivity, test: str | None) -> TestVerification | None:
-        """Return which of the agent's tests fail for mutants of the Python that the attempt has changed so far."""
+    def _verification(
+        self, runner: StateRunner, activity: RoundActivity, test: str | None, is_executed: bool
+    ) -> tuple[TestVerification | None, str]:
+        """Return which of the agent's tests fail for mutants of the Python that the attempt has changed so far.
+
+        Or why that is not known; nothing where there is none that could fail, or nothing to make mutants of.
+        """
+        if test is None or runner.trouble or not is_executed:
+            return None, runner.trouble or (NOT_EXECUTED if test else NO_TESTS)
         now, roles = activity.workspace, self._roles
-        sources = [
-            path
-            for path, before in activity.origin.items()
-            if path.endswith(".py") and now.get(path, before) != before and roles.of(path, now.get(path)) == "source"
-        ]
-        sources = [path for path in sources if path in now and activity.is_used(path)]
-        if test is None or not sources or runner.trouble:
-            return None
+        changed = [path for path, before in activity.origin.items() if now.get(path, before) != before]
+        sources = [path for path in changed if roles.of(path, now.get(path)) == "source" and activity.is_used(path)]
+        of_python = [path for path in sources if path in now and path.endswith(".py")]
         tests, budget = written_tests(activity, roles), self._mutation_budget
+        if not of_python or not tests.verifying:
+            return None, ""
+        others = frozenset(posixpath.splitext(path)[1] for path in sources) - {"", ".py"}
+        parsed = tuple(path for path in of_python if tree_of(now[path]).body)
         run = MutationRun(
-            runner, activity, test, tuple(sources), tests, budget, lambda what: self._tell(f"{self._task.name}, {what}")
+            runner, activity, test, parsed, tests, others, budget, lambda what: self._tell(f"{self._task.name}, {what}")
         )
-        with contextlib.suppress(SyntaxError):
-            return run.verification()
-        return None
+        return run.verification(), "there was too little time for mutants"
 
     def _in_last_state(
         self,
@@ -358,7 +365,7 @@ class Execution:
         """Return dC and, where Python source was changed, contextual grounding."""
         sources = list(changed_python_files(activity, self._roles, "source"))
         if test is None:
-            return not_measured("no test command is declared, and none is recognised"), None
+            return not_measured(NO_TESTS), None
         if not sources:
             return not_measured("coverage is measured for Python, and no Python source was changed"), None
         if runner.trouble:
@@ -404,7 +411,7 @@ class Execution:
 
 def _all_unmeasured(reason: str) -> ExecutedMeasures:
     nothing = not_measured(reason)
-    return ExecutedMeasures(nothing, nothing, nothing)
+    return ExecutedMeasures(nothing, nothing, nothing, unverified=reason)
 
 
 def _covered(runner: StateRunner, test: str, replaced: dict[str, str | None]) -> CoveredRun | None:

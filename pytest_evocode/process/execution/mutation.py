@@ -236,6 +236,31 @@ _KINDS: tuple[tuple[str, Callable[[Function], Iterator[ast.AST]]], ...] = (
 )
 
 
+Form = tuple[str, ...]
+"""What a function does, whatever names it and the things in it have."""
+#: Nodes of a syntax tree from which on two functions of one form are copies.
+LEAST_COPY = 15
+
+
+def _held_by(text: str) -> Iterator[Form]:
+    """Yield the forms of all functions in a Python module but its tests, those in its strings among them."""
+    waiting: list[ast.AST] = [tree_of(text)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Function):
+            if node.name.startswith("test"):
+                continue
+            yield _form(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "def " in node.value:
+            yield from _held_by(node.value)
+        waiting += ast.iter_child_nodes(node)
+
+
+def _form(node: Function) -> Form:
+    parts = (each for statement in node.body for each in ast.walk(statement))
+    return tuple(repr(each.value) if isinstance(each, ast.Constant) else type(each).__name__ for each in parts)
+
+
 #: Seconds for one run of the tests against a mutant.
 MUTANT_LIMIT = 30.0
 
@@ -251,32 +276,31 @@ class MutationRun:
     sources: tuple[str, ...]
     """The changed Python files of the product."""
     tests: WrittenTests
+    others: frozenset[str]
+    """The suffixes of the changed files of the product that no mutants can be made of."""
     budget: float
     """Seconds for the round."""
     tell: Callable[[str], None]
     """Is told what is run; nothing of what is known already."""
     _deadline: float = 0.0
     _kills: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    _forms: Mapping[str, set[Form]] = field(default_factory=dict)
+    """The forms of the functions of each symbol, without small ones."""
+    _held: Mapping[tuple[str, str], set[Form]] = field(default_factory=dict)
+    """By path and name of a test, the forms of the functions that it has beside it, which may be copies."""
     _tried: set[str] = field(default_factory=set)
     """The symbols with a mutant that was run."""
 
     def verification(self) -> TestVerification | None:
-        """Return which tests fail for which changed function; None where too little could be run to say so.
-
-        Raises:
-            SyntaxError: A source cannot be parsed.
-        """
-        candidates = [test for test in self.tests.functions if test.asserts]
+        """Return which tests fail for which changed function; None where too little could be run to say so."""
         waiting = list(self._mutants())
-        if not candidates or not waiting:
-            return None
+        self._forms, self._held = self._copies()
         self._deadline = time.monotonic() + self.budget
         originals = {path: rewritten(self.activity.workspace[path]) for path in self.sources}
         same = self._run(originals, ("rewritten",), "the product as it is, written anew")
         if same is None:
             return None
-        passing = [test for test in candidates if _outcome(test, same) is True]
-        symbols = {_named(mutant) for mutant in waiting}
+        passing = [test for test in self.tests.verifying if _outcome(test, same) is True]
         done = 0
         for mutant in waiting:
             if self._is_settled(mutant, passing):
@@ -284,23 +308,42 @@ class MutationRun:
             if not self._try(mutant, passing, f"mutant {done + 1} of {len(waiting)}: {mutant.what}"):
                 break
             done += 1
-        if symbols - self._tried:
-            return None  # Some function has no mutant that was run, so that nothing can be said of its tests.
-        unfinished = f", {len(waiting) - done} left out by need or for time" if done < len(waiting) else ""
-        try:
-            before = [test for test in passing if self._fails_before(test)]
-        except OutOfTime:
+        if passing and waiting and not self._tried:
             return None
+        # Of tests of functions that there was no time for, nothing can be said.
+        untried = [_symbol(name) for name in {_named(mutant) for mutant in waiting} - self._tried]
+        unfinished = f", {len(waiting) - done} left out by need or for time" if done < len(waiting) else ""
+        before = [test for test in passing if self._fails_before(test)]
         return TestVerification(
             kills={key: frozenset(found) for key, found in self._kills.items()}
             | {(test.path, test.name): frozenset({"before"}) for test in before},
-            symbols=frozenset(symbols),
-            reason=f"{done} mutants of {len(symbols)} functions and classes{unfinished}",
+            symbols=frozenset(self._tried),
+            untried=frozenset(
+                (test.path, test.name) for test in passing if any(refers_to(test, each) for each in untried)
+            ),
+            others=self.others,
+            reason=f"{done} mutants of {len(self._tried)} functions and classes{unfinished}",
         )
 
     def _mutants(self) -> Iterator[Mutant]:
         for path in self.sources:
             yield from mutants(path, self.activity.origin.get(path), self.activity.workspace[path])
+
+    def _copies(self) -> tuple[Mapping[str, set[Form]], Mapping[tuple[str, str], set[Form]]]:
+        """Return the forms of the functions in the sources, and those that each test has beside it."""
+        now = self.activity.workspace
+        forms: dict[str, set[Form]] = {}
+        for path in self.sources:
+            for name, node in functions_in(tree_of(now[path])):
+                if len(form := _form(node)) >= LEAST_COPY:
+                    forms.setdefault(f"{path}:{name.partition('.')[0]}", set()).add(form)
+        held = {path: {*_held_by(now.get(path, ""))} for path in self.activity.origin.keys() - self.sources}
+        of_tests = {test.path for test in self.tests.functions}
+        shared = {form for path, found in held.items() if path not in of_tests for form in found}
+        return forms, {
+            (test.path, test.name): shared | held.get(test.path, set()) | {*_held_by(test.text)}
+            for test in self.tests.verifying
+        }
 
     def _is_settled(self, mutant: Mutant, passing: list[TestFunction]) -> bool:
         """Return whether a mutant would tell nothing new: its function fails tests, and all tests have failed."""
@@ -314,7 +357,8 @@ class MutationRun:
             return False
         self._tried.add(_named(mutant))
         for test in passing:
-            if _fails(test, result):
+            copied = self._forms.get(_named(mutant), set()) & self._held[test.path, test.name]
+            if not copied and _fails(test, result):  # That a mutant is no longer like its copy shows nothing.
                 self._kills.setdefault((test.path, test.name), set()).add(_named(mutant))
         return True
 
@@ -330,9 +374,7 @@ class MutationRun:
             path: with_names(self.activity.before.get(path), self.activity.workspace[path]) for path in self.sources
         }
         before = self._run(originals, ("before",), "the product as it was before the round")
-        if before is None:
-            raise OutOfTime
-        return bool(before.tests) and _fails(test, before)
+        return before is not None and bool(before.tests) and _fails(test, before)
 
     def _run(self, replaced: Mapping[str, str | None], kind: tuple[str, ...], what: str) -> CommandResult | None:
         """Return how the tests end with some files replaced; None where that is not known and there is no time."""

@@ -40,15 +40,28 @@ class RepairAttempt:
     passed: bool
 
     @property
+    def _of_source(self) -> Sequence[FileEdit]:
+        return [edit for edit in self.edits if edit.role == "source"] or self.edits
+
+    @property
+    def _changing(self) -> Sequence[FileEdit]:
+        return [edit for edit in self._of_source if not edit.hunks or any(hunk.removed for hunk in edit.hunks)]
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether no old line was changed."""
+        return not self._changing
+
+    @property
     def regions(self) -> tuple[Region, ...]:
         """The old lines of the source that were changed, by file; whole files where the lines are unknown.
 
-        Those of tests where no source was changed.
+        Those of tests where no source was changed, and the places of new lines where no old one was: what is added
+        beside the same change makes no other attempt of it.
         """
-        source = [edit for edit in self.edits if edit.role == "source"]
         return tuple(
             (edit.path, *span)
-            for edit in source or self.edits
+            for edit in self._changing or self._of_source
             for span in ([span for hunk in edit.hunks for span in hunk.spans] or [(0, sys.maxsize)])
         )
 
@@ -183,11 +196,14 @@ def _economy(activity: RoundActivity, cycles: Sequence[RecoveryCycle], tests: Wr
 
 
 def same_strategy(one: RepairAttempt, other: RepairAttempt) -> bool:
-    """Return whether two attempts change the same places: each region of either overlaps one of the other."""
+    """Return whether two attempts change the same places: each region of either overlaps one of the other.
+
+    Where one of them only adds lines, one region is enough, as more can be added anywhere.
+    """
     first, second = one.regions, other.regions
-    return all(any(_overlap(a, b) for b in second) for a in first) and all(
-        any(_overlap(a, b) for a in first) for b in second
-    )
+    found = [any(_overlap(a, b) for b in second) for a in first]
+    found += [any(_overlap(a, b) for a in first) for b in second]
+    return any(found) if one.only_adds or other.only_adds else all(found)
 
 
 def _overlap(one: Region, other: Region) -> bool:

@@ -33,11 +33,19 @@ def verification(
     executed: ExecutedMeasures,
 ) -> dict[str, Measure]:
     """Return TCR, dC and RT, given the requirements of this round and of those before it."""
+    if unknown := _unknown(executed):
+        return {"TCR": unknown, "dC": executed.coverage_gain, "RT": unknown}
     return {
         "TCR": _creation_rate(activity, roles, tests, executed.verification),
         "dC": executed.coverage_gain,
         "RT": _traceability(tests, requirements, executed.verification),
     }
+
+
+def _unknown(executed: ExecutedMeasures) -> Measure | None:
+    """Return a measure without a value where nothing shows which tests can fail: whatever is written reads well."""
+    unknown = executed.verification is None and executed.unverified
+    return not_measured(f"which tests can fail is not known: {executed.unverified}") if unknown else None
 
 
 def _creation_rate(
@@ -116,8 +124,10 @@ def traces_to(test: TestFunction, requirement: DeclaredRequirement) -> bool:
 ENOUGH = 5
 
 
-def assertion_density(tests: WrittenTests, verification: TestVerification | None = None) -> dict[str, Measure]:
+def assertion_density(tests: WrittenTests, executed: ExecutedMeasures) -> dict[str, Measure]:
     """Return TAD = min(1, meaningful asserts / max(1, test functions) / 5), of the agent's own tests."""
+    if unknown := _unknown(executed):
+        return {"TAD": unknown}
     unread = tuple(Evidence(what=f"cannot be read: {why}", quote=path) for path, why in tests.unread.items())
     if tests.is_unknown:
         return {"TAD": not_measured("the tests cannot be read", unread)}
@@ -129,7 +139,7 @@ def assertion_density(tests: WrittenTests, verification: TestVerification | None
         for test in tests.functions
     )
     reason = f"{meaningful} meaningful assertions in {len(tests.functions)} tests, {trivial} trivial ones left out"
-    if verification is None:
+    if executed.verification is None:
         return {"TAD": measured(value, reason, (*evidence, *unread))}
-    reason += f"; tests that fail for none of {verification.reason} have none"
+    reason += f"; tests that fail for none of {executed.verification.reason} have none"
     return {"TAD": measured(value, reason, (*evidence, *unread), certainty="executed")}

@@ -53,7 +53,11 @@ class TestVerification:
     kills: Mapping[tuple[str, str], frozenset[str]]
     """By path and name of a test, the functions and classes, as ``path:name``, whose mutants it failed for."""
     symbols: frozenset[str]
-    """All functions and classes of which there were mutants, as ``path:name``."""
+    """All functions and classes of which mutants were run, as ``path:name``."""
+    untried: frozenset[tuple[str, str]]
+    """By path and name, the tests of functions and classes for whose mutants there was no time."""
+    others: frozenset[str]
+    """The suffixes of the files of the product that there are no mutants of."""
     reason: str
     """What was run."""
 
@@ -68,6 +72,8 @@ class WrittenTests:
     functions: tuple[TestFunction, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
     """Test files that could not be parsed, with the reason."""
+    unknown: frozenset[str] = frozenset()
+    """Those of them of which that is nobody's fault but ours."""
 
     @property
     def verifying(self) -> tuple[TestFunction, ...]:
@@ -76,24 +82,28 @@ class WrittenTests:
 
     @property
     def verifying_paths(self) -> set[str]:
-        """The test files in which a test can fail, as far as they could be parsed."""
-        return {test.path for test in self.verifying} | set(self.unread)
-
-    def confirmed(self, verification: TestVerification | None) -> WrittenTests:
-        """Return the tests with the assertions of those that failed for no mutant counted as ones that cannot fail."""
-        if verification is None:
-            return self
-        return replace(
-            self,
-            functions=tuple(
-                test
-                if not test.asserts or (test.path, test.name) in verification.kills or not test.path.endswith(".py")
-                else replace(test, asserts=0, trivial=test.trivial + test.asserts)
-                for test in self.functions
-            ),
-        )
+        """The test files in which a test can fail, or of which that is unknown."""
+        return {test.path for test in self.verifying} | self.unknown
 
     @property
     def is_unknown(self) -> bool:
-        """Whether there are test files, but none could be parsed."""
-        return bool(self.unread) and not self.functions
+        """Whether there are test files, but nothing is known of any."""
+        return bool(self.unknown) and not self.functions
+
+    def confirmed(self, verification: TestVerification | None) -> WrittenTests:
+        """Return the tests with the assertions of those that failed for no mutant counted as ones that cannot fail.
+
+        Tests in other languages count as they read where the product has files in them, too. Those that nothing is
+        known of for want of time are left out.
+        """
+        if verification is None:
+            return self
+        functions = []
+        for test in self.functions:
+            key = (test.path, test.name)
+            if test.asserts and key not in verification.kills and not test.path.endswith((*verification.others,)):
+                if key in verification.untried:
+                    continue
+                test = replace(test, asserts=0, trivial=test.trivial + test.asserts)
+            functions.append(test)
+        return replace(self, functions=tuple(functions))

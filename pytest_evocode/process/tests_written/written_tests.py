@@ -45,7 +45,10 @@ def written_tests(activity: RoundActivity, roles: FileRoles) -> WrittenTests:
             unread[path] = f"it does not parse: {error.msg}"
         except NoGrammar as error:
             unread[path] = str(error)
-    return WrittenTests(tuple(functions), unread)
+    # Whoever writes what cannot run, or what nobody can read beside a product that can be read, has written no tests.
+    ours = {posixpath.splitext(path)[1] for path in activity.origin if roles.of(path) == "source"} - {".py"}
+    unknown = {path for path in unread if path in activity.lost or posixpath.splitext(path)[1] in ours}
+    return WrittenTests(tuple(functions), unread, frozenset(unknown))
 
 
 def _changed(

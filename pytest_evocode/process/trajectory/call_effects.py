@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -48,6 +48,8 @@ class CallEffects:
     use: ToolUse
     summary: str
     """The call in one line, for quotes."""
+    says: str = ""
+    """All that a call which changed something was given, and what earlier ones were about the scripts that it runs."""
     reads: list[str] = field(default_factory=list)
     changes: list[TextChange] = field(default_factory=list)
     runs: list[CommandRun] = field(default_factory=list)
@@ -82,7 +84,7 @@ class CallReader:
         if line.broken and OUTPUTS.find(result.output, "unparsed"):
             line = self._meant(line, use.line)
         effects = CallEffects(use, use.line or _summary(result, use))
-        self.said.extend(text for text in result.call.arguments.values() if isinstance(text, str))
+        self.said.extend(_strings(result.call.arguments))
         if use.kind == "other" and COMMANDS.find(tool := result.call.function_name, "running_tools"):
             line = CommandLine((SimpleCommand((tool,), tool),), False)
         effects.runs = list(self._runs(line, result, step, at))
@@ -93,6 +95,8 @@ class CallReader:
         stated = [replace(change, path=self._place(change.path, use.cwd)) for change in stated if change.path]
         stated = [change for change in stated if not refused(change.path)]
         effects.changes = list(_by_hand(result.changes, stated, effects.runs)) if self.recorded else stated
+        if effects.changes:
+            effects.says = self._says(line, result)
         paths = [*use.reads, *(path for each in touched for path in each.reads)]
         for command in line.commands:
             paths += shown_files(command, result.output)
@@ -100,6 +104,11 @@ class CallReader:
             paths += shown_files(SimpleCommand(("grep",), ""), result.output)
         effects.reads = list(dict.fromkeys(self._found(paths, use.cwd, refused)))
         return effects
+
+    def _says(self, line: CommandLine, result: CallResult) -> str:
+        run = {_script(each) for each in line.commands if COMMANDS.find(each.program, "runs_scripts")} - {""}
+        written = [text for text in self.said if any(script in text for script in run)] if run else ()
+        return "\n".join([*written, *_strings(result.call.arguments)])
 
     def _meant(self, line: CommandLine, text: str) -> CommandLine:
         """Return the first build or test of a line that the shell could not parse, and that was not run therefore."""
@@ -407,6 +416,15 @@ def _commit_message(command: SimpleCommand) -> str:
     if not parts and command.stdin:
         parts = [_SUBJECT_LINES.sub("", command.stdin)]
     return "\n\n".join(parts).strip()
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Yield the texts in what a tool was given."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(each)
 
 
 def _summary(result: CallResult, use: ToolUse) -> str:

@@ -133,6 +133,8 @@ class RoundActivity:
     """The texts of the changed files at the end of the round."""
     idle: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By Python file, the names that the attempt added to it and that nothing uses at the end of the round."""
+    brought: bool = False
+    """Whether most of what is new was made elsewhere: the calls that changed the product do not say it."""
     lost: frozenset[str] = frozenset()
     """Files whose text could not be reconstructed."""
     workspace: Mapping[str, str] = field(default_factory=dict)

@@ -152,6 +152,8 @@ class _RoundReader:
     """The steps that were added one by one with a planning tool."""
     calls_with_edits: list[tuple[int, slice, Sequence[Mapping[str, Any]]]] = field(default_factory=list)
     """By call, its position, which of the edits are its own, and the changes recorded of it."""
+    said: set[str] = field(default_factory=set)
+    """The words of the calls that changed files."""
     unknown: set[int] = field(default_factory=set)
     """The numbers of the edits after which a file's text was not known."""
 
@@ -187,6 +189,8 @@ class _RoundReader:
         for change in effects.changes:
             self._edit(step, change, effects.summary)
         self.calls_with_edits.append((at, slice(begun, len(activity.edits)), tables))
+        if effects.changes:
+            self.said.update(_words(effects.says))
         activity.runs += effects.runs
         if plan := effects.use.plan:
             self.tasks = [*self.tasks, plan] if effects.use.adds_to_plan else []
@@ -218,6 +222,22 @@ class _RoundReader:
         activity.edits[:] = self._with_effects()
         for at, numbers, tables in self.calls_with_edits:
             activity.state_changes += _state_changes_of(at, activity.edits[numbers], tables)
+        activity.brought = self._is_brought()
+
+    def _is_brought(self) -> bool:
+        """Return whether the calls that changed the product say less than half of the words that are new in it."""
+        activity = self.activity
+        others = [text for path, text in self.workspace.texts.items() if path not in activity.before]
+        known = {word for text in (*others, *activity.before.values()) for word in _words(text)}
+        added = {
+            word
+            for edit in activity.edits
+            if edit.of_product and edit.effective
+            for hunk in edit.hunks
+            for line in hunk.added
+            for word in _words(line)
+        }
+        return len(added - known - self.said) > len(added - known) / 2
 
     def _idle_names(self) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield the files that were there before the attempt with the names that it added in vain.
@@ -256,6 +276,10 @@ class _RoundReader:
             state = frozenset(forms.items())
             yield replace(edit, effective=state not in states)
             states.add(state)
+
+
+def _words(text: str | None) -> Iterable[str]:
+    return re.findall(r"\w+", text or "")
 
 
 def _answered(step: Step) -> str:

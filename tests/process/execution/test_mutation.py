@@ -185,6 +185,47 @@ def test_mutants_end_with_their_seconds(make_task: MakeTask, engine: Engine, tmp
     assert told_by(task, engine, cache, played, seconds=60)[1] == []
 
 
+#: A function of which a copy by other names is told.
+SUMMED = f"{LEDGER}\n\ndef spent(entries, limit):\n    found = [each for each in entries if each < limit]\n"
+SUMMED += "    return sum(found) * -1\n"
+COPIED = SUMMED.rpartition("\n\n")[2].replace("spent", "written").replace("each", "one")
+COMPARING = "import unittest\nfrom ledger import spent\n\n{copy}\n\nclass S(unittest.TestCase):\n"
+COMPARING += "    def test_spent(self):\n        self.assertEqual(spent([1, -2], 0), written([1, -2], 0))\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("copy", "verified"),
+    [
+        (COPIED, False),
+        (f"names = {{}}\nexec({COPIED!r}, names)\nwritten = names['written']\n", False),
+        ("def written(entries, limit):\n    return 2\n", True),
+    ],
+)
+def test_a_test_that_has_a_copy_of_a_function_verifies_nothing_of_it(
+    make_task: MakeTask, engine: Engine, tmp_path: Path, copy: str, verified: bool
+) -> None:
+    played = recording().bash("a", changes={"ledger.py": SUMMED})
+    played.bash("b", changes={"test_spent.py": COMPARING.format(copy=copy)})
+    (executed,) = execute(make_task(), engine, ResultCache(tmp_path / "cache"), played)
+    (activity,) = read(played)
+    assert part(score_round(activity, executed=executed), "vc", "TCR") == verified
+
+
+@pytest.mark.slow
+def test_tests_that_take_up_all_time_verify_nothing(
+    make_task: MakeTask, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_evocode.process.execution.mutation.MUTANT_LIMIT", 0.7)
+    slow = "import time\nimport unittest\nfrom ledger import twice\n\n\nclass D(unittest.TestCase):\n"
+    slow += "    def test_twice(self):\n        time.sleep(1.5)\n        self.assertGreater(twice(4), -1000)\n"
+    played = recording().bash("a", changes={"ledger.py": DOUBLED}).bash("b", changes={"test_twice.py": slow})
+    executed, _ = told_by(make_task(), engine, ResultCache(tmp_path / "cache"), played, seconds=2)
+    (activity,) = read(played)
+    process = score_round(activity, executed=executed)
+    assert (part(process, "vc", "TCR"), part(process, "tad", "TAD")) == (0, 0)
+
+
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_a_test_that_only_calls_covers_nothing(make_task: MakeTask, engine: Engine, tmp_path: Path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.attempts import RoundDeclaration
+from pytest_evocode.process.attempts import RoundDeclaration, score_rounds
 from pytest_evocode.process.pillars.planning import kendall_tau_b
 from pytest_evocode.process.pillars.recovery import recovery_decay
+from pytest_evocode.process.protocols import NOT_EXECUTED, ExecutedMeasures
 from pytest_evocode.process.scores.rigor_score import PARTS
+from pytest_evocode.process.trajectory.reader import TaskContext
 from pytest_evocode.tasks import DeclaredRequirement
+from pytest_evocode.trajectories.diffs import unified_diff
 from tests.process.trajectories import (
     BUDGET,
     FAILED,
@@ -186,6 +189,32 @@ def test_requirements_are_traced_by_id_or_by_their_words() -> None:
     assert part(process, "vc", "RT") == pytest.approx(2 / 3)
     # TCR 1 of 1, RT 2/3, dC not executed: (0.35 * 1 + 0.35 * 2/3) / 0.70 = 0.8333
     assert process.pillars["vc"].value == pytest.approx(0.8333, abs=1e-4)
+    shown = [f"{each.what}: {each.quote}" for each in process.pillars["vc"].parts["RT"].evidence]
+    assert f"limits: traced to by tests/test_budget.py:4 test_limits_are_read: {requirements[0].text}" in shown
+
+
+def test_tests_that_were_not_executed_are_not_believed() -> None:
+    # What they say may hold for any product. So may what is not written: an attempt without tests is not told apart.
+    for played in (Recording(), Recording().write("tests/test_budget.py", TESTS)):
+        process = score(played.bash("edit", changes={"ledger.py": BUDGET}), executed=ExecutedMeasures())
+        assert (process.pillars["vc"].value, process.pillars["tad"].value) == (None, None)
+        for measure in (process.pillars["vc"].parts["TCR"], process.pillars["vc"].parts["RT"]):
+            assert measure.reason == f"which tests can fail is not known: {NOT_EXECUTED}"
+
+
+@pytest.mark.parametrize("path", ["tests/test_budget.rb", "tests/test_budget.py"])
+def test_tests_that_nobody_can_read_are_none_beside_a_product_that_can_be_read(path: str) -> None:
+    played = Recording().bash("edit", changes={"ledger.py": BUDGET}).write(path, "def test_a(:\n")
+    process = score(played, RoundDeclaration(requirements=(DeclaredRequirement(id="limits", text="Limits."),)))
+    values = [part(process, "vc", "TCR"), part(process, "vc", "RT"), part(process, "tad", "TAD")]
+    assert values == [0, 0, 0]
+
+
+def test_tests_in_the_language_of_the_product_that_cannot_be_read_have_no_value() -> None:
+    played = Recording().write("budget.rb", "def limits\nend\n").write("tests/test_budget.rb", "it 'adds' do\nend\n")
+    process = score(played, RoundDeclaration(requirements=(DeclaredRequirement(id="limits", text="Limits."),)))
+    values = [part(process, "vc", "TCR"), part(process, "vc", "RT"), part(process, "tad", "TAD")]
+    assert values == [None, None, None]
 
 
 # Recovery efficiency.
@@ -374,3 +403,29 @@ def test_exploration_is_the_share_of_modified_files() -> None:
     recording = Recording().bash("cat ledger.py a.py | head; sed -n '1,5p' b.py", "text")
     process = score(recording.bash("cat ledger.py", "text").bash("e", changes={"ledger.py": BUDGET}))
     assert process.pillars["ee"].value == 0.25  # ledger.py of {ledger.py} + {ledger.py, a.py, b.py}
+
+
+# All that is about the way.
+
+
+@pytest.mark.parametrize("command", ["cp -r /tmp/copy/. .", "python /tmp/bring.py"])
+def test_of_work_that_was_made_elsewhere_and_brought_the_way_is_not_known(command: str) -> None:
+    # Nobody saw how it came about, in the second round or in the first, which looks good.
+    first = Recording().write("notes.md", PLAN).write("ledger.py", BUDGET).bash("pytest", "1 passed in 0.10s")
+    second = Recording("Report.", files=first.files, name="round-2")
+    change = {"path": "ledger.py", "kind": "modified", "mode": "0644", "diff": unified_diff("", BUDGET, REPORT)}
+    action = {"exit_code": 0, "changes": [change]}
+    second.call("bash", {"command": command}, action=action).bash("pytest", "1 passed in 0.10s")
+    inputs = [(each.input(index), RoundDeclaration()) for index, each in enumerate((first, second), 1)]
+    for process in score_rounds(inputs, TaskContext(workdir="/app", originals=lambda path: [LEDGER])):
+        assert process.edited
+        assert {process.pillars[name].value for name in ("pf", "re", "ati", "ee")} == {None}
+
+
+def test_work_by_a_script_that_was_written_before_is_seen() -> None:
+    script = f"open('ledger.py', 'w').write({BUDGET!r})\n"
+    change = {"path": "ledger.py", "kind": "modified", "mode": "0644", "diff": unified_diff("", LEDGER, BUDGET)}
+    played = Recording().call("bash", {"command": f"cat > /tmp/bring.py <<'EOF'\n{script}EOF"}, action={"exit_code": 0})
+    action = {"exit_code": 0, "changes": [change]}
+    process = score(played.call("bash", {"command": "python /tmp/bring.py"}, action=action))
+    assert process.pillars["ee"].value == 1

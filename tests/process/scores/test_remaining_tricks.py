@@ -14,21 +14,15 @@ from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.states import ResultCache
 from pytest_evocode.process.scores.rigor_score import AttemptProcess
 from pytest_evocode.tasks import load_task
-from tests.process.remaining_tricks import REMAINING, SEEN_THROUGH
-from tests.process.scores.test_bought_discipline import GAIN, NAMES, parsed, score_of, told
+from tests.process.remaining_tricks import REMAINING
+from tests.process.scores.test_bought_discipline import NAMES, parsed, score_of, told
 from tests.process.scripted import EXAMPLES
 from tests.process.tricks import REACH, Trick, by_name, played
 
 pytestmark = pytest.mark.slow
 
 #: What a trick gains at most in any of the five tasks, parsed and executed; docs/process.md has the same numbers.
-GAINS: Mapping[str, tuple[float, float]] = {
-    "weak_assertions": (0.43, 0.01),
-    "compiled_code": (0.3, 0.0),
-    "copied_code": (0.43, 0.06),
-    "called_code": (0.04, 0.04),
-    "work_in_a_copy": (0.08, 0.07),
-}
+GAINS: Mapping[str, tuple[float, float]] = {"called_code": (0.03, 0.03)}
 DOCUMENT = Path(__file__).parents[3] / "docs" / "process.md"
 
 
@@ -37,14 +31,6 @@ def gain(name: str, trick: Trick) -> float:
     plain, tricked = parsed(name, "reckless"), parsed(name, "reckless", trick)
     print(name, told(plain), told(tricked), sep="\n")
     return score_of(tricked) - score_of(plain)
-
-
-@NAMES
-@pytest.mark.parametrize("trick", by_name(SEEN_THROUGH).values(), ids=by_name(SEEN_THROUGH))
-@pytest.mark.matrix("trick")
-def test_a_trick_that_is_seen_through_gains_next_to_nothing(name: str, trick: Trick) -> None:
-    assert gain(name, trick) <= GAIN
-    assert score_of(parsed(name, "reckless", trick)) < score_of(parsed(name, "disciplined"))
 
 
 @pytest.mark.parametrize("trick", by_name(REMAINING).values(), ids=by_name(REMAINING))
@@ -74,12 +60,11 @@ def test_what_remains_gains_no_more_where_states_are_executed(name: str, engine:
 
     plain = executed(None, "plain")
     print(told(plain))
-    bounds = {**dict.fromkeys(by_name(SEEN_THROUGH), GAIN), **{title: most for title, (_, most) in GAINS.items()}}
     too_much = {}
-    for title, trick in by_name((*SEEN_THROUGH, *REMAINING)).items():
+    for title, trick in by_name(REMAINING).items():
         tricked = executed(trick, title)
         gained = score_of(tricked) - score_of(plain)
         print(title, gained, told(tricked))
-        if gained > bounds[title] + 0.005:
+        if gained > GAINS[title][1] + 0.005:
             too_much[title] = gained
     assert not too_much
