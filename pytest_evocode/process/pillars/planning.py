@@ -122,7 +122,14 @@ class PlanStep:
     @property
     def looks(self) -> bool:
         """Whether the step only looks at something."""
-        first = PLANS["lead"].sub("", self.text.strip(" ,:;-*")).partition(" ")[0].strip("`,:;.").lower()
+        first = (
+            PLANS["lead"]
+            .sub("", self.text.strip(" ,:;-*"))
+            .partition(" ")[0]
+            .strip("`,:;.")
+            .lower()
+            .removeprefix("re-")
+        )
         verbs = PLANS.words["looking"]
         stem = first.removesuffix("ing")
         if first in verbs or PLANS.find(self.text, "to_look"):
@@ -231,11 +238,15 @@ def _in_prose(text: str, *, english: bool) -> Iterator[PlanStep]:
     Who thinks aloud says in many sentences what comes next; a plan has more than one at once.
     """
     before: list[PlanStep] = []
+    intends: object = False
     for sentence in PLANS["sentence"].split(text):
-        intends, orders = PLANS.find(sentence, "intent"), PLANS["order"].search(sentence)
-        if PLANS.find(head := sentence.partition(":")[0], "to_do") and head != sentence.rstrip(" :"):
-            intends = True
-        told = not intends and PLANS.find(sentence, "finding", "past") and not PLANS.find(sentence, "obliges")
+        head, _, rest = sentence.partition(":")
+        obliges, orders = PLANS.find(sentence, "obliges"), PLANS["order"].search(sentence)
+        # What has to be is a step where the sentence before says that something will be done.
+        intends = (
+            PLANS.find(sentence, "intent") or (rest.strip() and PLANS.find(head, "to_do")) or (intends and obliges)
+        )
+        told = not intends and not obliges and PLANS.find(sentence, "finding", "past")
         if not (intends or orders) or told or PLANS.find(sentence, "open"):
             before = []
             continue
@@ -250,15 +261,15 @@ def _in_prose(text: str, *, english: bool) -> Iterator[PlanStep]:
 
 def _clauses(sentence: str, *, english: bool) -> Iterator[PlanStep]:
     """Yield the parts of a sentence that name something to do; in English the layout is that of its verbs."""
-    listed = ":" in sentence.rstrip(" :") or not english or PLANS.find(sentence, "other_order")
+    listed = ":" in sentence.rstrip(" :") or not english or PLANS.find(sentence, "other_order", "things")
     looks = False
     for clause in PLANS["clause" if listed else "verbs"].split(sentence):
         plain = PLANS["lead"].sub("", clause.strip(" ,:;-"))
-        step = PlanStep(plain, names_in(plain), listed=False)
+        step = PlanStep(plain, names_in(clause), listed=False)
         # What follows in the sentence is what it looks for.
         looks = step.looks or (looks and not PLANS.find(clause.strip(), "order"))
         words = specific_words(plain)
-        says = step.names or len(words) >= (WORDS_OF_STEP if listed else 1)
+        says = step.names or len(words) >= (WORDS_OF_STEP if listed else 1) or PLANS.find(plain, "of_tests")
         if (says or (not words and PLANS.find(clause, "other_order"))) and (step.looks or not looks):
             yield step
 

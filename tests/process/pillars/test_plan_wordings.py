@@ -27,6 +27,9 @@ def test_a_text_of_one_sign_is_read_in_time(text: str) -> None:
         ("Two fixes needed: drop the stale key in store.ts, and guard `loadUser` against null.", 2),
         ("I'm moving the logic out of `auth.ts`. I'll then update the imports in `api.ts`.", 2),
         ("I want to do three things: 1) rename `limit` in config.py 2) delete legacy.py 3) rerun the benchmark", 3),
+        ("I'll apply the fix to `read_csv` and `read_json`, and add a test for each.", 2),
+        ("We need to change two files. In `a.c` the rule has to take one, and in `b.c` the token has to be kept.", 2),
+        ("We'll need a route in `api.rb`, a serializer for `Refund`, and a spec.", 3),
         # Thinking aloud, and one step with two objects.
         ("Let's change `parse()`. I'll add the check.", 0),
         ("Now I'll add the `/stats` route and the `totals()` function.", 0),
