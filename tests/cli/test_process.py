@@ -130,7 +130,14 @@ def test_json_is_a_list_of_rows_and_nothing_else(task: Path, store: Store) -> No
     assert row == {
         **{"agent": "hasty", "pf": 0, "vc": 0, "re": None, "aq": None, "ati": None, "tad": 0, "ee": 1},
         **{"rigor_score": pytest.approx(1 / 6), "coverage": pytest.approx(0.5025), "attempts": 1},
-        **{"executed": 0.0, "judged": 0.0, "interval": None, "rounds_without_a_run": 1, "edited_rounds": 1},
+        **{
+            "executed": 0.0,
+            "judged": 0.0,
+            "claimed": 0.0,
+            "interval": None,
+            "rounds_without_a_run": 1,
+            "edited_rounds": 1,
+        },
     }
 
 
