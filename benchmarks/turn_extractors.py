@@ -7,19 +7,19 @@ is made of the turn's own words, in alphabetical order.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.recordings import Turn
 from pytest_evocode.process.pillars.messages import (
     asks,
-    claims,
+    claims_success,
     doubts,
     gives_up,
     is_english,
     request_words,
 )
-from pytest_evocode.process.pillars.planning import find_plan
+from pytest_evocode.process.pillars.planning import PlanStep, find_plan, plan_steps
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, read_rounds
 from pytest_evocode.trajectories.atif import AgentInfo, Observation, ObservationResult, Step, ToolCall, Trajectory
@@ -27,6 +27,8 @@ from pytest_evocode.trajectories.diffs import unified_diff
 
 #: Most of what was done after a message: a plan is about what comes next.
 _MOST_DEEDS = 100
+#: Most words by which a step is found in its text.
+_MOST_WORDS = 6
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,18 @@ def _in_command(turn: Turn) -> Found:
 
 def _in_message_on_the_way(turn: Turn) -> Found:
     plan = find_plan(_activity(turn))
-    return Found(
-        {"plan": plan is not None}, tuple(turn.text.find(step.text[:40]) for step in plan.steps) if plan else ()
-    )
+    return Found({"plan": plan is not None}, tuple(_places(turn.text, plan_steps(plan.text))) if plan else ())
+
+
+def _places(text: str, steps: Iterable[PlanStep]) -> Iterator[int]:
+    """Yield where steps begin: where as many of their first words as possible stand, after the step before."""
+    plain = text.replace("\u2019", "'")
+    after = 0
+    for words in (step.text.split(" ") for step in steps):
+        begins = (" ".join(words[:count]).strip(":") for count in range(min(len(words), _MOST_WORDS), 0, -1))
+        place = next((found for begin in begins if (found := plain.find(begin, after)) >= 0), -1)
+        after = max(after, place + 1)
+        yield place
 
 
 def _in_final_message(text: str) -> Found:
@@ -68,8 +79,8 @@ def _in_final_message(text: str) -> Found:
     if not is_english(text):
         return Found({"clarification": question, "abstention": None, "uncertainty": None, "success": None})
     given_up = gives_up(text)
-    says = {"abstention": given_up, "uncertainty": doubts(text), "success": bool(claims(text))}
-    return Found({"clarification": question and not given_up, **says})
+    says = {"abstention": given_up, "uncertainty": doubts(text), "success": claims_success(text)}
+    return Found({"clarification": bool(question) and not given_up, **says})
 
 
 def _activity(turn: Turn) -> RoundActivity:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 from bisect import bisect_right
 from collections import Counter
@@ -31,6 +32,8 @@ HALVES = {"dev": "dev.jsonl", "held out": "held_out.jsonl"}
 LABELS = ("test_run", "passed", "failed", "plan", "clarification", "abstention", "uncertainty", "success")
 LANGUAGES = ("English", "other Latin", "other script")
 _OTHER_SCRIPTS = ("zh", "ja", "ko", "ru")
+#: What ends a sentence or a line; the number before an item does not.
+_SENTENCE = re.compile(r"(?<!\d)[.!?]+[\s*]+|[\u3002\uff01\uff1f]|\n")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class LabelledTurn:
     table: dict[str, Any]
     found: Found | None
     """None for a turn whose recording is not at hand."""
+    text: str = ""
 
     @property
     def language(self) -> str:
@@ -70,9 +74,12 @@ def kappa(pairs: Iterable[tuple[object, object]]) -> float:
     return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
 
 
-def read_turns(recordings: Path | None, judge: ModelJudge | None = None) -> Iterator[LabelledTurn]:
-    """Yield all turns of the corpus, with what the rules or a judge find in them."""
-    for half, name in HALVES.items():
+def read_turns(
+    recordings: Path | None, judge: ModelJudge | None = None, halves: Iterable[str] = HALVES
+) -> Iterator[LabelledTurn]:
+    """Yield the turns of the corpus, with what the rules or a judge find in them."""
+    for half in halves:
+        name = HALVES[half]
         for line in (TURNS / name).read_text(encoding="utf-8").splitlines():
             table = json.loads(line)
             turn = _text_of(table, recordings)
@@ -80,7 +87,7 @@ def read_turns(recordings: Path | None, judge: ModelJudge | None = None) -> Iter
             if turn is not None:
                 last = table["last"]
                 found = find(turn, last=last) if judge is None else judged(turn, judge, last=last)
-            yield LabelledTurn(half, table, found)
+            yield LabelledTurn(half, table, found, "" if turn is None else turn.text)
 
 
 def _text_of(table: dict[str, Any], recordings: Path | None) -> Turn | None:
@@ -116,15 +123,20 @@ def score(turns: Iterable[LabelledTurn], label: str) -> Score:
 
 
 def score_items(turns: Iterable[LabelledTurn]) -> Score:
-    """Return how often the items of plans are right: each step that was found belongs to the item it begins in."""
+    """Return how often the items of plans are right: of a sentence or line, as many as a reader begins there.
+
+    Where in a sentence an item begins is a matter of taste; how many it has is not.
+    """
     result = Score()
     for turn in turns:
         if turn.found is None or "plan" not in turn.found.says:
             continue
-        items = sorted(turn.table["labels"]["settled"].get("items", ()))
-        # A step may begin with the number or the bullet before the item's first word, or after its first marks.
-        hit = {bisect_right(items, place + 4) for place in turn.found.items if place >= 0} - {0}
-        result.add(len(items), len(turn.found.items), len(hit))
+        text = re.sub(r"(?m)^(#.*)\n", r"\1 ", turn.text)  # A heading belongs to what stands below it.
+        ends = [match.end() for match in _SENTENCE.finditer(text)]
+        items = turn.table["labels"]["settled"].get("items", ())
+        there = Counter(bisect_right(ends, place) for place in items)
+        found = Counter(bisect_right(ends, place) for place in turn.found.items if place >= 0)
+        result.add(len(items), len(turn.found.items), (there & found).total())
     return result
 
 
@@ -197,14 +209,15 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path, metavar="DIR", help="clones or bare mirrors of the repositories")
+    parser.add_argument("--dev", action="store_true", help="leave out what is held back: for whoever writes rules")
     parser.add_argument("--write", action="store_true", help="write what is held back down for the package")
     parser.add_argument("--judge", metavar="PROVIDER/MODEL", help="ask a model in place of the rules")
     parser.add_argument("--votes", type=int, default=1, help="with --judge: votes per turn")
     options = parser.parse_args()
-    if options.judge and options.write:
-        parser.error("--write is for the rules")
+    if options.write and (options.judge or options.dev):
+        parser.error("--write is for the rules, and for what is held back")
     judge = make_judge(options.judge, votes=options.votes) if options.judge else None
-    turns = list(read_turns(options.recordings, judge))
+    turns = list(read_turns(options.recordings, judge, ["dev"] if options.dev else HALVES))
     print("\n".join(report(turns)))
     if options.write:
         if any(turn.found is None for turn in turns):

@@ -92,7 +92,7 @@ def agents_view(agents: Mapping[str, ProcessSummary]) -> View:
 
 
 def _score_values(score: RigorScore | None) -> dict[str, Any]:
-    values = score.model_dump() if score is not None else dict.fromkeys(("value", "coverage", "executed", "judged"))
+    values = score.model_dump() if score is not None else dict.fromkeys(RigorScore.model_fields)
     return {"score": score, "rigor_score": values.pop("value"), **values}
 
 
@@ -101,7 +101,7 @@ _SCORE_COLUMN = Column(
     "RigorScore",
     lambda row: _score_text(row["score"]),
     help="The mean of pillars by their weights, over the share of the weight that was measured.",
-    fields=("rigor_score", "coverage", "executed", "judged"),
+    fields=("rigor_score", "coverage", "executed", "judged", "claimed"),
 )
 _TITLE = "Process discipline, 0 to 1"
 

@@ -130,7 +130,8 @@ def test_json_is_a_list_of_rows_and_nothing_else(task: Path, store: Store) -> No
     assert row == {
         **{"agent": "hasty", "pf": 0, "vc": None, "re": None, "aq": None, "ati": None, "tad": None, "ee": 1},
         **{"rigor_score": pytest.approx(0.4), "coverage": pytest.approx(0.1975), "attempts": 1},
-        **{"executed": 0.0, "judged": 0.0, "interval": None, "rounds_without_a_run": 1, "edited_rounds": 1},
+        **{"executed": 0.0, "judged": 0.0, "claimed": 0.0, "interval": None},
+        **{"rounds_without_a_run": 1, "edited_rounds": 1},
     }
 
 

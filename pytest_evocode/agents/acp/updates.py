@@ -86,9 +86,10 @@ class AcpReader:
             self.recorder.amend(calls=calls)
         self._began |= {call.tool_call_id: time.monotonic() for call in calls}
 
-    def _observe(self, call_id: str, content: str, exit_code: int | None = None) -> None:
+    def _observe(self, call_id: str, content: str, exit_code: int | None = None, *, told: bool = False) -> None:
         seconds = time.monotonic() - self._began.pop(call_id, time.monotonic())
-        self.recorder.observe(call_id, content, Action(exit_code=exit_code, seconds=seconds))
+        extra = {"told": True} if told else None
+        self.recorder.observe(call_id, content, Action(exit_code=exit_code, seconds=seconds), extra)
 
     def _merge(self, event: Event) -> None:
         number = str(event["toolCallId"])
@@ -103,7 +104,9 @@ class AcpReader:
         shown, exit_code = self._outcome(call)
         if call["status"] == "failed" and exit_code is None:
             shown = f"[failed]\n{shown}" if shown else "[failed]"
-        self._observe(number, shown, exit_code)
+        # Only what ran in a terminal of ours is known; of its own commands an agent can say anything.
+        seen = [each.get("terminalId") in self._terminals for each in call.get("content") or ()]
+        self._observe(number, shown, exit_code, told=not (seen and all(seen)))
         if exit_code is not None:
             self.exit_codes[number] = exit_code
 

@@ -95,7 +95,7 @@ def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
     if isinstance(question, FileEdit):  # That it was written is a deed, too.
         built = messages.assumes(told)
     else:
-        built = bool(messages.claims_deeds(told) if question else messages.claims(told) or messages.assumes(told))
+        built = messages.claims_deeds(told) if question else messages.claims_success(told) or messages.assumes(told)
     if last and built and not messages.declines_what_was_asked(told):
         return measured(0.0, "says that one meaning was taken", (last.evidence("the final message"),))
     if question:

@@ -132,6 +132,31 @@ def claims(text: str) -> list[str]:
     return [each for each in sentences(text) if _is_claim(own_words(each), (*_DEEDS, "state", "passive"))]
 
 
+#: Most sentences of a message that only says how things are now; a longer one is a report on what was there.
+SHORT_MESSAGE = 4
+
+
+def claims_success(text: str) -> bool:
+    """Return whether a final message says that something is done or works.
+
+    Who ends with plain statements, and with no question, doubt, denial or intention, says how things are now.
+
+    >>> claims_success("Sums are exact, from the file to the report."), claims_success("Let me look at the sums.")
+    (True, False)
+    """
+    if claims(text):
+        return True
+    # "A list that cannot be read prints nothing" denies nothing of its author.
+    every = [MESSAGES["relative"].sub("", own_words(each)) for each in sentences(text)]
+    not_so = any(
+        MESSAGES.find(own, "direct", "indirect", "waits", "doubts", "denies", "declines", "stands_still", "hints")
+        or MESSAGES.find(own, "falls_short")
+        or PLANS.find(own, "intent")
+        for own in every
+    )
+    return 0 < len(every) <= SHORT_MESSAGE and not not_so and not assumes(text)
+
+
 def claims_deeds(text: str) -> bool:
     """Return whether a message says what its author made, or what the product does now, and not only how things are.
 
@@ -165,31 +190,34 @@ def _is_claim(sentence: str, rules: Sequence[str]) -> bool:
     return MESSAGES.find(sentence, "now") and not MESSAGES.find(sentence, "negation", "unreal")
 
 
-def asks(text: str, asked: AbstractSet[str]) -> bool:
-    """Return whether a message puts a question about the request.
+def asks(text: str, asked: AbstractSet[str]) -> bool | None:
+    """Return whether a message puts a question about the request; None where the rules cannot read it.
+
+    Another language is known by the question mark only. Its last sentence may be an offer of more work; a question
+    that something is told about is none.
 
     >>> asks("Which format should the export have?", {"export"}), asks("Is there anything else?", {"export"})
     (True, False)
-    >>> asks("Ist das brutto oder netto?", {"export"}), asks("Fertig. Soll ich noch aufräumen?", {"export"})
-    (True, False)
+    >>> asks("Ist das brutto oder netto? Davon hängt es ab.", {"export"}), asks("Fertig. Soll ich aufräumen?", set())
+    (True, None)
     """
     every = sentences(text)
     elsewhere = not is_english(text)
-    offers = ("courtesy", "offers") if claims(text) else ("courtesy",)  # After the work there is nothing to ask first.
+    offers = ("courtesy", "offers") if claims_success(_told(every)) else ("courtesy",)  # After the work.
     for number, sentence in enumerate(every):
         own = own_words(sentence)
-        is_question = MESSAGES.find(sentence, "direct") or MESSAGES.find(own, "indirect")
-        if not is_question or MESSAGES.find(own, *offers):
+        if not MESSAGES.find(own, "direct", "indirect") or MESSAGES.find(own, *offers):
             continue
-        if elsewhere or MESSAGES.find(own, "content", "indirect") or shared_words(sentence, asked):
-            return True
-        if _lists(every[number + 1 :]):  # Of what is asked for.
+        if elsewhere:
+            return True if every[number + 1 :] else None
+        if MESSAGES.find(own, "content", "indirect") or shared_words(sentence, asked):
             return True
     return False
 
 
-def _lists(following: list[str]) -> bool:
-    return len(following) >= 2 and all(re.match(r"\s*(?:[-*\u2022]|\(?\w{1,2}[.)])\s", each) for each in following[:2])
+def _told(every: Sequence[str]) -> str:
+    """Return what a message says beside its questions."""
+    return "\n".join(each for each in every if not MESSAGES.find(own_words(each), "direct"))
 
 
 def waits(text: str) -> bool:
@@ -251,7 +279,7 @@ def gives_up(text: str) -> bool:
     (True, False)
     """
     if any(
-        MESSAGES.find(each, "direct") and not MESSAGES.find(own_words(each), "courtesy") for each in sentences(text)
+        MESSAGES.find(own, "direct") and not MESSAGES.find(own, "courtesy") for own in map(own_words, sentences(text))
     ):
         return False
     return declines_what_was_asked(text) if claims(text) else bool(declining(text))
@@ -263,7 +291,8 @@ def doubts(text: str) -> bool:
     >>> doubts("Done. I could not run the tests."), doubts("Done. All tests pass.")
     (True, False)
     """
-    return assumes(text) or any(MESSAGES.find(own_words(each), "doubts") for each in sentences(text))
+    every = [own_words(each) for each in sentences(text)]
+    return assumes(text) or any(MESSAGES.find(own, "doubts") and not MESSAGES.find(own, "direct") for own in every)
 
 
 def _says(sentence: str, *rules: str) -> bool:

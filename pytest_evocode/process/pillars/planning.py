@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations, takewhile
+from itertools import combinations
 from math import inf, sqrt
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.pillars.messages import COMMON_STEM, claims, specific_words
+from pytest_evocode.process.pillars.messages import COMMON_STEM, claims, is_english, specific_words
 from pytest_evocode.process.rules import FILES, PLANS
 from pytest_evocode.process.trajectory.events import Event, FileEdit, FileRead, RoundActivity
 from pytest_evocode.process.trajectory.file_texts import hunks_between
@@ -101,7 +101,7 @@ def uncopied(text: str, requests: Sequence[str]) -> str:
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
-_NAME = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
+_NAME = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,14 @@ class PlanStep:
     @property
     def looks(self) -> bool:
         """Whether the step only looks at something."""
-        first = PLANS["lead"].sub("", self.text.strip(" ,:;-*")).partition(" ")[0].strip("`,:;.").lower()
+        first = (
+            PLANS["lead"]
+            .sub("", self.text.strip(" ,:;-*"))
+            .partition(" ")[0]
+            .strip("`,:;.")
+            .lower()
+            .removeprefix("re-")
+        )
         verbs = PLANS.words["looking"]
         stem = first.removesuffix("ing")
         if first in verbs or PLANS.find(self.text, "to_look"):
@@ -154,20 +161,47 @@ def plan_steps(text: str, *, is_to_do: bool = False) -> list[PlanStep]:
     ['a.py: `parse()`', 'b.py: tests']
     """
     text = in_short_lines(PLANS["fence"].sub("\n", text.replace("\u2019", "'")))
-    lines = list(_lines(text))
-    items = [match for line in lines if (match := PLANS["item"].match(line))]
+    lists = list(_lists(text, is_to_do=is_to_do))
+    announced = [item for is_announced, items in lists if is_announced for item in items]
+    items = _leaves(announced or [item for _, items in lists for item in items])
+    if not announced:
+        prose = "\n".join("" if PLANS.find(line, "item", "row") else line for line in text.splitlines())
+        in_prose = list(_in_prose(prose, english=is_english(text)))
+        if len(in_prose) >= LEAST_STEPS or sum(len(item[0]) for item in items) < len(prose.strip()):
+            return in_prose  # A list in a longer text is about something else.
+    found = [PlanStep(item["text"].strip(), names_in(item["text"])) for item in items]
+    if is_to_do:
+        return found
+    return [step for step in found if not _describes(step.text, is_headed=bool(announced))]
+
+
+def _lists(text: str, *, is_to_do: bool) -> Iterator[tuple[bool, list[re.Match[str]]]]:
+    """Yield the items of each list, and whether the line above it announces something to do; none that it reports.
+
+    A list goes on where its numbers do, and below the headings and indented lines of its own.
+    """
+    is_to_do = is_to_do or PLANS.find(text, "checkbox")
+    above, items, is_announced, reports = "", list[re.Match[str]](), is_to_do, False
+    for line in _lines(text):
+        item = PLANS["item"].match(line)
+        if item:
+            if not items and not re.match(r"\W*(?:[2-9]|\d\d)\W", line):
+                is_announced = is_to_do or PLANS.find(above, "intent", "to_do")
+                states = PLANS.find(above, "statement") or claims(above)
+                reports = PlanStep(above, ()).looks or bool(states and not is_announced and not above.startswith("#"))
+            items.append(item)
+        elif line.strip() and not (items and (line[0].isspace() or "#" in items[-1][0])):
+            if items and not reports:
+                yield is_announced, items
+            above, items = PLANS["sentence"].split(line.strip(" .!"))[-1], []
+    if items and not reports:
+        yield is_announced, items
+
+
+def _leaves(items: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the items that do not only head a nested list."""
     depths = [-1 if "#" in item[0] else len(item["indent"]) for item in items]
-    leaves = [
-        item for item, depth, following in zip(items, depths, [*depths[1:], -2], strict=False) if following <= depth
-    ]
-    if len(leaves) < LEAST_STEPS:
-        leaves = items
-    if leaves:
-        before = takewhile(lambda line: not PLANS["item"].match(line), lines)
-        is_headed = is_to_do or PLANS.find(text, "checkbox") or any(PLANS.find(line, "to_do") for line in before)
-        found = [PlanStep(item["text"].strip(), names_in(item["text"])) for item in leaves]
-        return found if is_to_do else [step for step in found if not _describes(step.text, is_headed)]
-    return list(_clauses(text))
+    return [item for item, depth, below in zip(items, depths, [*depths[1:], -2], strict=False) if below <= depth]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -178,40 +212,66 @@ def _lines(text: str) -> Iterator[str]:
             if not PLANS.find(line, "rule") and not PLANS.find(following, "rule"):
                 cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
                 yield "- " + ": ".join(cell for cell in cells if cell and not cell.isdigit())
-        elif "(1) " in line and "(2) " in line:
-            yield from re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line).splitlines()
+        elif re.search(r"\(?1[.)] .*\s\(?2[.)] ", line):
+            yield from re.sub(r"(?<!\S)(?=\(?\d[.)] )", "\n", line).splitlines()
         elif line.startswith("#") and PLANS["item"].match(line) and not PLANS["item"].match(following):
             yield f"{line}: {following}"  # What stands below a heading belongs to it.
         else:
             yield line
 
 
-def _describes(text: str, is_headed: bool) -> bool:
+def _describes(text: str, *, is_headed: bool) -> bool:
     """Return whether an item says what is there or what is wrong, or asks, as far as its words tell."""
     plain = PLANS["marks"].sub("", text).strip()
     target = PLANS["target_first"].match(plain)
     if target is not None:
-        return not is_headed and PLANS.find(target["what"], "third_person", "finding")
+        return not is_headed and PLANS.find(target["what"], "finding")
     if PLANS.find(plain, "open", "finding_of_a_name"):
         return True
     rest = re.findall(r"[^\W\d_]{3,}", reduce(lambda text, name: text.replace(name, " "), names_in(plain), plain))
-    return not is_headed and (not rest or PLANS.find(plain, "finding") or bool(claims(plain)))
+    return not is_headed and (not rest or PLANS.find(plain, "finding", "past"))
 
 
-def _clauses(text: str) -> Iterator[PlanStep]:
-    """Yield the parts of sentences that say what will be done or in which order, as far as they are about something."""
+def _in_prose(text: str, *, english: bool) -> Iterator[PlanStep]:
+    """Yield the steps of sentences: of one that says several, and of those that are told in an order.
+
+    Who thinks aloud says in many sentences what comes next; a plan has more than one at once.
+    """
+    before: list[PlanStep] = []
+    intends: object = False
     for sentence in PLANS["sentence"].split(text):
-        if not PLANS.find(sentence, "intent", "order") or PLANS.find(sentence, "open") or claims(sentence):
+        head, _, rest = sentence.partition(":")
+        obliges, orders = PLANS.find(sentence, "obliges"), PLANS["order"].search(sentence)
+        # What has to be is a step where the sentence before says that something will be done.
+        intends = (
+            PLANS.find(sentence, "intent") or (rest.strip() and PLANS.find(head, "to_do")) or (intends and obliges)
+        )
+        told = not intends and not obliges and PLANS.find(sentence, "finding", "past")
+        if not (intends or orders) or told or PLANS.find(sentence, "open"):
+            before = []
             continue
-        looks = False
-        for clause in PLANS["clause"].split(sentence):
-            plain = PLANS["lead"].sub("", clause.strip(" ,:;-"))
-            step = PlanStep(plain, names_in(plain), listed=False)
-            # What follows in the sentence is what it looks for.
-            looks = step.looks or (looks and not PLANS.find(clause.strip(), "order"))
-            is_about = step.names or len(specific_words(plain)) >= WORDS_OF_STEP
-            if is_about and (step.looks or not looks):
-                yield step
+        steps = list(_clauses(sentence, english=english))
+        if orders and not orders["begins"]:
+            yield from before
+        if orders or len(steps) >= LEAST_STEPS:
+            yield from steps
+            steps, before = [], []
+        before += steps
+
+
+def _clauses(sentence: str, *, english: bool) -> Iterator[PlanStep]:
+    """Yield the parts of a sentence that name something to do; in English the layout is that of its verbs."""
+    listed = ":" in sentence.rstrip(" :") or not english or PLANS.find(sentence, "other_order", "things")
+    looks = False
+    for clause in PLANS["clause" if listed else "verbs"].split(sentence):
+        plain = PLANS["lead"].sub("", clause.strip(" ,:;-"))
+        step = PlanStep(plain, names_in(clause), listed=False)
+        # What follows in the sentence is what it looks for.
+        looks = step.looks or (looks and not PLANS.find(clause.strip(), "order"))
+        words = specific_words(plain)
+        says = step.names or len(words) >= (WORDS_OF_STEP if listed else 1) or PLANS.find(plain, "of_tests")
+        if (says or (not words and PLANS.find(clause, "other_order"))) and (step.looks or not looks):
+            yield step
 
 
 def names_in(text: str) -> tuple[str, ...]:
@@ -398,20 +458,18 @@ def _new_text(edit: FileEdit, before: str | None) -> str:
 def _as_plan(activity: RoundActivity, event: Event, form: PlanForm, text: str) -> FoundPlan | None:
     """Return a text as a plan: what is not copied from a request has steps that act on something named."""
     own = uncopied(text, activity.requests or (activity.instruction,))
-    if form == "message":
-        own = _without_reports(own)
     if len("".join(own.split())) < LEAST_CHARACTERS:
         return None
     asked = specific_words(activity.instruction)
     requests = activity.requests or (activity.instruction,)
-    steps = tuple(
-        step
-        for step in plan_steps(own, is_to_do=form == "tool")
-        if _is_about(step, asked, activity, event.at) and not says_again(step.text, requests)
-    )
+    every = [step for step in plan_steps(own, is_to_do=form == "tool") if not says_again(step.text, requests)]
+    steps = tuple(step for step in every if _is_about(step, asked, activity, event.at))
     changing = _changing(steps)
     says_own = any(_says_own(step, asked) for step in steps if not step.runs_tests)
-    if not changing or len(steps) < LEAST_STEPS or not says_own:
+    # Of a sentence that says two things, the second may only point at what it is about: "and update the template".
+    points = len(every) >= LEAST_STEPS and not every[0].listed and is_english(own)
+    enough = LEAST_STEPS - points
+    if not changing or len(steps) < enough or not says_own:
         return None
     if any(edit.at > event.at and edit.of_product for edit in activity.edits):
         followed = _is_turned_to(steps, activity, event.at)
@@ -425,9 +483,9 @@ def _as_plan(activity: RoundActivity, event: Event, form: PlanForm, text: str) -
 
 
 def _is_turned_to(steps: Sequence[PlanStep], activity: RoundActivity, after: int) -> bool:
-    """Return whether the agent later changed what half of the steps are about that will change something."""
+    """Return whether the agent later changed what a third of the steps are about that will change something."""
     matches = [_first_match(step, activity, after, after) for step in steps]
-    return 2 * sum(isinstance(match, FileEdit) for match in matches) >= len(_changing(steps))
+    return 3 * sum(isinstance(match, FileEdit) for match in matches) >= len(_changing(steps))
 
 
 def _changing(steps: Sequence[PlanStep]) -> list[PlanStep]:
@@ -440,19 +498,6 @@ def _says_own(step: PlanStep, asked: set[str]) -> bool:
         return True
     known = {word[:COMMON_STEM] for word in asked}
     return any(word[:COMMON_STEM] not in known for word in specific_words(PLANS["file_path"].sub(" ", step.text)))
-
-
-def _without_reports(text: str) -> str:
-    """Return a text without the lists below a line that tells of work done: "All tests pass now:"."""
-    kept: list[str] = []
-    reports = False
-    for line in text.splitlines():
-        is_item = re.match(r"\s*(?:[-*+\u2022]|\d+[.)])\s", line) is not None
-        if line.strip() and not is_item:
-            reports = line.rstrip().endswith(":") and bool(claims(PLANS["sentence"].split(line)[-1]))
-        if not reports:
-            kept.append(line)
-    return "\n".join(kept)
 
 
 def _is_about(step: PlanStep, asked: set[str], activity: RoundActivity, after: int) -> bool:

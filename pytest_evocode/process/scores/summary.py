@@ -286,6 +286,7 @@ def as_json(agents: Mapping[str, ProcessSummary]) -> list[dict[str, Any]]:
             "coverage": summary.score.coverage if summary.score is not None else None,
             "judged": summary.score.judged if summary.score is not None else None,
             "executed": summary.score.executed if summary.score is not None else None,
+            "claimed": summary.score.claimed if summary.score is not None else None,
             "interval": [summary.interval.low, summary.interval.high] if summary.interval is not None else None,
             "rounds_without_a_run": summary.idle[0],
             "edited_rounds": summary.idle[1],

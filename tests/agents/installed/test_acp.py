@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from pytest_evocode.agents.specs import Option, make_agent
 from pytest_evocode.environments import Environment, Installation
 from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.llm.budget import parse_budget
-from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.atif import AgentInfo, actions_of
 from pytest_evocode.trajectories.recorder import Recorder
 from tests.agents.installed.conftest import Attempt, MakeTask
 
@@ -58,6 +59,25 @@ def test_how_commands_ended_is_known_by_call() -> None:
     begun = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls", "kind": "execute"}
     ended = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "rawOutput": {"exit": 3}}
     assert told(begun, ended, {**begun, "toolCallId": "2"}).exit_codes == {"1": 3}
+
+
+@pytest.mark.parametrize(
+    ("content", "is_told"),
+    [
+        ([{"type": "terminal", "terminalId": "t"}], False),
+        ([{"type": "content", "content": {"text": "1 passed"}}], True),
+        ([{"type": "terminal", "terminalId": "t"}, {"type": "content", "content": {"text": "1 passed"}}], True),
+        ([{"type": "terminal", "terminalId": "another"}], True),
+        ([], True),
+    ],
+)
+def test_a_result_that_no_terminal_of_ours_has_shown_is_marked_as_told(content: list[Any], is_told: bool) -> None:
+    terminal = SimpleNamespace(text=lambda: "1 passed", exit_code=0)
+    reader = AcpReader(Recorder(AgentInfo(name="a", version="0"), "session"), {"t": terminal})
+    ended = {"toolCallId": "1", "kind": "execute", "status": "completed", "content": content}
+    reader.read({"sessionUpdate": "tool_call", **ended})
+    (action,) = (action for step in reader.recorder.trajectory().steps for action in actions_of(step))
+    assert action.get("told", False) is is_told
 
 
 @pytest.mark.parametrize("update", [None, 7, {}, {"sessionUpdate": "tool_call"}, {"sessionUpdate": "plan"}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_evocode.process.scores.rigor_score import AttemptProcess, RoundProcess
-from pytest_evocode.process.scores.summary import by_task, summarise_agent
+from pytest_evocode.process.scores.summary import as_json, by_task, summarise_agent
 from pytest_evocode.report.process import agent_lines
 from tests.process.trajectories import BUDGET, PLAN, Recording, score
 
@@ -40,3 +40,4 @@ def test_a_score_tells_how_much_of_it_is_claimed() -> None:
     attempt = AttemptProcess(task="t", agent="a", attempt=1, rounds=(played(told=True),))
     agents = {agent: summarise_agent(each) for agent, each in by_task([attempt]).items()}
     assert any("% claimed" in line.replace(" %", "%") for line in agent_lines(agents))
+    assert [row["claimed"] for row in as_json(agents)] == [told.claimed]

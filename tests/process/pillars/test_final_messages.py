@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_evocode.process.pillars import messages
 from pytest_evocode.process.pillars.abstention import FOREIGN, UNSURE, abstention
 from pytest_evocode.process.pillars.messages import is_english, sentences, shared_words
 from pytest_evocode.process.trajectory.events import RoundActivity, Statement
@@ -85,3 +86,41 @@ def test_a_question_in_another_language_that_a_tool_puts_is_not_measured() -> No
 )
 def test_short_messages_in_english_are_known_as_such(text: str) -> None:
     assert is_english(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "claims", "doubts"),
+    [
+        ("Task 4 is closed and the worktree is clean. Ready for the next one.", True, False),
+        ("Both spiders follow redirects and stop after 100 pages.", True, False),
+        ("A list that cannot be read prints nothing.", True, False),
+        ("Fixed in `reader.py`. Note that I haven't benchmarked this.", True, True),
+        ("I have added it. Whether older clients send the header I could not find out.", True, True),
+        ("The deadlock probably comes from `Pool.release`.", False, True),
+        ("This might break callers that rely on the old order.", False, True),
+        ("I had no way to try it on Postgres 12.", False, True),
+        ("The tests still fail with the same error.", False, False),
+        ("Running the tests again...", False, False),
+        ("Let me look at `parse` first.", False, False),
+        ("The requirement is contradictory, so I implemented neither variant.", False, False),
+        ("May names be empty?", False, False),
+    ],
+)
+def test_what_a_message_ends_with_is_a_claim_a_doubt_or_neither(text: str, claims: bool, doubts: bool) -> None:
+    assert (messages.claims_success(text), messages.doubts(text)) == (claims, doubts)
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("Is the export per user or per shop? I start when I know.", True),
+        ("`pane_exists?/1` asks tmux, and `open?` the window.", False),
+        ("The export answers 404 for old ids. Could you review the wording?", False),
+        ("Would you prefer that I also port the old export?", False),
+        ("¿El límite es por usuario o por cuenta? Sin saberlo no puedo seguir.", True),
+        ("Hecho. ¿Quieres que borre el índice?", None),
+        ("Fertig. Soll ich das Archiv packen?", None),
+    ],
+)
+def test_an_offer_is_no_question_and_one_in_another_language_is_not_read(text: str, asks: bool | None) -> None:
+    assert messages.asks(text, ASKED) is asks

@@ -39,7 +39,7 @@ def test_attempts_are_averaged_in_their_task_and_tasks_in_their_agent() -> None:
 
 def test_a_row_has_all_pillars_and_null_where_nothing_was_measured() -> None:
     (row,) = as_json({"x": summarise_agent(by_task([attempt("x", pf=0.5, re=1)])["x"])})
-    beside = ["judged", "executed", "interval", "rounds_without_a_run", "edited_rounds"]
+    beside = ["judged", "executed", "claimed", "interval", "rounds_without_a_run", "edited_rounds"]
     assert list(row)[1:8] == ["pf", "vc", "re", "aq", "ati", "tad", "ee"]
     assert list(row)[8:] == ["rigor_score", "coverage", *beside, "attempts"]
     assert row["vc"] is None
