@@ -1,7 +1,7 @@
 """What the tests of all rounds share: the fixture `courier`."""
 
 import pytest
-from client import Daemon
+from client import KEEP_BYTECODE, Daemon
 
 
 @pytest.fixture
@@ -24,6 +24,19 @@ def client(courier):
     return courier().client()
 
 
+@pytest.fixture(scope="session")
+def _shared():
+    return []
+
+
+@pytest.fixture
+def shared(workspace_session, _shared):
+    """The daemon of all cases that keep to queues of their own and never end it; a new one where it has ended."""
+    if not _shared or not _shared[-1].process.running:
+        _shared.append(Daemon(workspace_session, None, "", f"shared-{len(_shared)}"))
+    return _shared[-1]
+
+
 @pytest.fixture
 def refused(workspace):
     """Start a daemon over a journal that is damaged: (status, standard output, standard error, journal)."""
@@ -31,7 +44,42 @@ def refused(workspace):
     def start(journal):
         path = f"{workspace.path}/data/journal"
         workspace.write(path, journal)
-        done = workspace.run(["python3", "-m", "courier", "--data", f"{workspace.path}/data"], timeout=20)
+        command = ["python3", "-m", "courier", "--data", f"{workspace.path}/data"]
+        done = workspace.run(command, env=KEEP_BYTECODE, timeout=20)
         return done.exit_code, done.stdout, done.stderr, workspace.read_text(path)
 
     return start
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _begun(request, workspace_session):
+    """Begin, before the first case, what lets a second pass, so that it has passed when a case looks.
+
+    The function `begin_NAME(start)` beside a case `test_NAME` does so, with a daemon of its own, and returns what
+    `begun` is for the case.
+    """
+    begun, daemons = {}, []
+
+    def start(arguments=""):
+        daemons.append(Daemon(workspace_session, None, arguments, f"data-{len(daemons)}"))
+        return daemons[-1]
+
+    for item in request.session.items:
+        if "begun" in item.fixturenames:
+            begin = getattr(item.module, item.originalname.replace("test_", "begin_", 1))
+            try:
+                begun[item.nodeid] = begin(start)
+            except Exception as error:  # It is told by the case itself; the others have nothing to do with it.
+                begun[item.nodeid] = error
+    yield begun
+    for daemon in daemons:
+        daemon.close()
+
+
+@pytest.fixture
+def begun(request, _begun):
+    """What the case's own `begin_` function has returned."""
+    what = _begun[request.node.nodeid]
+    if isinstance(what, Exception):
+        raise what
+    return what
