@@ -89,7 +89,7 @@ def test_five_wrong_passwords(house):
 def test_a_right_one_in_between(house):
     """A right password before the fifth wrong one begins the count anew."""
     person = house.person()
-    for _ in range(3):
+    for _ in range(2):
         assert [house.login(person.name, "x").status for _ in range(4)] == [401] * 4
         assert house.login(person.name).status == 200
 
@@ -132,7 +132,7 @@ def test_unlocked(own_house):
 @pytest.mark.requirement("lock", kind="integration")
 def test_guesses_at_once(house):
     """Wrong passwords that come at once are all counted."""
-    for _ in range(3):
+    for _ in range(2):
         person = house.person()
         guesses = [{"name": person.name, "password": f"{number}"} for number in range(5)]
         replies = house.at_once([(house.nobody, "POST", "/login", guess) for guess in guesses])
