@@ -133,7 +133,9 @@ class Daemon:
     def start(self) -> None:
         command = ["python3", "-m", "courier", "--data", self.data, *self.arguments.split()]
         self.process = self._workspace.popen(command, env=KEEP_BYTECODE)
-        self.port = int(self.process.read_until("\n", timeout=START).removeprefix("listening "))
+        self.process.read_until("listening ", timeout=START)
+        said = self.process.read_until("\n", timeout=START).strip()
+        self.port = int(said) if said.isdecimal() else 0  # To which nobody can connect.
 
     def end(self, signal: str) -> int:
         self.process.signal(signal)

@@ -1,5 +1,7 @@
 """What the tests of all rounds share: the fixture `courier`."""
 
+import time
+
 import pytest
 from client import KEEP_BYTECODE, Daemon
 
@@ -52,11 +54,10 @@ def refused(workspace):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _begun(request, workspace_session):
+def _begin(request, workspace_session):
     """Begin, before the first case, what lets a second pass, so that it has passed when a case looks.
 
-    The function `begin_NAME(start)` beside a case `test_NAME` does so, with a daemon of its own, and returns what
-    `begun` is for the case.
+    The function `begin_NAME(start)` beside a case `test_NAME` does so, with a daemon of its own.
     """
     begun, daemons = {}, []
 
@@ -64,22 +65,31 @@ def _begun(request, workspace_session):
         daemons.append(Daemon(workspace_session, None, arguments, f"data-{len(daemons)}"))
         return daemons[-1]
 
-    for item in request.session.items:
-        if "begun" in item.fixturenames:
-            begin = getattr(item.module, item.originalname.replace("test_", "begin_", 1))
+    def begin(item):
+        if item.nodeid not in begun:
             try:
-                begun[item.nodeid] = begin(start)
-            except Exception as error:  # It is told by the case itself; the others have nothing to do with it.
+                begun[item.nodeid] = getattr(item.module, item.originalname.replace("test_", "begin_", 1))(start)
+            except Exception as error:  # The case itself tells of it; the others have nothing to do with it.
                 begun[item.nodeid] = error
-    yield begun
+        return begun[item.nodeid]
+
+    deadline = time.monotonic() + 20  # Of daemons that do not answer, one is enough here.
+    for item in request.session.items:
+        if "begun" in item.fixturenames and time.monotonic() < deadline:
+            begin(item)
+    yield begin
     for daemon in daemons:
         daemon.close()
 
 
 @pytest.fixture
-def begun(request, _begun):
-    """What the case's own `begin_` function has returned."""
-    what = _begun[request.node.nodeid]
-    if isinstance(what, Exception):
-        raise what
-    return what
+def begun(request, _begin):
+    """Return what the case's own `begin_` function has returned; what went wrong there fails the case that asks."""
+
+    def get():
+        what = _begin(request.node)
+        if isinstance(what, Exception):
+            raise what
+        return what
+
+    return get

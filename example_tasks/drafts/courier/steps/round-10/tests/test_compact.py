@@ -95,7 +95,7 @@ def begin_purged_and_dead(start):
 @pytest.mark.requirement("compact", kind="integration")
 def test_purged_and_dead(begun):
     """What was purged while it is leased is so still, what is put later is not, and the dead are dead."""
-    daemon, client = begun
+    daemon, client = begun()
     until_queues_have(client, "orders 1 1 0", "orders.dead 1 1 0")
     daemon.arguments = ""
     client = compacted(daemon, client)

@@ -25,7 +25,7 @@ def begin_nothing_comes(start):
 @pytest.mark.requirement("wait", kind="boundary")
 def test_nothing_comes(begun):
     """After the seconds, which may be none, the answer is EMPTY; what is there already comes at once."""
-    client = begun
+    client = begun()
     assert client.lines(2) == ["EMPTY", "EMPTY"]
     client.fill("orders", "a")
     assert client.take_body("orders", "WAIT 3600") == "a"

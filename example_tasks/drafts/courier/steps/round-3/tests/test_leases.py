@@ -39,7 +39,7 @@ def begin_the_end_of_a_lease(start):
 @pytest.mark.requirement("lease-end", kind="core")
 def test_the_end_of_a_lease(begun):
     """A message whose lease has ended goes to a client that waits, with the next attempt, and the old one is stale."""
-    late, other = begun
+    late, other = begun()
     again = other.taken()
     assert (again.handle, again.body) == ("1 2", b"a")
     assert [late.ask("ACK 1 1"), late.ask("NACK 1 1"), late.ask("ACK 1 2")] == ["ERR stale", "ERR stale", "OK"]

@@ -16,7 +16,7 @@ def begin_a_lease_goes_on(start):
 @pytest.mark.requirement("touch", kind="core")
 def test_a_lease_goes_on(begun):
     """A lease is as long as TOUCH says from then on: longer than it was, and shorter as well."""
-    client = begun
+    client = begun()
     assert [client.taken().handle, client.taken()] == ["1 2", "EMPTY"]
     assert [client.ask("TOUCH 1 1 60"), client.ask("ACK 2 1")] == ["ERR stale", "OK"]
 

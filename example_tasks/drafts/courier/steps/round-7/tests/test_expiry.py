@@ -17,7 +17,7 @@ def begin_expired_is_not_handed_out(start):
 @pytest.mark.requirement("ttl", kind="core")
 def test_expired_is_not_handed_out(begun):
     """A message whose time is over is no message of the queue any more; one without or with more time is."""
-    client = begun
+    client = begun()
     until_queues_have(client, "orders 2 0 0")
     assert client.bodies("orders") == ["b", "c"]
 

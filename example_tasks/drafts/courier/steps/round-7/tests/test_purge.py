@@ -59,7 +59,7 @@ def begin_the_end_of_a_lease(start):
 @pytest.mark.requirement("purge", kind="boundary")
 def test_the_end_of_a_lease(begun):
     """What was purged while it was leased is gone when its lease ends, and nobody who waits gets it."""
-    client, other = begun
+    client, other = begun()
     until_queues_have(client, "orders 0 0 1")
     assert [client.ask("ACK 1 1"), client.put("orders", "b"), other.taken().body] == ["ERR stale", "OK 2", b"b"]
 

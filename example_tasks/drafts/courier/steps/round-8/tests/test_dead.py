@@ -24,7 +24,7 @@ def begin_expired(start):
 @pytest.mark.requirement("dead-expired", kind="core")
 def test_expired(begun):
     """What expires is in the dead queue, with its id and body, and stays there."""
-    daemon, client = begun
+    daemon, client = begun()
     until_queues_have(client, "orders 1 0 0", "orders.dead 1 0 0")
     assert client.take("orders.dead").handle == "1 1"
     assert client.ask("NACK 1 1") == "OK"
@@ -60,7 +60,7 @@ def begin_the_end_of_the_last_lease(start):
 @pytest.mark.requirement("dead-attempts", kind="boundary")
 def test_the_end_of_the_last_lease(begun):
     """A message dies when its last lease ends, and goes to the client that waits for the dead."""
-    client, clerk = begun
+    client, clerk = begun()
     assert clerk.taken().handle == "1 2"
     assert [client.take("orders"), client.ask("ACK 1 1"), client.ask("ACK 1 2")] == ["EMPTY", "ERR stale", "OK"]
 
@@ -75,7 +75,7 @@ def begin_one_who_waits_for_the_dead(start):
 @pytest.mark.requirement("dead-expired", kind="boundary")
 def test_one_who_waits_for_the_dead(begun):
     """A client that waits for the dead gets what expires, although nothing else happens."""
-    assert begun.taken().body == b"a"
+    assert begun().taken().body == b"a"
 
 
 @pytest.mark.requirement("dead-attempts", kind="boundary")
