@@ -39,8 +39,8 @@ MUTANTS = [
     ),
     ("wire.py", "if refused.final:", "if not refused.final:"),
     ("wire.py", 'if command == "PUT" and not QUEUE', 'if command == "PULL" and not QUEUE'),
-    ("wire.py", "    prio: int = 5", "    prio: int = 4"),
-    ("wire.py", "    lease: int = 60", "    lease: int = 0"),
+    ("wire.py", "    prio = 5", "    prio = 4"),
+    ("wire.py", "    lease = 60", "    lease = 0"),
     # The journal.
     ("journal.py", "        if torn:", "        if False:"),
     ("journal.py", "if end > len(lines):", "if end > len(lines) + 1:"),

@@ -10,6 +10,12 @@ from dataclasses import dataclass
 REPLY = 10
 """Seconds in which an answer has come that is on its way: many times what any machine needs."""
 
+START = 20
+"""Seconds in which a daemon has started or ended."""
+
+KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""Variables with which no daemon is compiled anew; the image has it otherwise, for the sake of the agent's files."""
+
 
 @dataclass
 class Message:
@@ -115,9 +121,9 @@ class Client:
 class Daemon:
     """The daemon over a data directory of its own."""
 
-    def __init__(self, workspace, journal: bytes | str | None, arguments: str) -> None:
+    def __init__(self, workspace, journal: bytes | str | None, arguments: str, name: str = "data") -> None:
         self._workspace = workspace
-        self.data = f"{workspace.path}/data"
+        self.data = f"{workspace.path}/{name}"
         self.arguments = arguments
         self._clients = []
         if journal is not None:
@@ -125,13 +131,15 @@ class Daemon:
         self.start()
 
     def start(self) -> None:
-        command = f"exec python3 -m courier --data {self.data} {self.arguments}"
-        self.process = self._workspace.popen(command)
-        self.port = int(self.process.read_until("\n", timeout=30).removeprefix("listening "))
+        command = ["python3", "-m", "courier", "--data", self.data, *self.arguments.split()]
+        self.process = self._workspace.popen(command, env=KEEP_BYTECODE)
+        self.process.read_until("listening ", timeout=START)
+        said = self.process.read_until("\n", timeout=START).strip()
+        self.port = int(said) if said.isdecimal() else 0  # To which nobody can connect.
 
     def end(self, signal: str) -> int:
         self.process.signal(signal)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=START)
 
     def restart(self, signal: str = "SIGKILL") -> None:
         self.end(signal)

@@ -14,6 +14,10 @@ from urllib.parse import quote
 REPLY = 30
 """Seconds in which an answer has come: many times what any machine needs."""
 PASSWORD = "Korridor 7b"
+KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""Variables with which no program is compiled anew; the image has it otherwise, for the sake of the agent's files."""
+
+PEOPLE = [("otto", "Otto Ahl", "staff"), ("anna", "Anna Berg", "member"), ("bert", "Bert Cohn", "member")]
 
 # The database as it was before the first round.
 OLD_SCHEMA = """
@@ -128,8 +132,8 @@ class House:
         self._mails: dict[str, str] = {}
 
     def start(self) -> House:
-        command = f"exec python3 -m gatehouse --data {self.data} --port 0 {self.arguments}"
-        self.process = self.workspace.popen(command, env=self.env)
+        command = ["python3", "-m", "gatehouse", "--data", self.data, "--port", "0", *self.arguments.split()]
+        self.process = self.workspace.popen(command, env=KEEP_BYTECODE | (self.env or {}))
         self.port = int(self.process.read_until("\n", timeout=60).removeprefix("listening "))
         return self
 
@@ -146,11 +150,19 @@ class House:
     def populate(self) -> House:
         """Add otto of the staff from the command line, and anna and bert as he does it."""
         command = ["python3", "-m", "gatehouse", "--data", self.data, "--add-user", "otto"]
-        done = self.workspace.run([*command, "--full-name", "Otto Ahl", "--role", "staff"], input=f"{PASSWORD}\n")
+        command += ["--full-name", "Otto Ahl", "--role", "staff"]
+        done = self.workspace.run(command, input=f"{PASSWORD}\n", env=KEEP_BYTECODE)
         assert done.exit_code == 0, done.stderr
         self.start()
         self.otto = self.sign_in("otto")
         self.anna, self.bert = self.person("anna", "Anna Berg"), self.person("bert", "Bert Cohn")
+        self.nobody = Person(self)
+        return self
+
+    def inherit(self) -> House:
+        """Start with the same people in a database of the time before the first round, and sign them in."""
+        self.lay({"users": [(*person, old_password(PASSWORD)) for person in PEOPLE]}).start()
+        self.otto, self.anna, self.bert = [self.sign_in(name) for name, _, _ in PEOPLE]
         self.nobody = Person(self)
         return self
 
@@ -229,7 +241,7 @@ class House:
     def mails(self) -> list[str]:
         """Return all mails; one that was left is not read again."""
         outbox = f"{self.data}/outbox"
-        if not self.workspace.exists(outbox):
+        if not self._mails and not self.workspace.exists(outbox):
             return []
         for name in self.workspace.list(outbox):
             if name.endswith(".eml") and name not in self._mails:
@@ -260,17 +272,16 @@ class House:
         finally:
             db.close()
 
-    def lay(self, directory, rows: dict[str, list[tuple]], files: dict[str, bytes] | None = None) -> House:
+    def lay(self, rows: dict[str, list[tuple]], files: dict[str, bytes] | None = None) -> House:
         """Put a database there as it was before the first round, with attachments."""
-        path = directory / "old.db"
-        db = sqlite3.connect(path)
+        db = sqlite3.connect(":memory:")
         db.executescript(OLD_SCHEMA)
         for table, values in rows.items():
             marks = ", ".join("?" * len(values[0]))
             db.executemany(f"INSERT INTO {table} VALUES ({marks})", values)
         db.commit()
+        self.workspace.write(f"{self.data}/gatehouse.db", db.serialize())
         db.close()
-        self.workspace.write(f"{self.data}/gatehouse.db", path.read_bytes())
         for name, contents in (files or {}).items():
             self.workspace.write(f"{self.data}/files/{name}", contents)
         return self

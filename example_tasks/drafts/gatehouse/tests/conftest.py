@@ -1,19 +1,32 @@
 """What the tests of all rounds share: `house`, in which otto is staff and anna and bert are members, and empty ones."""
 
 import pytest
-from client import House, old_password
+from client import PEOPLE, House, old_password
+
+
+@pytest.fixture(scope="session")
+def _house():
+    return []
+
+
+@pytest.fixture
+def house(workspace_session, _house):
+    """A house that tests share: each has things and, where it matters, people of its own."""
+    if not _house or not _house[-1].process.running:  # The first one, or one that has ended under a test.
+        _house.append(House(workspace_session).populate())
+    return _house[-1]
 
 
 @pytest.fixture(scope="module")
-def house(workspace_module):
-    """A house that the tests of a module share: each has things and, where it matters, people of its own."""
-    return House(workspace_module).populate()
+def module_house(workspace_module):
+    """A house for the tests of a module that look at all things there are."""
+    return House(workspace_module).inherit()
 
 
 @pytest.fixture
 def own_house(workspace):
     """A house of the test's own, which may be started again."""
-    return House(workspace).populate()
+    return House(workspace).inherit()
 
 
 @pytest.fixture
@@ -23,11 +36,20 @@ def empty_house(workspace):
 
 
 @pytest.fixture
-def old_house(workspace, tmp_path):
+def old_house(workspace):
     """A house whose data are of the time before the first round."""
-    people = [("otto", "Otto Ahl", "staff"), ("anna", "Anna Berg", "member"), ("bert", "Bert Cohn", "member")]
+    return of_old(workspace)
+
+
+@pytest.fixture(scope="session")
+def old_records(workspace_session):
+    """The same for tests that change nothing."""
+    return of_old(workspace_session)
+
+
+def of_old(workspace):
     rows = {
-        "users": [(*person, old_password(f"{person[0]} of old")) for person in people],
+        "users": [(*person, old_password(f"{person[0]} of old")) for person in PEOPLE],
         "sessions": [("0123456789abcdef0123456789abcdef01234567", "anna")],
         "resets": [("123456", "anna", 4102444800)],
         "things": [(1, "room", "Old hall", "Yard"), (2, "key", "Cellar", "Board")],
@@ -39,4 +61,4 @@ def old_house(workspace, tmp_path):
         ],
     }
     files = {"1/Plan Süd.pdf": b"%PDF- of old", "3/notes.txt": b"typed", "8/letter.txt": b"cancelled long ago"}
-    return House(workspace).lay(tmp_path, rows, files).start()
+    return House(workspace).lay(rows, files).start()

@@ -24,12 +24,13 @@ def test_answer_to_take(client):
 
 
 @pytest.mark.requirement("take", kind="core")
-def test_oldest_first(client):
+def test_oldest_first(shared):
     """A queue hands out its own messages, by their ids, each once."""
-    client.fill("orders", "a", "b")
-    client.fill("returns", "x")
-    client.fill("orders", "c")
-    assert (client.bodies("orders"), client.bodies("returns"), client.bodies("none")) == (["a", "b", "c"], ["x"], [])
+    client = shared.client()
+    client.fill("oldest", "a", "b")
+    client.fill("others", "x")
+    client.fill("oldest", "c")
+    assert (client.bodies("oldest"), client.bodies("others"), client.bodies("none")) == (["a", "b", "c"], ["x"], [])
 
 
 @pytest.mark.requirement("bodies", kind="boundary")
@@ -38,12 +39,11 @@ def test_oldest_first(client):
     [b"", b"\nACK 1\nQUIT\n", bytes(range(256)) * 256],
     ids=["empty", "like-requests", "longest"],
 )
-def test_any_body(client, body):
+def test_any_body(shared, body):
     """A body is so many bytes, whatever they are, up to 65536."""
-    assert client.put("orders", body) == "OK 1"
-    message = client.take("orders")
-    assert (message.id, message.body) == (1, body)
-    assert client.ack(message) == "OK"
+    client, queue = shared.client(), f"bodies-{len(body)}"
+    answer, message = client.put(queue, body), client.take(queue)
+    assert (answer, message.body, client.ack(message)) == (f"OK {message.id}", body, "OK")
 
 
 @pytest.mark.requirement("ack", kind="core")
@@ -86,30 +86,31 @@ def test_a_connection_that_ends_lets_go(courier):
 
 
 @pytest.mark.requirement("hold", kind="core")
-def test_held_is_not_handed_out(courier):
+def test_held_is_not_handed_out(shared):
     """Nobody gets a message that is handed out."""
-    daemon = courier()
-    one, other = daemon.client(), daemon.client()
-    one.fill("orders", "a", "b")
-    assert [one.take_body("orders"), other.take_body("orders")] == ["a", "b"]
-    assert [one.take_body("orders"), other.take_body("orders")] == ["EMPTY", "EMPTY"]
+    one, other = shared.client(), shared.client()
+    one.fill("held", "a", "b")
+    assert [one.take_body("held"), other.take_body("held")] == ["a", "b"]
+    assert [one.take_body("held"), other.take_body("held")] == ["EMPTY", "EMPTY"]
 
 
 @pytest.mark.requirement("len", kind="core", retired="round-10")
-def test_len(client):
+def test_len(shared):
     """LEN counts what is there for taking."""
-    client.fill("orders", "a", "b", "c")
-    message = client.take("orders")
-    assert [client.ask("LEN orders"), client.ask("LEN none")] == ["OK 2", "OK 0"]
+    client = shared.client()
+    client.fill("len", "a", "b", "c")
+    message = client.take("len")
+    assert [client.ask("LEN len"), client.ask("LEN len-none")] == ["OK 2", "OK 0"]
     assert client.ack(message) == "OK"
-    assert client.ask("LEN orders") == "OK 2"
+    assert client.ask("LEN len") == "OK 2"
 
 
 @pytest.mark.requirement("quit", kind="core")
-def test_quit(client):
+def test_quit(shared):
     """QUIT is answered, and ends the connection with nothing behind."""
-    client.send("QUIT\nPUT orders 1\na\n")
-    assert client.lines(2) == ["BYE", "(closed)"]
+    client = shared.client()
+    client.send("QUIT\nPUT quit 1\na\n")
+    assert [*client.lines(2), shared.client().take("quit")] == ["BYE", "(closed)", "EMPTY"]
 
 
 @pytest.mark.requirement("pipeline", kind="core")
@@ -120,15 +121,14 @@ def test_requests_without_waiting(client):
 
 
 @pytest.mark.requirement("pipeline", kind="boundary")
-def test_requests_in_pieces(courier):
+def test_requests_in_pieces(shared):
     """A request may come in pieces, and a client in the middle of one keeps nobody waiting."""
-    daemon = courier()
-    slow, other = daemon.client(), daemon.client()
-    slow.send("PUT orders 5\nab")
-    assert other.put("orders", "quick") == "OK 1"
+    slow, other = shared.client(), shared.client()
+    slow.send("PUT pieces 5\nab")
+    other.fill("pieces", "quick")
     slow.send("cde")
-    assert other.put("orders", "quicker") == "OK 2"
-    slow.send("\nTAKE or")
-    assert slow.line() == "OK 3"
-    slow.send("ders\n")
-    assert slow.taken().body == b"quick"
+    other.fill("pieces", "quicker")
+    slow.send("\nTAKE pie")
+    assert slow.line()[:3] == "OK "
+    slow.send("ces\n")
+    assert [slow.taken().body, *other.bodies("pieces")] == [b"quick", "quicker", "abcde"]

@@ -77,10 +77,8 @@ def test_leases_and_attempts(courier):
     assert client.take("orders").handle == "1 7"
 
 
-@pytest.mark.requirement("compact", kind="integration")
-def test_purged_and_dead(courier):
-    """What was purged while it is leased is so still, what is put later is not, and the dead are dead."""
-    daemon = courier(arguments="--max-attempts 1")
+def begin_purged_and_dead(start):
+    daemon = start("--max-attempts 1")
     client = daemon.client()
     client.fill("orders", "a", "b")
     client.ask("NACK " + client.take("orders").handle)
@@ -91,6 +89,13 @@ def test_purged_and_dead(courier):
     ]
     client.put("orders", "c", "TTL 1")
     client.fill("orders", "d")
+    return daemon, client
+
+
+@pytest.mark.requirement("compact", kind="integration")
+def test_purged_and_dead(begun):
+    """What was purged while it is leased is so still, what is put later is not, and the dead are dead."""
+    daemon, client = begun()
     until_queues_have(client, "orders 1 1 0", "orders.dead 1 1 0")
     daemon.arguments = ""
     client = compacted(daemon, client)
@@ -150,8 +155,9 @@ def test_journal_with_what_is_gone(courier):
 
 
 @pytest.mark.requirement("len-withdrawn", kind="error")
-def test_len_is_no_command(client):
+def test_len_is_no_command(shared):
     """There is no LEN any more, and COMPACT has no words behind it."""
+    client = shared.client()
     assert [client.ask("LEN orders"), client.ask("LEN"), client.ask("COMPACT now")] == [
         "ERR unknown-command",
         "ERR unknown-command",

@@ -5,22 +5,28 @@ from client import until_clients_wait
 
 
 @pytest.mark.requirement("wait", kind="core")
-def test_a_message_that_comes_later(courier):
+def test_a_message_that_comes_later(shared):
     """A client that waits gets the message once it is put."""
-    daemon = courier()
-    worker, shop = daemon.client(), daemon.client()
-    worker.send("TAKE orders WAIT 60\n")
-    until_clients_wait(shop, "orders", 1)
-    shop.fill("returns", "x")
-    shop.fill("orders", "a")
+    worker, shop = shared.client(), shared.client()
+    worker.send("TAKE later WAIT 60\n")
+    until_clients_wait(shop, "later", 1)
+    shop.fill("later-other", "x")
+    (id,) = shop.fill("later", "a")
     message = worker.taken()
-    assert (message.id, message.body, worker.ack(message)) == (2, b"a", "OK")
+    assert (message.id, message.body, worker.ack(message)) == (id, b"a", "OK")
+
+
+def begin_nothing_comes(start):
+    client = start().client()
+    client.send("TAKE orders WAIT 0\nTAKE orders WAIT 1\n")
+    return client
 
 
 @pytest.mark.requirement("wait", kind="boundary")
-def test_nothing_comes(client):
+def test_nothing_comes(begun):
     """After the seconds, which may be none, the answer is EMPTY; what is there already comes at once."""
-    assert [client.take("orders", "WAIT 0"), client.take("orders", "WAIT 1")] == ["EMPTY", "EMPTY"]
+    client = begun()
+    assert client.lines(2) == ["EMPTY", "EMPTY"]
     client.fill("orders", "a")
     assert client.take_body("orders", "WAIT 3600") == "a"
 
@@ -39,40 +45,39 @@ def test_in_the_order_of_waiting(courier):
 
 
 @pytest.mark.requirement("wait-order", kind="boundary")
-def test_somebody_who_has_gone(courier):
+def test_somebody_who_has_gone(shared):
     """A client that has gone while it waited gets nothing: the next one does."""
-    daemon = courier()
-    shop, gone, worker = [daemon.client() for _ in range(3)]
-    gone.send("TAKE orders WAIT 3600\n")
-    until_clients_wait(shop, "orders", 1)
-    worker.send("TAKE orders WAIT 60\n")
-    until_clients_wait(shop, "orders", 2)
+    shop, gone, worker = [shared.client() for _ in range(3)]
+    gone.send("TAKE gone WAIT 3600\n")
+    until_clients_wait(shop, "gone", 1)
+    worker.send("TAKE gone WAIT 60\n")
+    until_clients_wait(shop, "gone", 2)
     gone.close()
-    until_clients_wait(shop, "orders", 1)
-    shop.fill("orders", "a")
+    until_clients_wait(shop, "gone", 1)
+    shop.fill("gone", "a")
     assert worker.taken().body == b"a"
 
 
 @pytest.mark.requirement("wait", kind="integration")
-def test_requests_behind_one_that_waits(courier):
+def test_requests_behind_one_that_waits(shared):
     """What a client sends while it waits is dealt with afterwards."""
-    daemon = courier()
-    worker, shop = daemon.client(), daemon.client()
-    worker.send("TAKE orders WAIT 60\nPUT done 1\nx\nTAKE orders WAIT 0\nQUIT\n")
-    until_clients_wait(shop, "orders", 1)
+    worker, shop = shared.client(), shared.client()
+    worker.send("TAKE behind WAIT 60\nPUT done 1\nx\nTAKE behind WAIT 0\nQUIT\n")
+    until_clients_wait(shop, "behind", 1)
     assert shop.take("done") == "EMPTY"
-    shop.fill("orders", "a")
+    (id,) = shop.fill("behind", "a")
     assert worker.taken().body == b"a"
-    assert worker.lines(4) == ["OK 2", "EMPTY", "BYE", "(closed)"]
+    assert worker.lines(4) == [f"OK {id + 1}", "EMPTY", "BYE", "(closed)"]
 
 
 @pytest.mark.requirement("wait", kind="error")
-def test_wrong_options(client):
+def test_wrong_options(shared):
     """What is no option of TAKE, or no value of one, is a bad request that takes nothing."""
-    client.fill("orders", "a")
+    client = shared.client()
+    client.fill("options", "a")
     wrong = ["WAIT", "WAIT 3601", "WAIT -1", "WAIT soon", "wait 1", "WAIT 1 2", "WAIT 1 WAIT 1", "STAY 1"]
-    assert [client.ask(f"TAKE orders {options}") for options in wrong] == ["ERR bad-request"] * len(wrong)
-    assert client.take_body("orders", "WAIT 0") == "a"
+    assert [client.ask(f"TAKE options {options}") for options in wrong] == ["ERR bad-request"] * len(wrong)
+    assert client.take_body("options", "WAIT 0") == "a"
 
 
 @pytest.mark.requirement("queues", kind="core")
@@ -105,26 +110,26 @@ def test_given_back(courier):
 
 
 @pytest.mark.requirement("nack-place", kind="core", retired="round-5")
-def test_place_of_what_is_given_back(client):
+def test_place_of_what_is_given_back(shared):
     """A message that is given back has its old place, before younger ones."""
-    client.fill("orders", "a", "b", "c")
-    message = client.take("orders")
-    assert client.take_body("orders") == "b"
+    client = shared.client()
+    client.fill("place", "a", "b", "c")
+    message = client.take("place")
+    assert client.take_body("place") == "b"
     assert client.ask(f"NACK {message.handle}") == "OK"
-    assert client.bodies("orders") == ["a", "c"]
+    assert client.bodies("place") == ["a", "c"]
 
 
 @pytest.mark.requirement("nack", kind="integration")
-def test_given_back_to_one_who_waits(courier):
+def test_given_back_to_one_who_waits(shared):
     """A message that is given back goes to the client that waits longest."""
-    daemon = courier()
-    one, other = daemon.client(), daemon.client()
-    one.fill("orders", "a")
-    message = one.take("orders")
-    other.send("TAKE orders WAIT 60\n")
-    until_clients_wait(one, "orders", 1)
+    one, other = shared.client(), shared.client()
+    one.fill("given-back", "a")
+    message = one.take("given-back")
+    other.send("TAKE given-back WAIT 60\n")
+    until_clients_wait(one, "given-back", 1)
     assert one.ask(f"NACK {message.handle}") == "OK"
-    assert (other.taken().body, one.take("orders")) == (b"a", "EMPTY")
+    assert (other.taken().body, one.take("given-back")) == (b"a", "EMPTY")
 
 
 @pytest.mark.requirement("nack", kind="error", retired="round-3")

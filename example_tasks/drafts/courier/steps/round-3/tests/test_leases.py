@@ -15,27 +15,32 @@ def test_answer_to_take(client):
 
 
 @pytest.mark.requirement("lease", kind="core")
-def test_a_connection_that_ends_changes_nothing(courier):
+def test_a_connection_that_ends_changes_nothing(shared):
     """What a connection has taken stays leased when it ends, and any other may acknowledge it."""
-    daemon = courier()
-    gone = daemon.client()
-    gone.fill("orders", "a", "b")
-    gone.take("orders")
-    gone.take("orders")
+    gone = shared.client()
+    one, two = gone.fill("ends", "a", "b")
+    gone.take("ends")
+    gone.take("ends")
     assert gone.ask("QUIT") == "BYE"
-    other = daemon.client()
-    assert [other.take("orders"), other.ask("ACK 1 1"), other.ask("NACK 2 1")] == ["EMPTY", "OK", "OK"]
-    assert other.take("orders").handle == "2 2"
+    other = shared.client()
+    assert [other.take("ends"), other.ask(f"ACK {one} 1"), other.ask(f"NACK {two} 1")] == ["EMPTY", "OK", "OK"]
+    assert other.take("ends").handle == f"{two} 2"
 
 
-@pytest.mark.requirement("lease-end", kind="core")
-def test_the_end_of_a_lease(courier):
-    """A message whose lease has ended goes to a client that waits, with the next attempt, and the old one is stale."""
-    daemon = courier()
+def begin_the_end_of_a_lease(start):
+    daemon = start()
     late, other = daemon.client(), daemon.client()
     late.fill("orders", "a")
     assert late.take("orders", "LEASE 1").handle == "1 1"
-    again = other.take("orders", "LEASE 600 WAIT 60")
+    other.send("TAKE orders LEASE 86400 WAIT 3600\n")
+    return late, other
+
+
+@pytest.mark.requirement("lease-end", kind="core")
+def test_the_end_of_a_lease(begun):
+    """A message whose lease has ended goes to a client that waits, with the next attempt, and the old one is stale."""
+    late, other = begun()
+    again = other.taken()
     assert (again.handle, again.body) == ("1 2", b"a")
     assert [late.ask("ACK 1 1"), late.ask("NACK 1 1"), late.ask("ACK 1 2")] == ["ERR stale", "ERR stale", "OK"]
     assert late.take("orders") == "EMPTY"
@@ -50,13 +55,15 @@ def test_place_after_a_lease(courier):
 
 
 @pytest.mark.requirement("lease-end", kind="error")
-def test_stale(client):
+def test_stale(shared):
     """A lease is named by id and attempt, and is good for one NACK."""
-    client.fill("orders", "a", "b")
-    client.take("orders")
-    requests = ["ACK 1 2", "ACK 1 0", "NACK 1 2", "ACK 2 1", "NACK 2 0", "ACK 3 1", "NACK 1 1", "NACK 1 1", "ACK 1 1"]
+    client = shared.client()
+    a, b = client.fill("stale", "a", "b")
+    client.take("stale")
+    requests = [f"ACK {a} 2", f"ACK {a} 0", f"NACK {a} 2", f"ACK {b} 1", f"NACK {b} 0", f"ACK {b + 1} 1"]
+    requests += [f"NACK {a} 1", f"NACK {a} 1", f"ACK {a} 1"]
     assert [client.ask(request) for request in requests] == ["ERR stale"] * 6 + ["OK"] + ["ERR stale"] * 2
-    assert sorted(client.bodies("orders")) == ["a", "b"]
+    assert sorted(client.bodies("stale")) == ["a", "b"]
 
 
 @pytest.mark.requirement("acknowledged-once", kind="error", retired="round-4")
@@ -109,10 +116,10 @@ def test_leases_of_a_journal(courier):
     """A daemon goes on from the leases that a journal has, whether they have ended or not."""
     puts = "".join(f"PUT {id} orders {packed(body)}\n" for id, body in enumerate("abcd", 1))
     leases = f"TAKE 1 1 {LONG_AGO}\nTAKE 1 2 {IN_2100}\nTAKE 2 1 {IN_2100}\nNACK 2 1\n"
-    leases += f"TAKE 3 1 {IN_2100}\nACK 3 1\nTAKE 4 7 {LONG_AGO}\n"
+    leases += f"TAKE 3 1 {IN_2100}\nACK 3 1\nTAKE 4 1 {LONG_AGO}\nTAKE 4 2 {LONG_AGO}\n"
     client = courier(journal=puts + leases).client()
-    assert sorted(client.take("orders").handle for _ in range(2)) == ["2 2", "4 8"]
-    assert [client.take("orders"), client.ask("ACK 4 7"), client.ask("ACK 1 2")] == ["EMPTY", "ERR stale", "OK"]
+    assert sorted(client.take("orders").handle for _ in range(2)) == ["2 2", "4 3"]
+    assert [client.take("orders"), client.ask("ACK 4 2"), client.ask("ACK 1 2")] == ["EMPTY", "ERR stale", "OK"]
 
 
 @pytest.mark.requirement("lease-journal", kind="boundary")
@@ -129,10 +136,11 @@ def test_journal_of_two_editions(courier):
 
 
 @pytest.mark.requirement("lease", kind="error")
-def test_wrong_lines(client):
+def test_wrong_lines(shared):
     """Leases are of 1 to 86400 seconds, and ACK and NACK name an attempt."""
-    client.fill("orders", "a")
+    client = shared.client()
+    (id,) = client.fill("lease-lines", "a")
     wrong = ["LEASE 0", "LEASE 86401", "LEASE 5 LEASE 5", "WAIT 5 LEASE"]
-    wrong = [f"TAKE orders {options}" for options in wrong] + ["ACK 1", "NACK 1", "NACK 1 1 1"]
+    wrong = [f"TAKE lease-lines {options}" for options in wrong] + ["ACK 1", "NACK 1", "NACK 1 1 1"]
     assert [client.ask(request) for request in wrong] == ["ERR bad-request"] * len(wrong)
-    assert client.take("orders", "LEASE 86400").handle == "1 1"
+    assert client.take("lease-lines", "LEASE 86400").handle == f"{id} 1"

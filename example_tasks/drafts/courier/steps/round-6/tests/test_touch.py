@@ -4,16 +4,21 @@ import pytest
 from client import packed
 
 
+def begin_a_lease_goes_on(start):
+    client = start().client()
+    client.fill("orders", "a", "b")
+    assert [client.take("orders", "LEASE 1000").handle, client.take("orders", "LEASE 1").handle] == ["1 1", "2 1"]
+    assert [client.ask("TOUCH 1 1 86400"), client.ask("TOUCH 1 1 1"), client.ask("TOUCH 2 1 86400")] == ["OK"] * 3
+    client.send("TAKE orders WAIT 3600 LEASE 86400\nTAKE orders\n")
+    return client
+
+
 @pytest.mark.requirement("touch", kind="core")
-def test_a_lease_goes_on(courier):
+def test_a_lease_goes_on(begun):
     """A lease is as long as TOUCH says from then on: longer than it was, and shorter as well."""
-    daemon = courier()
-    client = daemon.client()
-    client.fill("orders", "a")
-    assert client.take("orders", "LEASE 1000").handle == "1 1"
-    assert [client.ask("TOUCH 1 1 86400"), client.ask("TOUCH 1 1 1")] == ["OK", "OK"]
-    assert client.take("orders", "WAIT 60").handle == "1 2"
-    assert client.ask("TOUCH 1 1 60") == "ERR stale"
+    client = begun()
+    assert [client.taken().handle, client.taken()] == ["1 2", "EMPTY"]
+    assert [client.ask("TOUCH 1 1 60"), client.ask("ACK 2 1")] == ["ERR stale", "OK"]
 
 
 @pytest.mark.requirement("touch", kind="integration")
@@ -32,23 +37,25 @@ def test_it_outlives_the_daemon(courier):
 
 
 @pytest.mark.requirement("touch", kind="error")
-def test_stale(client):
+def test_stale(shared):
     """What is not leased with this attempt cannot be touched: free, given back, acknowledged, taken by another."""
-    client.fill("orders", "a", "b")
-    answers = [client.ask("TOUCH 1 1 60"), client.ask("TOUCH 1 0 60"), client.ask("TOUCH 3 1 60")]
-    client.take("orders")
-    client.take("orders")
-    assert [client.ask("ACK 1 1"), client.ask("NACK 2 1")] == ["OK", "OK"]
-    answers += [client.ask("TOUCH 1 1 60"), client.ask("TOUCH 2 1 60"), client.ask("TOUCH 2 2 60")]
+    client = shared.client()
+    a, b = client.fill("touch", "a", "b")
+    answers = [client.ask(f"TOUCH {a} 1 60"), client.ask(f"TOUCH {a} 0 60"), client.ask(f"TOUCH {b + 1} 1 60")]
+    client.take("touch")
+    client.take("touch")
+    assert [client.ask(f"ACK {a} 1"), client.ask(f"NACK {b} 1")] == ["OK", "OK"]
+    answers += [client.ask(f"TOUCH {a} 1 60"), client.ask(f"TOUCH {b} 1 60"), client.ask(f"TOUCH {b} 2 60")]
     assert answers == ["ERR stale"] * 6
-    assert client.take("orders").handle == "2 2"
+    assert client.take("touch").handle == f"{b} 2"
 
 
 @pytest.mark.requirement("touch", kind="error")
-def test_wrong_lines(client):
+def test_wrong_lines(shared):
     """A lease is touched by id and attempt, for 1 to 86400 seconds."""
-    client.fill("orders", "a")
-    client.take("orders")
-    wrong = ["TOUCH 1 1", "TOUCH 1 1 0", "TOUCH 1 1 86401", "TOUCH 1 1 60 60", "TOUCH 1 1 LEASE 60", "TOUCH 1 1 long"]
-    assert [client.ask(request) for request in wrong] == ["ERR bad-request"] * len(wrong)
-    assert client.ask("TOUCH 1 1 86400") == "OK"
+    client = shared.client()
+    client.fill("touch-lines", "a")
+    handle = client.take("touch-lines").handle
+    wrong = ["", " 0", " 86401", " 60 60", " LEASE 60", " long"]
+    assert [client.ask(f"TOUCH {handle}{rest}") for rest in wrong] == ["ERR bad-request"] * len(wrong)
+    assert client.ask(f"TOUCH {handle} 86400") == "OK"

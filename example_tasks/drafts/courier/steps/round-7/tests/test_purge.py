@@ -1,7 +1,7 @@
 """PURGE, as edition 7 has it."""
 
 import pytest
-from client import packed
+from client import packed, until_queues_have
 
 
 @pytest.mark.requirement("purge", kind="core")
@@ -46,17 +46,22 @@ def test_leased_ones_stay_with_their_workers(courier):
     assert [client.ask("ACK 3 1"), client.ask("ACK 2 1"), client.ask("ACK 1 1")] == ["ERR stale", "ERR stale", "OK"]
 
 
-@pytest.mark.requirement("purge", kind="boundary")
-def test_the_end_of_a_lease(client):
-    """What was purged while it was leased is gone when its lease ends, and nobody who waits gets it."""
+def begin_the_end_of_a_lease(start):
+    daemon = start()
+    client, other = daemon.client(), daemon.client()
     client.fill("orders", "a")
     client.take("orders")
-    assert [client.ask("PURGE orders"), client.ask("TOUCH 1 1 1"), client.take("orders", "WAIT 3")] == [
-        "OK 0",
-        "OK",
-        "EMPTY",
-    ]
-    assert [client.ask("ACK 1 1"), client.ask("QUEUES")] == ["ERR stale", "OK 0"]
+    assert [client.ask("PURGE orders"), client.ask("TOUCH 1 1 1")] == ["OK 0", "OK"]
+    other.send("TAKE orders WAIT 3600\n")
+    return client, other
+
+
+@pytest.mark.requirement("purge", kind="boundary")
+def test_the_end_of_a_lease(begun):
+    """What was purged while it was leased is gone when its lease ends, and nobody who waits gets it."""
+    client, other = begun()
+    until_queues_have(client, "orders 0 0 1")
+    assert [client.ask("ACK 1 1"), client.put("orders", "b"), other.taken().body] == ["ERR stale", "OK 2", b"b"]
 
 
 @pytest.mark.requirement("purge", kind="integration")
@@ -81,7 +86,7 @@ def test_records(courier):
     """A purge is one record, none where it changes nothing, and that of a journal counts for what stands before it."""
     puts = "".join(f"PUT {id} orders {packed(body)} - 5\n" for id, body in enumerate("abc", 1))
     leases = "TAKE 1 1 4102444800\nTAKE 2 1 1000000000\n"
-    daemon = courier(journal=f"{puts}{leases}PURGE orders\nPUT 4 orders {packed('d')}\n")
+    daemon = courier(journal=f"{puts}{leases}PURGE orders\nPUT 4 orders {packed('d')} - 5\n")
     client = daemon.client()
     assert (client.listed("QUEUES"), client.ask("NACK 1 1"), client.bodies("orders")) == (["orders 1 1 0"], "OK", ["d"])
     client.fill("returns", "x")
@@ -92,9 +97,10 @@ def test_records(courier):
 
 
 @pytest.mark.requirement("purge", kind="error")
-def test_wrong_lines(client):
+def test_wrong_lines(shared):
     """PURGE has the name of one queue."""
-    client.fill("orders", "a")
-    wrong = ["PURGE", "PURGE Orders", "PURGE orders returns", "PURGE *"]
+    client = shared.client()
+    client.fill("purge-lines", "a")
+    wrong = ["PURGE", "PURGE Purge-lines", "PURGE purge-lines purge-lines", "PURGE *"]
     assert [client.ask(request) for request in wrong] == ["ERR bad-request"] * 4
-    assert [client.ask("PURGE orders"), client.take("orders")] == ["OK 1", "EMPTY"]
+    assert [client.ask("PURGE purge-lines"), client.take("purge-lines")] == ["OK 1", "EMPTY"]

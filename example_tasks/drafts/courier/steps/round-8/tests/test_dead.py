@@ -13,13 +13,18 @@ def spent(client, queue="orders"):
     return message.handle
 
 
-@pytest.mark.requirement("dead-expired", kind="core")
-def test_expired(courier):
-    """What expires is in the dead queue, with its id and body, and stays there."""
-    daemon = courier()
+def begin_expired(start):
+    daemon = start()
     client = daemon.client()
     client.put("orders", "a", "TTL 1")
     client.put("orders", "b")
+    return daemon, client
+
+
+@pytest.mark.requirement("dead-expired", kind="core")
+def test_expired(begun):
+    """What expires is in the dead queue, with its id and body, and stays there."""
+    daemon, client = begun()
     until_queues_have(client, "orders 1 0 0", "orders.dead 1 0 0")
     assert client.take("orders.dead").handle == "1 1"
     assert client.ask("NACK 1 1") == "OK"
@@ -42,33 +47,44 @@ def test_too_many_attempts(courier):
     assert client.listed("QUEUES") == ["orders.dead 1 0 0"]
 
 
-@pytest.mark.requirement("dead-attempts", kind="boundary")
-def test_the_end_of_the_last_lease(courier):
-    """A message dies when its last lease ends, and goes to the client that waits for the dead."""
-    daemon = courier(arguments="--max-attempts 1")
+def begin_the_end_of_the_last_lease(start):
+    daemon = start("--max-attempts 1")
     client, clerk = daemon.client(), daemon.client()
     client.fill("orders", "a")
-    clerk.send("TAKE orders.dead WAIT 60\n")
+    clerk.send("TAKE orders.dead WAIT 3600 LEASE 86400\n")
     until_clients_wait(client, "orders.dead", 1)
     assert client.take("orders", "LEASE 1").handle == "1 1"
+    return client, clerk
+
+
+@pytest.mark.requirement("dead-attempts", kind="boundary")
+def test_the_end_of_the_last_lease(begun):
+    """A message dies when its last lease ends, and goes to the client that waits for the dead."""
+    client, clerk = begun()
     assert clerk.taken().handle == "1 2"
     assert [client.take("orders"), client.ask("ACK 1 1"), client.ask("ACK 1 2")] == ["EMPTY", "ERR stale", "OK"]
 
 
-@pytest.mark.requirement("dead-expired", kind="boundary")
-def test_one_who_waits_for_the_dead(courier):
-    """A client that waits for the dead gets what expires, although nothing else happens."""
-    client = courier().client()
+def begin_one_who_waits_for_the_dead(start):
+    client = start().client()
     client.put("orders", "a", "TTL 1")
-    assert client.take("orders.dead", "WAIT 60").body == b"a"
+    client.send("TAKE orders.dead WAIT 3600\n")
+    return client
+
+
+@pytest.mark.requirement("dead-expired", kind="boundary")
+def test_one_who_waits_for_the_dead(begun):
+    """A client that waits for the dead gets what expires, although nothing else happens."""
+    assert begun().taken().body == b"a"
 
 
 @pytest.mark.requirement("dead-attempts", kind="boundary")
-def test_no_limit(client):
+def test_no_limit(shared):
     """Without the option there is no limit."""
-    client.fill("orders", "a")
-    assert [spent(client) for _ in range(12)][-1] == "1 12"
-    assert client.listed("QUEUES") == ["orders 1 0 0"]
+    client = shared.client()
+    (id,) = client.fill("no-limit", "a")
+    assert [spent(client, "no-limit") for _ in range(12)][-1] == f"{id} 12"
+    assert [client.take("no-limit.dead"), client.take("no-limit").attempt] == ["EMPTY", 13]
 
 
 @pytest.mark.requirement("dead-queue", kind="core")
@@ -125,8 +141,8 @@ def test_another_option(courier):
     daemon.end("SIGKILL")
     daemon.arguments = "--max-attempts 2"
     daemon.start()
-    assert daemon.records()[-1] == ["DEAD", "2"]
     assert daemon.client().listed("QUEUES") == ["orders.dead 2 0 0"]
+    assert daemon.records()[-1] == ["DEAD", "2"]
 
 
 @pytest.mark.requirement("dead-journal", kind="boundary")
@@ -134,7 +150,8 @@ def test_journals_of_earlier_editions(courier):
     """What a journal has as expired or spent dies when the daemon starts, unless it is leased."""
     journal = "".join(f"PUT {id} orders {packed('a')}\n" for id in (1, 2, 3))
     journal += f"PUT 4 orders {packed('b')} - 9 {LONG_AGO}\nPUT 5 orders {packed('c')} k 9 {LONG_AGO}\n"
-    journal += f"TAKE 1 3 {LONG_AGO}\nTAKE 2 2 {LONG_AGO}\nTAKE 3 3 {IN_2100}\nTAKE 5 1 {IN_2100}\n"
+    journal += "".join(f"TAKE {id} {attempt} {LONG_AGO}\n" for attempt in (1, 2) for id in (1, 2, 3))
+    journal += f"TAKE 1 3 {LONG_AGO}\nTAKE 3 3 {IN_2100}\nTAKE 5 1 {IN_2100}\n"
     daemon = courier(journal=journal, arguments="--max-attempts 3")
     client = daemon.client()
     assert client.listed("QUEUES") == ["orders 1 2 0", "orders.dead 2 0 0"]
@@ -144,9 +161,10 @@ def test_journals_of_earlier_editions(courier):
 
 
 @pytest.mark.requirement("dead-queue", kind="error")
-def test_nobody_puts_into_the_dead_queue(client):
+def test_nobody_puts_into_the_dead_queue(shared):
     """A dead queue stands wherever a queue does, but only the daemon puts into one."""
-    assert [client.put("orders.dead", "QUIT"), client.ask("TAKE orders.dead.dead"), client.ask("TAKE .dead")] == [
+    client = shared.client()
+    assert [client.put("nobody.dead", "QUIT"), client.ask("TAKE nobody.dead.dead"), client.ask("TAKE .dead")] == [
         "ERR bad-request"
     ] * 3
-    assert [client.ask("TAKE orders.dead"), client.ask("PURGE orders.dead")] == ["EMPTY", "OK 0"]
+    assert [client.ask("TAKE nobody.dead"), client.ask("PURGE nobody.dead")] == ["EMPTY", "OK 0"]

@@ -40,11 +40,13 @@ def test_none_of_them(courier):
 
 
 @pytest.mark.requirement("batch", kind="boundary")
-def test_each_sees_those_before_it(client):
+def test_each_sees_those_before_it(shared):
     """A request of a batch finds what those before it have done."""
-    client.fill("orders", "a")
-    client.take("orders")
-    client.send("BATCH 2\nACK 1 1\nNACK 1 1\nBATCH 2\nNACK 1 1\nACK 1 1\nBATCH 2\nACK 1 1\nACK 1 1\n")
+    client = shared.client()
+    client.fill("sees", "a")
+    handle = client.take("sees").handle
+    ack, nack = f"ACK {handle}\n", f"NACK {handle}\n"
+    client.send(f"BATCH 2\n{ack}{nack}BATCH 2\n{nack}{ack}BATCH 2\n{ack}{ack}")
     assert client.lines(5) == ["ERR batch 2 stale", "ERR batch 2 stale", "OK 2", "OK", "OK"]
 
 
@@ -74,13 +76,12 @@ def test_wrong_numbers(client):
 
 
 @pytest.mark.requirement("batch", kind="error")
-def test_closed_in_a_batch(courier):
+def test_closed_in_a_batch(shared):
     """Where nobody knows where the next request begins, a batch ends with its connection, and has done nothing."""
-    daemon = courier()
-    client = daemon.client()
-    client.send("BATCH 3\nPUT orders 1\na\nPUT orders x\n")
+    client = shared.client()
+    client.send("BATCH 3\nPUT closed-batch 1\na\nPUT closed-batch x\n")
     assert client.lines(2) == ["ERR bad-request", "(closed)"]
-    assert daemon.client().ask("QUEUES") == "OK 0"
+    assert shared.client().take("closed-batch") == "EMPTY"
 
 
 @pytest.mark.requirement("batch", kind="integration")

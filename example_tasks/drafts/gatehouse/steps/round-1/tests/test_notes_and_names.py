@@ -39,9 +39,9 @@ def test_whole_names_for_staff(house):
 
 
 @pytest.mark.requirement("old-data", kind="integration")
-def test_bookings_of_old(old_house):
+def test_bookings_of_old(old_records):
     """Bookings from paper are shown with times as all others, and those whose people are gone with what they have."""
-    otto = old_house.sign_in("otto", "otto of old")
+    otto = old_records.sign_in("otto", "otto of old")
     entries = [(each["from"], each["to"], each["who"]) for each in otto.got("/calendar?thing=1")["bookings"]]
     assert entries == [
         ("2024-10-12T18:00", "2024-10-13T02:00", "gone"),

@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def rooms(house):
+def rooms(module_house):
     """Five things: (house, numbers)."""
     rows = [
         ("room", "Küche", "Erdgeschoß"),
@@ -13,7 +13,7 @@ def rooms(house):
         ("room", "Küche", "Dachboden"),
         ("key", "boxroom", "Board"),
     ]
-    return house, [house.thing(*row) for row in rows]
+    return module_house, [module_house.thing(*row) for row in rows]
 
 
 SEARCHES = [
@@ -73,8 +73,8 @@ ORDERS_OF_BOOKINGS = [
 
 
 @pytest.mark.requirement("sort", kind="integration")
-def test_sort_of_bookings(old_house):
+def test_sort_of_bookings(old_records):
     """Bookings are sorted by time as times, also where some are from paper."""
-    otto = old_house.sign_in("otto", "otto of old")
+    otto = old_records.sign_in("otto", "otto of old")
     for sort, found in ORDERS_OF_BOOKINGS:
         assert [each["id"] for each in otto.got(f"/bookings?sort={sort}")["bookings"]] == found

@@ -29,8 +29,8 @@ def test_largest_bodies(house):
         head = f"POST {path} HTTP/1.0\r\nCookie: session={house.otto.session}\r\n"
         for length in (64 * KIB + 1, 10**9, 10**30):
             assert house.raw(f"{head}Content-Length: {length}\r\n\r\n{{".encode()).status == 413
-        body = b'{"full_name": "Otto Ahl"}'.ljust(64 * KIB)
-        assert house.otto.post("/me", body).status == 200
+    body = b'{"full_name": "Otto Ahl"}'.ljust(64 * KIB)
+    assert house.otto.post("/me", body).status == 200
 
 
 @pytest.mark.requirement("largest-body", kind="core")
@@ -61,8 +61,8 @@ def test_lengths_that_are_none(house, booking):
     """What is no length is a bad request, and nothing is kept."""
     for header in NO_LENGTHS:
         head = f"POST /bookings/{booking}/files/a HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
-        assert house.raw(f"{head}{header}\r\n\r\nabcde".encode()).status == 400
-        assert house.anna.got(f"/bookings/{booking}/files")["files"] == []
+        assert house.raw(f"{head}{header}\r\n\r\nabcde".encode()).status == 400, header
+    assert house.anna.got(f"/bookings/{booking}/files")["files"] == []
 
 
 @pytest.mark.requirement("cut-off", kind="error")

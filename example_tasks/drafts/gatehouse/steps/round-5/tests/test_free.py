@@ -6,12 +6,12 @@ OPEN, CLOSE = "2026-03-05T10:00", "2026-03-05T12:00"
 
 
 @pytest.fixture(scope="module")
-def rooms(house):
+def rooms(module_house):
     """A room and a key that are taken from 10 to 12, and a room that is not."""
     for kind, name in (("room", "Free A"), ("key", "Free B")):
-        house.anna.book(house.thing(kind, name), OPEN, CLOSE)
-    house.thing("room", "Free C")
-    return house
+        module_house.anna.book(module_house.thing(kind, name), OPEN, CLOSE)
+    module_house.thing("room", "Free C")
+    return module_house
 
 
 STRETCHES = [

@@ -42,9 +42,9 @@ def test_no_answer_tells(house, taken):
 
 
 @pytest.mark.requirement("names-hidden", kind="boundary")
-def test_people_from_paper(old_house):
+def test_people_from_paper(old_records):
     """Somebody whom we do not have any more is nobody else's business either."""
-    bert, otto = old_house.sign_in("bert", "bert of old"), old_house.sign_in("otto", "otto of old")
+    bert, otto = old_records.sign_in("bert", "bert of old"), old_records.sign_in("otto", "otto of old")
     assert [each["who"] for each in bert.got("/calendar?thing=1")["bookings"]] == [None] * 3
     assert [each["who"] for each in bert.got("/calendar?thing=2")["bookings"]] == ["Bert Cohn"]
     assert [each["who"] for each in otto.got("/calendar?thing=1")["bookings"]] == ["gone", "Anna Berg", "Anna Berg"]

@@ -30,14 +30,17 @@ BREAKS = ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"
 def test_notes(house):
     """A note stays in the subject, whatever ends lines in it."""
     thing = house.thing()
+
+    def book():
+        for day, signs in enumerate(BREAKS, 1):
+            note = f"Choir {day}{signs}Bcc: all@house.example{signs}{signs}/reset/x"
+            house.anna.book(thing, f"2026-03-{day:02}T10:00", f"2026-03-{day:02}T12:00", note=note)
+
+    subjects = []
     for day, signs in enumerate(BREAKS, 1):
-        note = f"Choir{signs}Bcc: all@house.example{signs}{signs}/reset/x"
-        times = {"thing": thing, "from": f"2026-03-{day:02}T10:00", "to": f"2026-03-{day:02}T12:00", "note": note}
-        mails = new_mails(house, lambda times=times: house.anna.post("/bookings", times))
         blank = " " * len(signs)
-        assert [head(mail) for mail in mails] == [
-            ("anna", f"Booked: Choir{blank}Bcc: all@house.example{blank}{blank}/reset/x")
-        ]
+        subjects.append(f"Booked: Choir {day}{blank}Bcc: all@house.example{blank}{blank}/reset/x")
+    assert sorted(head(mail) for mail in new_mails(house, book)) == [("anna", each) for each in subjects]
 
 
 @pytest.mark.requirement("mail-head", kind="core")

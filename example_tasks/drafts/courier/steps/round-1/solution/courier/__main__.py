@@ -1,6 +1,6 @@
 """Start the daemon: python3 -m courier --data DIR [--port PORT]."""
 
-import argparse
+import getopt
 import sys
 
 from courier.journal import Damage, Journal
@@ -9,16 +9,13 @@ from courier.store import Store
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="courier")
-    parser.add_argument("--data", required=True, metavar="DIR")
-    parser.add_argument("--port", type=int, default=0)
-    options = parser.parse_args()
+    options = dict(getopt.getopt(sys.argv[1:], "", ["data=", "port="])[0])
     try:
-        store = Store(Journal(options.data))
+        store = Store(Journal(options["--data"]))
     except Damage as damage:
         print(damage, file=sys.stderr)
         return 3
-    Server(store, options.port).run()
+    Server(store, int(options.get("--port", 0))).run()
     return 0
 
 

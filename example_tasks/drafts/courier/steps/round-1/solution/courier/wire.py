@@ -1,7 +1,6 @@
 """Requests as they come in: lines, their bodies, and what is wrong with them."""
 
 import re
-from dataclasses import dataclass
 
 LONGEST_LINE = 1024
 LONGEST_BODY = 65536
@@ -18,13 +17,16 @@ class Refused(Exception):
         self.final = final
 
 
-@dataclass
 class Request:
-    command: str
-    queue: str = ""
-    id: int = 0
-    length: int = 0
-    body: bytes = b""
+    """A request; what it does not say is as here."""
+
+    queue = ""
+    id = 0
+    length = 0
+    body = b""
+
+    def __init__(self, command):
+        self.command = command
 
 
 # The words behind each command.

@@ -4,9 +4,8 @@ import selectors
 import signal
 import socket
 import time
-from dataclasses import dataclass
 
-from courier.wire import Inbox, Refused, Request
+from courier.wire import Inbox, Refused
 
 
 class Connection:
@@ -18,13 +17,13 @@ class Connection:
         self.closed = False
 
 
-@dataclass
 class Waiter:
     """A client whose TAKE is not answered yet."""
 
-    connection: Connection
-    request: Request
-    until: float
+    def __init__(self, connection, request, until):
+        self.connection = connection
+        self.request = request
+        self.until = until
 
 
 class Server:

@@ -1,17 +1,16 @@
 """The messages, as the journal has them and as requests change them."""
 
-import base64
-from dataclasses import dataclass
+import binascii
 
 from courier.wire import NUMBER, QUEUE, Refused
 
 
-@dataclass
 class Message:
-    id: int
-    queue: str
-    body: bytes
-    holder: object = None
+    def __init__(self, id, queue, body):
+        self.id = id
+        self.queue = queue
+        self.body = body
+        self.holder = None
 
 
 class Store:
@@ -23,7 +22,7 @@ class Store:
 
     def put(self, queue, body):
         id = self._last_id + 1
-        self._journal.append("PUT", id, queue, base64.b64encode(body).decode() or "-")
+        self._journal.append("PUT", id, queue, binascii.b2a_base64(body, newline=False).decode() or "-")
         self._add(Message(id, queue, body))
         return id
 
@@ -87,4 +86,4 @@ def number(word):
 
 
 def decoded(word):
-    return b"" if word == "-" else base64.b64decode(word, validate=True)
+    return b"" if word == "-" else binascii.a2b_base64(word, strict_mode=True)

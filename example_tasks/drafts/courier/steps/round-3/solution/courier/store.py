@@ -1,21 +1,20 @@
 """The messages, as the journal has them and as requests change them."""
 
-import base64
+import binascii
 import math
 import re
 import time
-from dataclasses import dataclass
 
 from courier.wire import NUMBER, QUEUE, Refused
 
 
-@dataclass
 class Message:
-    id: int
-    queue: str
-    body: bytes
-    attempt: int = 0
-    until: int = 0  # When its lease ends; 0 where it has none.
+    def __init__(self, id, queue, body):
+        self.id = id
+        self.queue = queue
+        self.body = body
+        self.attempt = 0
+        self.until = 0  # When its lease ends; 0 where it has none.
 
     def is_leased(self, now):
         return self.until > now
@@ -30,7 +29,7 @@ class Store:
 
     def put(self, queue, body):
         id = self._last_id + 1
-        self._journal.append("PUT", id, queue, base64.b64encode(body).decode() or "-")
+        self._journal.append("PUT", id, queue, binascii.b2a_base64(body, newline=False).decode() or "-")
         self._add(Message(id, queue, body))
         return id
 
@@ -114,4 +113,4 @@ def number(word):
 
 
 def decoded(word):
-    return b"" if word == "-" else base64.b64decode(word, validate=True)
+    return b"" if word == "-" else binascii.a2b_base64(word, strict_mode=True)

@@ -1,24 +1,23 @@
 """The messages, as the journal has them and as requests change them."""
 
-import base64
+import binascii
 import math
 import re
 import time
-from dataclasses import dataclass
 
 from courier.wire import KEY, NUMBER, QUEUE, Refused
 
 
-@dataclass
 class Message:
-    id: int
-    queue: str
-    body: bytes
-    key: str = ""
-    prio: int = 5
-    place: int = 0
-    attempt: int = 0
-    until: int = 0  # When its lease ends; 0 where it has none.
+    def __init__(self, id, queue, body, key="", prio=5):
+        self.id = id
+        self.queue = queue
+        self.body = body
+        self.key = key
+        self.prio = prio
+        self.place = 0
+        self.attempt = 0
+        self.until = 0  # When its lease ends; 0 where it has none.
 
     def is_leased(self, now):
         return self.until > now
@@ -38,7 +37,8 @@ class Store:
         if key and (queue, key) in self._keys:
             return self._keys[queue, key]
         id = self._last_id + 1
-        self._journal.append("PUT", id, queue, base64.b64encode(body).decode() or "-", key or "-", prio)
+        coded = binascii.b2a_base64(body, newline=False).decode() or "-"
+        self._journal.append("PUT", id, queue, coded, key or "-", prio)
         self._add(Message(id, queue, body, key, prio))
         return id
 
@@ -147,4 +147,4 @@ def number(word):
 
 
 def decoded(word):
-    return b"" if word == "-" else base64.b64decode(word, validate=True)
+    return b"" if word == "-" else binascii.a2b_base64(word, strict_mode=True)

@@ -1,7 +1,6 @@
 """Requests as they come in: lines, their bodies, and what is wrong with them."""
 
 import re
-from dataclasses import dataclass
 
 LONGEST_LINE = 1024
 LONGEST_BODY = 65536
@@ -19,18 +18,21 @@ class Refused(Exception):
         self.final = final
 
 
-@dataclass
 class Request:
-    command: str
-    queue: str = ""
-    id: int = 0
-    length: int = 0
-    body: bytes = b""
-    key: str = ""
-    prio: int = 5
-    attempt: int = 0
-    wait: int = 0
-    lease: int = 60
+    """A request; what it does not say is as here."""
+
+    queue = ""
+    id = 0
+    length = 0
+    body = b""
+    key = ""
+    prio = 5
+    attempt = 0
+    wait = 0
+    lease = 60
+
+    def __init__(self, command):
+        self.command = command
 
 
 # The words behind each command.

@@ -1,7 +1,6 @@
 """Start the daemon: python3 -m courier --data DIR [--port PORT] [--max-attempts N]."""
 
-import argparse
-import math
+import getopt
 import sys
 
 from courier.journal import Damage, Journal
@@ -10,17 +9,13 @@ from courier.store import Store
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="courier")
-    parser.add_argument("--data", required=True, metavar="DIR")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--max-attempts", type=int, default=math.inf, metavar="N")
-    options = parser.parse_args()
+    options = dict(getopt.getopt(sys.argv[1:], "", ["data=", "port=", "max-attempts="])[0])
     try:
-        store = Store(Journal(options.data), options.max_attempts)
+        store = Store(Journal(options["--data"]), float(options.get("--max-attempts", "inf")))
     except Damage as damage:
         print(damage, file=sys.stderr)
         return 3
-    Server(store, options.port).run()
+    Server(store, int(options.get("--port", 0))).run()
     return 0
 
 

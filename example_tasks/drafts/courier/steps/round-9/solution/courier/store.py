@@ -1,30 +1,29 @@
 """The messages, as the journal has them and as requests change them."""
 
-import base64
+import binascii
 import contextlib
 import copy
 import math
 import re
 import time
-from dataclasses import dataclass
 
 from courier.journal import number
 from courier.wire import ANY_QUEUE, KEY, QUEUE, Refused
 
 
-@dataclass
 class Message:
-    id: int
-    queue: str
-    body: bytes
-    key: str = ""
-    prio: int = 5
-    expires: int = 0  # When it expires; 0 where it does not.
-    place: int = 0
-    attempt: int = 0
-    until: int = 0  # When its lease ends; 0 where it has none.
-    purged: bool = False  # It is removed when its lease ends.
-    dead: bool = False
+    def __init__(self, id, queue, body, key="", prio=5, expires=0):
+        self.id = id
+        self.queue = queue
+        self.body = body
+        self.key = key
+        self.prio = prio
+        self.expires = expires  # When it expires; 0 where it does not.
+        self.place = 0
+        self.attempt = 0
+        self.until = 0  # When its lease ends; 0 where it has none.
+        self.purged = False  # It is removed when its lease ends.
+        self.dead = False
 
     @property
     def name(self):
@@ -72,7 +71,7 @@ class Store:
             return self._keys[queue, key]
         id = self._last_id + 1
         expires = math.ceil(time.time() + ttl) if ttl else 0
-        coded = base64.b64encode(body).decode() or "-"
+        coded = binascii.b2a_base64(body, newline=False).decode() or "-"
         self._journal.append("PUT", id, queue, coded, key or "-", prio, expires or "-")
         self._add(Message(id, queue, body, key, prio, expires))
         return id
@@ -216,4 +215,4 @@ def options(key="-", prio="5", expires="-"):
 
 
 def decoded(word):
-    return b"" if word == "-" else base64.b64decode(word, validate=True)
+    return b"" if word == "-" else binascii.a2b_base64(word, strict_mode=True)

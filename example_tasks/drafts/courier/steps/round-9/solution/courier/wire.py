@@ -1,7 +1,6 @@
 """Requests as they come in: lines, their bodies, and what is wrong with them."""
 
 import re
-from dataclasses import dataclass, field
 
 LONGEST_LINE = 1024
 LONGEST_BODY = 65536
@@ -20,22 +19,25 @@ class Refused(Exception):
         self.final = final
 
 
-@dataclass
 class Request:
-    command: str
-    queue: str = ""
-    id: int = 0
-    length: int = 0
-    body: bytes = b""
-    key: str = ""
-    prio: int = 5
-    ttl: int = 0
-    attempt: int = 0
-    seconds: int = 0
-    wait: int = 0
-    lease: int = 60
-    number: int = 0
-    requests: list = field(default_factory=list)  # Those of a batch, or what is wrong with them.
+    """A request; what it does not say is as here."""
+
+    queue = ""
+    id = 0
+    length = 0
+    body = b""
+    key = ""
+    prio = 5
+    ttl = 0
+    attempt = 0
+    seconds = 0
+    wait = 0
+    lease = 60
+    number = 0
+
+    def __init__(self, command):
+        self.command = command
+        self.requests = []  # Those of a batch, or what is wrong with them.
 
 
 LEASE = range(1, 86401)
