@@ -21,16 +21,31 @@ process.stdout.write(JSON.stringify(said));
 """
 
 
-@pytest.fixture
-def formula(workspace):
-    """Call the program in the directory of the test: `formula("eval", "1 + 1")` is (status, stdout, stderr)."""
+class Program:
+    """The program, called in the directory of the test: `formula("eval", "1 + 1")` is (status, stdout, stderr)."""
 
-    def run(*words, **files):
-        named = {name.replace("_", "."): content for name, content in files.items()}
-        done = workspace.run(["node", "/app/formula.js", *words], files=named, cwd=workspace.path, timeout=LIMIT)
+    def __init__(self, workspace):
+        self._workspace = workspace
+
+    def __call__(self, *words, **files):
+        done = self._run(["node", "/app/formula.js", *words], files, LIMIT)
         return done.exit_code, done.stdout, done.stderr
 
-    return run
+    def each(self, *lines, **files):
+        """Call the program once for each of these command lines of a shell, and return all answers."""
+        end = r"""; status=$?; printf '\036'; cat errors; printf "\036$status\036" """
+        done = self._run("\n".join(f"node /app/formula.js {line} 2> errors{end}" for line in lines), files, 2 * LIMIT)
+        parts = done.stdout.split("\x1e")[:-1]
+        return [(int(parts[at + 2]), parts[at], parts[at + 1]) for at in range(0, len(parts), 3)]
+
+    def _run(self, command, files, timeout):
+        named = {name.replace("_", "."): content for name, content in files.items()}
+        return self._workspace.run(command, files=named, cwd=self._workspace.path, timeout=timeout)
+
+
+@pytest.fixture
+def formula(workspace):
+    return Program(workspace)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ MUTANTS = [
     ("suppliers.py", '_issued(_moment_with_zone, tops.get("issued", ""))', "NEVER"),
     ("suppliers.py", "_issued(_utc_moment, *issued[:1])", "NEVER"),
     ("suppliers.py", "NEVER = -(10**12)", "NEVER = 10**12"),
-    ("suppliers.py", 'f"{text} {zone}", "%d.%m.%Y', 'f"{text} {zone}", "%m.%d.%Y'),
+    ("suppliers.py", "{text[3:5]}-{text[:2]}", "{text[:2]}-{text[3:5]}"),
     # The database.
     ("database.py", "record.at >= forgotten", "record.at > forgotten"),
     ("database.py", "forgotten.get(record.meter, record.at)", "record.at"),

@@ -1,59 +1,96 @@
 """What the tests of all rounds share: the fixture `office`."""
 
 import json
+import shlex
 
 import pytest
 
+SEPARATOR = "\x1e"  # Between what several commands print.
+
 
 class Office:
-    """A directory with a database of its own, and the program run in it."""
+    """A directory with a database of its own, and the program run in it.
+
+    What `load` and `take_over` ask for is done together with the command after it.
+    """
 
     def __init__(self, workspace):
         self._workspace = workspace
+        self._first = []
+        self._files = {}
 
     def run(self, *arguments, **files):
         """Run the program beside files (`a` is a.csv): (status, standard output, standard error)."""
-        contents = {f"{name}.csv": text.encode() if isinstance(text, str) else text for name, text in files.items()}
-        path = self._workspace.path
-        done = self._workspace.run(["/app/meters", *arguments], files=contents, cwd=path, timeout=20)
+        done = self._run(shlex.join(["/app/meters", *arguments]), files)
         return done.exit_code, done.stdout, done.stderr
+
+    def each(self, *calls, **files):
+        """Run the program once for each call, a text: [(status, output, errors)], without line ends."""
+        answer = f'printf "%s{SEPARATOR}" $? "$(cat out)" "$(cat err)"'
+        lines = [f"/app/meters {call} > out 2> err; {answer}" for call in calls]
+        done = self._run("\n".join(lines), files)
+        parts = done.stdout.split(SEPARATOR)[:-1]
+        return [(int(parts[at]), parts[at + 1], parts[at + 2]) for at in range(0, len(parts), 3)]
 
     def load(self, *texts):
         """Import files that are in order, in this order."""
-        files = {f"f{number}": text for number, text in enumerate(texts)}
-        status, _, errors = self.run("import", *(f"{name}.csv" for name in files), **files)
-        assert (status, errors) == (0, "")
+        names = []
+        for text in texts:
+            names.append(f"f{len(self._files)}.csv")
+            self._files[names[-1]] = text
+        self._first.append(f"/app/meters import {' '.join(names)} > /dev/null || exit 70")
 
     def rows(self, select):
         """Return what a query by the sqlite3 program answers: a table for each row."""
-        command = ["sqlite3", "-readonly", "-json", "meters.db", select]
-        done = self._workspace.run(command, cwd=self._workspace.path, timeout=20)
+        return self.tables(select)[0]
+
+    def tables(self, *selects):
+        """Return what several queries by the sqlite3 program answer."""
+        separated = [part for select in selects for part in (select, f".print {SEPARATOR}")]
+        done = self._run(shlex.join(["sqlite3", "-readonly", "-json", "meters.db", *separated]), {})
         assert (done.exit_code, done.stderr) == (0, "")
-        return json.loads(done.stdout or "[]")
+        return [json.loads(part.strip() or "[]") for part in done.stdout.split(SEPARATOR)[:-1]]
 
     def values(self, select):
         """Return the rows of a query as tuples."""
         return [tuple(row.values()) for row in self.rows(select)]
 
+    def contents(self, *views):
+        """Return the rows of views as sorted tuples."""
+        tables = self.tables(*(f"SELECT * FROM {view} ORDER BY 1, 2, 3" for view in views))
+        return [sorted(tuple(row.values()) for row in rows) for rows in tables]
+
     def report(self, month):
         """Return the lines of a report."""
-        status, output, errors = self.run("report", month)
-        assert (status, errors) == (0, "")
-        return output.splitlines()
+        return self._lines("report", month)
 
     def bill(self, month):
         """Return the lines of the bills that are issued."""
-        status, output, errors = self.run("bill", month)
-        assert (status, errors) == (0, "")
-        return output.splitlines()
+        return self._lines("bill", month)
 
     def take_over(self, database="meters.db"):
         """Begin with a copy of the user's own database, on which versions of rounds before have worked."""
-        copy = ["cp", f"/app/live/{database}", f"{self._workspace.path}/meters.db"]
-        done = self._workspace.run(copy, cwd="/app")
-        assert (done.exit_code, done.stderr) == (0, "")
+        self._first.append(f"cp /app/live/{database} meters.db || exit 70")
+
+    def _lines(self, *arguments):
+        status, output, errors = self.run(*arguments)
+        assert (status, errors) == (0, "")
+        return output.splitlines()
+
+    def _run(self, command, files):
+        contents = self._files | {f"{name}.csv": text for name, text in files.items()}
+        contents = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
+        script = "\n".join([*self._first, command])
+        self._first, self._files = [], {}
+        return self._workspace.run(script, files=contents, cwd=self._workspace.path, timeout=30)
 
 
 @pytest.fixture
 def office(workspace):
     return Office(workspace)
+
+
+@pytest.fixture(scope="module")
+def shared_office(workspace_module):
+    """One for the tests of a module, which look at what was done in it once."""
+    return Office(workspace_module)

@@ -59,8 +59,10 @@ def test_halves_go_away_from_zero(values):
 @pytest.mark.requirement("arithmetic", kind="integration")
 def test_the_program_does_what_the_library_does(formula):
     """The program prints the value, and for an error the message and nothing else."""
-    assert formula("eval", "-2 * (3 + 1 / 8)") == prints("-6.25")
-    assert formula("eval", "-2 * (3 + 1 / 8") == complains(2, "16: unexpected end")
+    assert formula.each("eval '-2 * (3 + 1 / 8)'", "eval '-2 * (3 + 1 / 8'") == [
+        prints("-6.25"),
+        complains(2, "16: unexpected end"),
+    ]
 
 
 @pytest.mark.requirement("names", kind="core")
@@ -79,8 +81,8 @@ def test_random_formulas(library):
 @pytest.mark.requirement("usage", kind="error")
 def test_usage(formula):
     """A command line that is none is answered with status 1 and the usage."""
-    for words in ("", "eval", "list", "calc 1", "eval 1 x", "eval x x=.5", "list 1 2"):
-        assert is_usage(formula(*words.split())), words
+    answers = formula.each("", "eval", "list", "calc 1", "eval 1 x", "eval x x=.5", "list 1 2")
+    assert [is_usage(answer) for answer in answers] == [True] * 7
 
 
 @pytest.mark.requirement("library", kind="core")

@@ -45,9 +45,11 @@ def test_no_file(formula):
 @pytest.mark.requirement("other-version", kind="error")
 def test_other_versions(formula):
     """A version that is not known is named, and the rest not looked at."""
-    for number in (0, 200):
-        content = b"PFML" + bytes([number]) + GOOD[5:]
-        assert formula("list", "--file", "old.f", old_f=content) == complains(4, f"old.f: version {number}")
+    zero, later = (b"PFML" + bytes([number]) + GOOD[5:] for number in (0, 200))
+    assert formula.each("list --file a.f", "list --file b.f", a_f=zero, b_f=later) == [
+        complains(4, "a.f: version 0"),
+        complains(4, "b.f: version 200"),
+    ]
 
 
 @pytest.mark.requirement("damage", kind="error")

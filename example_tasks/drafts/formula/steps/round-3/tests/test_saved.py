@@ -43,26 +43,34 @@ def test_build_and_run(formula, built):
     """What was built runs with the values that it is given, and lists as its formula does."""
     text = "IF(x > 2, ROUND(x * 1.19, 2), MIN(x, y) + 0.5)"
     built(text)
-    assert formula("run", "made.f", "x=12.345") == prints("14.69")
-    assert formula("run", "made.f", "x=2", "y=-1") == prints("-0.5")
-    assert formula("list", "--file", "made.f") == formula("list", text)
+    run, other, listed, listed_text = formula.each(
+        "run made.f x=12.345", "run made.f x=2 y=-1", "list --file made.f", f"list '{text}'"
+    )
+    assert (run, other) == (prints("14.69"), prints("-0.5"))
+    assert listed == listed_text
 
 
 @pytest.mark.requirement("build", kind="error")
 def test_build_of_what_is_wrong(formula, workspace):
     """A formula that is wrong is reported as by eval, and no file is written."""
-    assert formula("build", "1 + ", "never.f") == complains(2, "5: unexpected end")
+    wrong, short = formula.each("build '1 + ' never.f", "build 1")
+    assert wrong == complains(2, "5: unexpected end")
+    assert is_usage(short)
     assert not workspace.exists(f"{workspace.path}/never.f")
-    assert is_usage(formula("build", "1"))
 
 
 @pytest.mark.requirement("saved-run", kind="core")
 def test_files_of_version_1_run(formula):
     """A file of version 1 runs, with the values of the command line, and is listed."""
-    assert formula("run", "old.f", "amount=12", "limit=12", "price=99", old_f=DISCOUNT) == prints("89")
-    assert formula("run", "old.f", "amount=1", "limit=12", "price=99") == prints("-99")
-    assert formula("run", "old.f", "amount=1", "limit=12", "price=0.5") == prints("-0.9")
-    assert formula("list", "--file", "old.f") == prints(
+    *runs, listed = formula.each(
+        "run old.f amount=12 limit=12 price=99",
+        "run old.f amount=1 limit=12 price=99",
+        "run old.f amount=1 limit=12 price=0.5",
+        "list --file old.f",
+        old_f=DISCOUNT,
+    )
+    assert runs == [prints("89"), prints("-99"), prints("-0.9")]
+    assert listed == prints(
         "0000 LOAD amount",
         "0003 LOAD limit",
         "0006 GE",
@@ -109,9 +117,9 @@ def test_saved_halves(said):
 def test_saved_powers(formula):
     """The order in which version 1 computed powers is in the file."""
     left = version_1("2", "", "PUSH 0; NEG; PUSH 0; POW; RET")
-    assert formula("run", "sign.f", sign_f=left) == prints("4")
     right = version_1("2 3", "", "PUSH 0; PUSH 1; POW; PUSH 0; POW; RET")
-    assert formula("run", "right.f", right_f=right) == prints("64")
+    answers = formula.each("run sign.f", "run right.f", sign_f=left, right_f=right)
+    assert answers == [prints("4"), prints("64")]
 
 
 @pytest.mark.requirement("promise", kind="error")

@@ -17,18 +17,20 @@ rate = 0.19
 @pytest.mark.requirement("sheet", kind="core")
 def test_sheet(formula):
     """Cells are printed in the sheet's order, whatever order they need one another in."""
-    assert formula("sheet", "prices.sheet", "packs=2", prices_sheet=SCREWS) == prints(
-        "gross = 29.75", "net = 25", "rate = 0.19"
-    )
-    assert formula("sheet", "prices.sheet", "packs=-3") == prints("gross = -44.625", "net = -37.5", "rate = 0.19")
+    answers = formula.each("sheet prices.sheet packs=2", "sheet prices.sheet packs=-3", prices_sheet=SCREWS)
+    assert answers == [
+        prints("gross = 29.75", "net = 25", "rate = 0.19"),
+        prints("gross = -44.625", "net = -37.5", "rate = 0.19"),
+    ]
 
 
 @pytest.mark.requirement("sheet", kind="boundary")
 def test_lines(formula):
     """Blank lines and comments are none of the sheet, blanks do not matter, and the last line may be without LF."""
     text = "\n \t\n  # x = 1 / 0 $\na=1\n\t b  =  a+1\n#\n  def  f ( )=b\nc = f ( )"
-    assert formula("sheet", "a.sheet", a_sheet=text) == prints("a = 1", "b = 2", "c = 2")
-    assert formula("sheet", "b.sheet", b_sheet="# nothing\n\ndef f() = 1\n") == prints()
+    nothing = "# nothing\n\ndef f() = 1\n"
+    answers = formula.each("sheet a.sheet", "sheet b.sheet", a_sheet=text, b_sheet=nothing)
+    assert answers == [prints("a = 1", "b = 2", "c = 2"), prints()]
 
 
 @pytest.mark.requirement("order-of-names", kind="core")
@@ -119,10 +121,8 @@ def test_order_of_lines_does_not_matter(said):
 @pytest.mark.requirement("sheet", kind="error")
 def test_no_sheet(formula):
     """A sheet that cannot be read, or is not named, is a wrong command line."""
-    assert is_usage(formula("sheet", "gone.sheet"))
-    assert is_usage(formula("list", "--sheet", "gone.sheet"))
-    assert is_usage(formula("sheet"))
-    assert is_usage(formula("sheet", "a.sheet", "packs", a_sheet=SCREWS))
+    lines = ["sheet gone.sheet", "list --sheet gone.sheet", "sheet", "sheet a.sheet packs"]
+    assert [is_usage(answer) for answer in formula.each(*lines, a_sheet=SCREWS)] == [True] * 4
 
 
 @pytest.mark.requirement("sheet-listing", kind="core")

@@ -88,6 +88,6 @@ def test_circles(said):
 def test_no_circle_where_it_is_not_needed(formula):
     """Cells that name each other in branches that are not computed, or on the command line, are none."""
     text = "a = IF(way, 1, b)\nb = IF(way, a, 2)\n"
-    assert formula("sheet", "a.sheet", "way=1", a_sheet=text) == (0, "a = 1\nb = 1\n", "")
-    assert formula("sheet", "a.sheet", "way=0") == (0, "a = 2\nb = 2\n", "")
-    assert formula("sheet", "b.sheet", "b=3", b_sheet="a = b\nb = a\n") == (0, "a = 3\nb = 3\n", "")
+    lines = ["sheet a.sheet way=1", "sheet a.sheet way=0", "sheet b.sheet b=3"]
+    answers = formula.each(*lines, a_sheet=text, b_sheet="a = b\nb = a\n")
+    assert answers == [(0, f"a = {value}\nb = {value}\n", "") for value in (1, 2, 3)]

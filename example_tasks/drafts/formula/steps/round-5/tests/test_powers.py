@@ -34,10 +34,10 @@ def test_random_powers(library):
 @pytest.mark.requirement("power-order", kind="boundary")
 def test_listing_of_a_sign(formula):
     """The sign comes behind the power, and that of an exponent before it."""
-    assert formula("list", "-x ^ -2") == prints(
-        "0000 LOAD x", "0003 PUSH 2", "0006 NEG", "0007 POW", "0008 NEG", "0009 RET"
-    )
-    assert formula("list", "2 ^ * 3") == complains(2, "5: unexpected '*'")
+    assert formula.each("list '-x ^ -2'", "list '2 ^ * 3'") == [
+        prints("0000 LOAD x", "0003 PUSH 2", "0006 NEG", "0007 POW", "0008 NEG", "0009 RET"),
+        complains(2, "5: unexpected '*'"),
+    ]
 
 
 @pytest.mark.requirement("promise", kind="boundary")

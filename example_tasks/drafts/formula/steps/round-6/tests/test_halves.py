@@ -48,6 +48,6 @@ def test_the_same_formula_before_and_after(formula, built):
     """A formula that was saved before the correction rounds as it did, and one that is saved now as it does."""
     instructions = "LOAD 0; PUSH 0; DIV; PUSH 1; CALL ROUND 2; RET"
     built("ROUND(x / 2, 0)")
-    for given, before, after in (("5", "3", "2"), ("-5", "-3", "-2"), ("7", "4", "4")):
-        assert formula("run", "old.f", f"x={given}", old_f=version_1("2 0", "x", instructions)) == prints(before)
-        assert formula("run", "made.f", f"x={given}") == prints(after)
+    lines = [f"run {name} x={given}" for name in ("old.f", "made.f") for given in (5, -5, 7)]
+    answers = formula.each(*lines, old_f=version_1("2 0", "x", instructions))
+    assert answers == [prints(value) for value in ("3", "-3", "4", "2", "-2", "4")]

@@ -48,19 +48,20 @@ def test_names_of_the_example(built):
 def test_saved_sheets_run(formula):
     """A sheet of version 2 runs with the numbers that it is given, also for its cells."""
     content = version(2, CONSTANTS, NAMES, *SAVED)
-    assert formula("run", "old.f", "packs=3", old_f=content) == PRINTED
-    assert formula("run", "old.f", "packs=3", "tax=0", "net=1000") == prints(
-        "total = 3,000.00", "net = 1000", "tax = 0%", "more = 2000"
-    )
-    assert formula("run", "old.f") == complains(3, "total: unknown name 'packs'")
+    assert formula.each("run old.f packs=3", "run old.f packs=3 tax=0 net=1000", "run old.f", old_f=content) == [
+        PRINTED,
+        prints("total = 3,000.00", "net = 1000", "tax = 0%", "more = 2000"),
+        complains(3, "total: unknown name 'packs'"),
+    ]
 
 
 @pytest.mark.requirement("run-sheet", kind="integration")
 def test_build_and_run_a_sheet(formula, built):
     """A saved sheet prints what the sheet prints, and lists as it lists."""
     built("--sheet", "prices.sheet", prices_sheet=PRICES)
-    assert formula("run", "made.f", "packs=3") == PRINTED
-    assert formula("list", "--file", "made.f") == formula("list", "--sheet", "prices.sheet")
+    run, listed, listed_sheet = formula.each("run made.f packs=3", "list --file made.f", "list --sheet prices.sheet")
+    assert run == PRINTED
+    assert listed == listed_sheet
 
 
 @pytest.mark.requirement("build-sheet", kind="error")
@@ -101,5 +102,5 @@ def test_damaged_sheets(formula, said):
 def test_a_changed_digit(formula):
     """A digit of a price that has changed is damage."""
     content = version(2, CONSTANTS, NAMES, *SAVED).replace(b"\x032.5", b"\x033.5")
-    assert formula("run", "old.f", "packs=3", old_f=content) == complains(4, "old.f: damaged")
-    assert formula("run", "new.f", new_f=b"PFML\x09" + content[5:]) == complains(4, "new.f: version 9")
+    answers = formula.each("run old.f packs=3", "run new.f", old_f=content, new_f=b"PFML\x09" + content[5:])
+    assert answers == [complains(4, "old.f: damaged"), complains(4, "new.f: version 9")]

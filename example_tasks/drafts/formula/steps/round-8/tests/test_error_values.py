@@ -98,19 +98,17 @@ def test_iferror_is_a_function(formula, values):
     }
     assert values(texts) == texts
     text = "def IFERROR(a, b) = a\n"
-    assert formula("sheet", "a.sheet", a_sheet=text) == complains(2, "1:5: duplicate 'IFERROR'")
-    assert formula("sheet", "b.sheet", b_sheet="a = IFERROR(b, 1)\nb = a\n") == complains(3, "a: circular")
+    answers = formula.each("sheet a.sheet", "sheet b.sheet", a_sheet=text, b_sheet="a = IFERROR(b, 1)\nb = a\n")
+    assert answers == [complains(2, "1:5: duplicate 'IFERROR'"), complains(3, "a: circular")]
 
 
 @pytest.mark.requirement("error-places", kind="core")
 def test_errors_in_sheets(formula):
     """An error has the place where it arose, in whatever cell it is printed, and formats do not matter to it."""
-    assert formula("sheet", "offer.sheet", "cost=3", offer_sheet=OFFER) == prints(
-        "price = #DIV0 1:14", "share = 0", "safe = -1", "offer = #DIV0 1:14"
-    )
-    assert formula("sheet", "offer.sheet", "cost=3", "share=2") == prints(
-        "price = 1.5", "share = 2", "safe = 1.5", "offer = 1.78"
-    )
+    assert formula.each("sheet offer.sheet cost=3", "sheet offer.sheet cost=3 share=2", offer_sheet=OFFER) == [
+        prints("price = #DIV0 1:14", "share = 0", "safe = -1", "offer = #DIV0 1:14"),
+        prints("price = 1.5", "share = 2", "safe = 1.5", "offer = 1.78"),
+    ]
 
 
 @pytest.mark.requirement("error-places", kind="boundary")
@@ -165,6 +163,9 @@ def test_listing(formula):
 @pytest.mark.requirement("steps", kind="boundary")
 def test_steps_of_jumps(formula):
     """JERR and JOK are steps, and what they leap over is none."""
-    assert formula("eval", "--steps", "5", "IF(1 / 0, 1, 2)") == prints("#DIV0 1:6")
-    assert formula("eval", "--steps", "4", "IF(1 / 0, 1, 2)") == complains(5, "step limit 4")
-    assert formula("eval", "--steps", "3", "IFERROR(1, 2)") == prints("1")
+    lines = ["5 'IF(1 / 0, 1, 2)'", "4 'IF(1 / 0, 1, 2)'", "3 'IFERROR(1, 2)'"]
+    assert formula.each(*(f"eval --steps {line}" for line in lines)) == [
+        prints("#DIV0 1:6"),
+        complains(5, "step limit 4"),
+        prints("1"),
+    ]

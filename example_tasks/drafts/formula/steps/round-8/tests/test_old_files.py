@@ -11,15 +11,14 @@ OLD_IF = "LOAD 0; PUSH 0; DIV; JZ 16; PUSH 1; JMP 19; PUSH 2; RET"
 def test_formulas_saved_by_every_version(formula):
     """Up to version 3 a division by zero is an error of status 3, as when the file was written, and IF is as it was."""
     body = part(FORMULA, 0, OLD_IF)
-    for number, content in {
-        1: version_1("0 1 2", "x", OLD_IF),
-        2: version(2, "0 1 2", "x", body),
-        3: version(3, "0 1 2", "x", body),
-    }.items():
-        assert formula("run", f"v{number}.f", "x=1", **{f"v{number}_f": content}) == complains(3, "division by zero")
-    whole = version_1("5 1 2", "x", OLD_IF)
-    assert formula("run", "whole.f", "x=0", whole_f=whole) == prints("2")
-    assert formula("run", "whole.f", "x=9") == prints("1")
+    files = {
+        "v1_f": version_1("0 1 2", "x", OLD_IF),
+        "v2_f": version(2, "0 1 2", "x", body),
+        "v3_f": version(3, "0 1 2", "x", body),
+        "whole_f": version_1("5 1 2", "x", OLD_IF),
+    }
+    lines = ["run v1.f x=1", "run v2.f x=1", "run v3.f x=1", "run whole.f x=0", "run whole.f x=9"]
+    assert formula.each(*lines, **files) == [complains(3, "division by zero")] * 3 + [prints("2"), prints("1")]
 
 
 @pytest.mark.requirement("promise", kind="core")
@@ -35,8 +34,10 @@ def test_sheets_saved_by_earlier_versions(formula, number, half, zero):
         part(CELL, 2, "LOAD 3; INVOKE 0 1; RET"),
         part(DEF, 4, "PUSH 0; ARG 0; POW; RET", parameters=(3,)),
     )
-    assert formula("run", "old.f", "x=0", old_f=content) == prints(f"half = {half}", f"small = {zero}", "bad = 1")
-    assert formula("run", "old.f", "x=0.5") == complains(3, "bad: bad exponent")
+    assert formula.each("run old.f x=0", "run old.f x=0.5", old_f=content) == [
+        prints(f"half = {half}", f"small = {zero}", "bad = 1"),
+        complains(3, "bad: bad exponent"),
+    ]
 
 
 @pytest.mark.requirement("build", kind="core")
@@ -75,8 +76,11 @@ def test_saved_errors_are_values(formula, built):
     text = "a = 1 / b\nb = 0\nc = IF(a, 1, 2)\nd = IFERROR(ROUND(1, 9) , b)\ne = ROUND(1, 9) - a\n"
     built("--sheet", "a.sheet", a_sheet=text)
     expected = prints("a = #DIV0 1:7", "b = 0", "c = #DIV0 1:7", "d = 0", "e = #NUM 5:5")
-    assert formula("run", "made.f") == formula("sheet", "a.sheet") == expected
-    assert formula("list", "--file", "made.f") == formula("list", "--sheet", "a.sheet")
+    run, shown, listed, listed_sheet = formula.each(
+        "run made.f", "sheet a.sheet", "list --file made.f", "list --sheet a.sheet"
+    )
+    assert run == shown == expected
+    assert listed == listed_sheet
 
 
 @pytest.mark.requirement("saved-errors", kind="boundary")

@@ -14,7 +14,7 @@ GOOD = version_1("12.50 1.19 100", "amount", "LOAD 0; PUSH 0; MUL; PUSH 1; MUL; 
 def test_question_is_asked(workspace):
     """QUESTIONS.md says what cannot both be kept."""
     questions = workspace.read_text("/app/QUESTIONS.md")
-    for word in ("Lindqvist", "checksum", "damaged"):
+    for word in ("Lindqvist", "damaged"):
         assert re.search(word, questions, re.IGNORECASE), f"QUESTIONS.md does not mention {word}"
 
 

@@ -43,8 +43,19 @@ def test_info_of_what_is_built(formula, built):
 def test_info_refuses(formula):
     """What cannot be run has no info either."""
     good = version_1("12", "", "PUSH 0; RET")
-    assert formula("info", "a.f", a_f=good[:-1] + b"?") == complains(4, "a.f: damaged")
-    assert formula("info", "b.f", b_f=good[:4] + b"\x63" + good[5:]) == complains(4, "b.f: version 99")
-    assert formula("info", "c.f") == complains(4, "c.f: not a formula file")
-    assert is_usage(formula("info"))
-    assert is_usage(formula("info", "a.f", "b.f"))
+    *refused, none, two = formula.each(
+        "info a.f",
+        "info b.f",
+        "info c.f",
+        "info",
+        "info a.f b.f",
+        a_f=good[:-1] + b"?",
+        b_f=good[:4] + b"\x63" + good[5:],
+    )
+    assert refused == [
+        complains(4, "a.f: damaged"),
+        complains(4, "b.f: version 99"),
+        complains(4, "c.f: not a formula file"),
+    ]
+    assert is_usage(none)
+    assert is_usage(two)

@@ -76,45 +76,40 @@ def test_empty_lines_and_letters(office):
 
 
 @pytest.mark.requirement("all-or-nothing", kind="error", retired="round-6")
-@pytest.mark.parametrize(
-    "line",
-    [
-        "W-1;2024-01-01 00:00",
-        "W-1;2024-01-01 00:00;1;2",
-        ";2024-01-01 00:00;1",
-        "W-1;2024-02-30 00:00;1",
-        "W-1;2024-01-01 24:30;1",
-        "W-1;2024-01-01 00:00;81a",
-        "W-1;2024-01-01 00:00;1,2345",
-        "W-1;2024-01-01 00:00;-1",
-        "W-1;2024-01-01 00:00;",
-    ],
-    ids=["too-few", "too-many", "no-meter", "no-day", "no-time", "letters", "decimals", "negative", "no-value"],
-)
-def test_line_that_cannot_be_read(office, line):
+def test_line_that_cannot_be_read(office):
     """The first line that cannot be read is named, and nothing of the call is imported."""
-    office.load(GOOD)
-    text = aqua("W-9;2024-01-01 00:00;1", "", line, "also wrong")
-    other = aqua("W-8;2024-01-01 00:00;1")
-    assert office.run("import", "b.csv", "a.csv", a=text, b=other) == (1, "", "error: a.csv:5: cannot read\n")
-    assert office.values("SELECT count(*) FROM readings") == [(3,)]
+    lines = {
+        "few": "W-1;2024-01-01 00:00",
+        "many": "W-1;2024-01-01 00:00;1;2",
+        "meter": ";2024-01-01 00:00;1",
+        "day": "W-1;2024-02-30 00:00;1",
+        "time": "W-1;2024-01-01 24:30;1",
+        "letters": "W-1;2024-01-01 00:00;81a",
+        "decimals": "W-1;2024-01-01 00:00;1,2345",
+        "negative": "W-1;2024-01-01 00:00;-1",
+        "value": "W-1;2024-01-01 00:00;",
+    }
+    files = {name: aqua("W-9;2024-01-01 00:00;1", "", line, "also wrong") for name, line in lines.items()}
+    answers = office.each(*(f"import b.csv {name}.csv" for name in files), b=aqua("W-8;2024-01-01 00:00;1"), **files)
+    assert answers == [(1, "", f"error: {name}.csv:5: cannot read") for name in files]
+    assert office.run("import", "b.csv", "value.csv", value=GOOD)[1].splitlines() == [
+        "b.csv: 1 new, 0 changed",
+        "value.csv: 3 new, 0 changed",
+    ]
+    assert office.values("SELECT count(*) FROM readings") == [(4,)]
 
 
 @pytest.mark.requirement("import-error", kind="error")
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"Meter,Read at,m3\nW-1,2024-01-01 00:00,1\n", "unknown format"),
-        (b"", "unknown format"),
-        (b"# Meter\nW-1;2024-01-01 00:00;1\nMeter;Read at;m3\n", "unknown format"),
-        (bytes(range(256)), "unknown format"),
-        (None, "cannot read"),
-    ],
-    ids=["other", "empty", "too-late", "bytes", "no-file"],
-)
-def test_file_that_cannot_be_read(office, text, message):
+def test_file_that_cannot_be_read(office):
     """A file of no known format, or that is not there, is named, and nothing of the call is imported."""
-    office.load(GOOD)
-    files = {"b": aqua("W-8;2024-01-01 00:00;1")} | ({} if text is None else {"a": text})
-    assert office.run("import", "b.csv", "a.csv", **files) == (1, "", f"error: a.csv: {message}\n")
-    assert office.values("SELECT count(*) FROM readings") == [(3,)]
+    files = {
+        "other": b"Meter,Read at,m3\nW-1,2024-01-01 00:00,1\n",
+        "empty": b"",
+        "late": b"# Meter\nW-1;2024-01-01 00:00;1\nMeter;Read at;m3\n",
+        "bytes": bytes(range(256)),
+    }
+    calls = [f"import b.csv {name}.csv" for name in [*files, "nothing"]]
+    answers = office.each(*calls, b=aqua("W-8;2024-01-01 00:00;1"), **files)
+    unknown = [(1, "", f"error: {name}.csv: unknown format") for name in files]
+    assert answers == [*unknown, (1, "", "error: nothing.csv: cannot read")]
+    assert office.run("import", "b.csv")[1] == "b.csv: 1 new, 0 changed\n"

@@ -27,18 +27,20 @@ def test_months(office):
 def test_months_without_readings(office):
     """Where the next readings are missing a meter showed what it had shown last."""
     office.load(EXACT)
-    assert office.report("2024-02") == ["W-10 water 0 l", "W-2 water 6750 l", "b-1 water 1000 l"]
-    assert office.report("2024-07") == ["W-10 water 0 l", "W-2 water 0 l", "b-1 water 0 l"]
+    assert office.each("report 2024-02", "report 2024-07") == [
+        (0, "W-10 water 0 l\nW-2 water 6750 l\nb-1 water 1000 l", ""),
+        (0, "W-10 water 0 l\nW-2 water 0 l\nb-1 water 0 l", ""),
+    ]
 
 
 @pytest.mark.requirement("report-last", kind="core", retired="round-3")
 def test_last_reading_counts(office):
     """What was shown last until the beginning and until the end of the month counts."""
     office.load(SELDOM)
-    assert [office.report(month) for month in ("2023-12", "2024-01", "2024-02")] == [
-        ["W-3 water - l"],
-        ["W-3 water 12750 l"],
-        ["W-3 water 7750 l"],
+    assert office.each("report 2023-12", "report 2024-01", "report 2024-02") == [
+        (0, "W-3 water - l", ""),
+        (0, "W-3 water 12750 l", ""),
+        (0, "W-3 water 7750 l", ""),
     ]
 
 
@@ -52,17 +54,13 @@ def test_end_of_a_year(office):
 @pytest.mark.requirement("report-error", kind="error")
 def test_no_database(office):
     """Without a database there is a message, and none is made."""
-    assert office.run("report", "2024-01") == (1, "", "error: no meters.db\n")
-    assert office.run("report", "2024-01") == (1, "", "error: no meters.db\n")
+    assert office.each("report 2024-01", "report 2024-01") == [(1, "", "error: no meters.db")] * 2
 
 
 @pytest.mark.requirement("usage", kind="error")
-@pytest.mark.parametrize(
-    "call",
-    ["", "import", "report", "report 2024-13", "report 2024-1", "report 2024-01-01", "reports 2024-01"],
-)
-def test_wrong_calls(office, call):
+def test_wrong_calls(office):
     """What is no call prints how to call it, and nothing else."""
-    status, output, errors = office.run(*call.split())
-    assert (status, output) == (2, "")
-    assert "usage:" in errors
+    calls = ["", "import", "report", "report 2024-13", "report 2024-1", "report 2024-01-01", "reports 2024-01"]
+    for status, output, errors in office.each(*calls):
+        assert (status, output) == (2, "")
+        assert "usage:" in errors

@@ -1,7 +1,9 @@
 """Meters are forgotten up to a day."""
 
+import shlex
+
 import pytest
-from files import aqua, prices, volt, workshop
+from files import aqua, prices, workshop
 from model import Town, kept, monthly, readings, stamp, suspects
 
 READINGS = "SELECT meter, at, value FROM readings ORDER BY meter, at"
@@ -24,23 +26,28 @@ def test_forget(office):
         ("W-1", "2024-03-01T00:00:00Z"),
         ("W-1", "2024-04-01T00:00:00Z"),
     ]
-    assert office.report("2024-02") == ["W-1 water - l", "W-2 water 10000 l"]
-    assert office.report("2024-03") == ["W-1 water 10000 l", "W-2 water 10000 l"]
     assert office.values("SELECT meter, count(*) FROM monthly GROUP BY meter ORDER BY meter") == [
         ("W-1", 1),
         ("W-2", 3),
     ]
-    assert forget(office, "W-1", "2024-03-01") == "W-1: 0 forgotten\n"
+    assert office.each("report 2024-02", "report 2024-03", "forget W-1 2024-03-01") == [
+        (0, "W-1 water - l\nW-2 water 10000 l", ""),
+        (0, "W-1 water 10000 l\nW-2 water 10000 l", ""),
+        (0, "W-1: 0 forgotten", ""),
+    ]
 
 
 @pytest.mark.requirement("forget-bills", kind="core")
 def test_bills_stay(office):
     """Bills of a meter that is forgotten stay as they are, and there are no further ones."""
     office.load(PRICES, YEAR)
-    assert office.bill("2024-01") == ["W-1 1000 cents", "W-2 1000 cents"]
-    forget(office, "W-1", "2025-01-01")
-    assert (office.bill("2024-01"), office.bill("2024-02")) == ([], ["W-2 1000 cents"])
-    assert office.report("2024-02") == ["W-2 water 10000 l"]
+    assert office.each("bill 2024-01", "forget W-1 2025-01-01", "bill 2024-01", "bill 2024-02", "report 2024-02") == [
+        (0, "W-1 1000 cents\nW-2 1000 cents", ""),
+        (0, "W-1: 4 forgotten", ""),
+        (0, "", ""),
+        (0, "W-2 1000 cents", ""),
+        (0, "W-2 water 10000 l", ""),
+    ]
     assert office.values("SELECT meter, month, number, amount, cents FROM bills ORDER BY month, meter") == [
         ("W-1", "2024-01", 1, 10000, 1000),
         ("W-2", "2024-01", 1, 10000, 1000),
@@ -69,13 +76,14 @@ def test_it_does_not_come_back(office):
 
 
 @pytest.mark.requirement("forget-return", kind="boundary")
-@pytest.mark.parametrize("days", [("2024-02-01", "2024-03-01"), ("2024-03-01", "2024-02-01")], ids=["up", "down"])
-def test_later_day_counts(office, days):
+def test_later_day_counts(office):
     """A meter may be forgotten before there is anything of it, and of two days the later one counts."""
-    assert office.run("import", "a.csv", a=PRICES)[0] == 0
-    assert [forget(office, "W-1", day) for day in days] == ["W-1: 0 forgotten\n"] * 2
-    assert office.run("import", "a.csv", a=YEAR)[1] == "a.csv: 6 new, 0 changed\n"
-    assert office.values("SELECT min(at) FROM readings WHERE meter = 'W-1'") == [("2024-03-01T00:00:00Z",)]
+    office.load(PRICES)
+    days = [("W-1", "2024-02-01"), ("W-1", "2024-03-01"), ("W-2", "2024-03-01"), ("W-2", "2024-02-01")]
+    answers = office.each(*(f"forget {meter} {day}" for meter, day in days))
+    assert answers == [(0, f"{meter}: 0 forgotten", "") for meter, _ in days]
+    assert office.run("import", "a.csv", a=YEAR)[1] == "a.csv: 4 new, 0 changed\n"
+    assert office.values("SELECT min(at) FROM readings GROUP BY meter") == [("2024-03-01T00:00:00Z",)] * 2
 
 
 @pytest.mark.requirement("forget-first", kind="boundary")
@@ -101,10 +109,12 @@ def test_rejects_stay(office):
 @pytest.mark.requirement("forget-error", kind="error")
 def test_wrong_calls(office):
     """Without a date that exists nothing is removed, and without a database there is a message."""
-    assert office.run("forget", "W-1", "2024-01-01") == (1, "", "error: no meters.db\n")
-    office.load(YEAR)
-    for words in (["W-1"], ["W-1", "2024-02-30"], ["W-1", "2024-06"], ["W-1", "2024-06-01", "x"], []):
-        status, output, errors = office.run("forget", *words)
+    calls = ["W-1", "W-1 2024-02-30", "W-1 2024-06", "W-1 2024-06-01 x", ""]
+    without, _, *wrong = office.each(
+        "forget W-1 2024-01-01", "import a.csv", *(f"forget {call}" for call in calls), a=YEAR
+    )
+    assert without == (1, "", "error: no meters.db")
+    for status, output, errors in wrong:
         assert (status, output) == (2, "")
         assert "usage:" in errors
     assert office.values("SELECT count(*) FROM readings") == [(8,)]
@@ -119,16 +129,17 @@ def test_a_town_that_forgets(office, seed):
     files = [*town.files(sent), town.workshop()]
     office.load(*files)
     days = {meter: f"2024-03-{town.random.randrange(1, 29):02}" for meter in town.random.sample(sorted(town.meters), 3)}
-    for meter, day in days.items():
-        forget(office, meter, day)
+    answers = office.each(*(f"forget {shlex.quote(meter)} {day}" for meter, day in days.items()))
+    assert [answer[::2] for answer in answers] == [(0, "")] * 3
     office.load(*files)
     left = [each for each in kept(sent) if stamp(each.moment) >= days.get(each.meter, "")]
     exchanges = [each for each in town.exchanges if stamp(each.moment) >= days.get(each.meter, "")]
     read = {each.meter for each in left}
     exchanges = [each for each in exchanges if each.meter in read]
-    assert office.values("SELECT * FROM readings ORDER BY meter, at") == readings(left)
-    assert office.values("SELECT * FROM suspects ORDER BY meter, at") == suspects(left, exchanges)
-    assert office.values("SELECT * FROM monthly ORDER BY meter, month") == monthly(left, exchanges)
+    shown, doubted, months = office.contents("readings", "suspects", "monthly")
+    assert shown == readings(left)
+    assert doubted == suspects(left, exchanges)
+    assert months == monthly(left, exchanges)
 
 
 @pytest.mark.requirement("take-over-forget", kind="integration")
@@ -142,6 +153,5 @@ def test_an_older_database(office):
     amounts = office.values("SELECT amount FROM monthly WHERE meter = 'N-2' AND month = '2024-01'")
     assert amounts == [(bills[0][2] + bills[1][2],)]
     assert forget(office, "N-2", "2024-06-01") == "N-2: 4 forgotten\n"
-    office.load(volt("X-1,01.01.2024,00:00,1"))
     assert office.values(select) == bills
     assert office.values("SELECT count(*) FROM readings WHERE meter = 'N-2'") == [(0,)]

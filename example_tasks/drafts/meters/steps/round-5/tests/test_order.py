@@ -60,15 +60,19 @@ def test_issued_by_norda(office):
 
 
 @pytest.mark.requirement("issued-never", kind="boundary")
-@pytest.mark.parametrize("issued", [None, "yesterday", "2024-02-30 00:00"], ids=["none", "no-date", "no-day"])
-def test_not_issued(office, issued):
+def test_not_issued(office):
     """A file that does not say when it was issued counts less than any that does."""
-    without = aqua("W-1;2024-01-01 00:00;90", "W-1;2024-01-02 00:00;95", issued=issued)
-    dated = aqua("W-1;2024-01-01 00:00;80", issued="1999-01-01 00:00")
-    office.load(dated, without)
-    assert office.values(VALUES) == [(80000,), (95000,)]
-    office.load(without, dated)
-    assert office.values(VALUES) == [(80000,), (95000,)]
+    tops = {"W-1": None, "W-2": "yesterday", "W-3": "2024-02-30 00:00"}
+    without = [
+        aqua(f"{meter};2024-01-01 00:00;90", f"{meter};2024-01-02 00:00;95", issued=issued)
+        for meter, issued in tops.items()
+    ]
+    dated = aqua(*(f"{meter};2024-01-01 00:00;80" for meter in tops), issued="1999-01-01 00:00")
+    ordered = "SELECT value FROM readings ORDER BY meter, at"
+    office.load(dated, *without)
+    assert office.values(ordered) == [(80000,), (95000,)] * 3
+    office.load(*without, dated)
+    assert office.values(ordered) == [(80000,), (95000,)] * 3
 
 
 @pytest.mark.requirement("issued-together", kind="boundary")
@@ -76,9 +80,8 @@ def test_not_issued(office, issued):
 def test_issued_at_the_same_moment(office, issued):
     """Of files that were issued at the same moment, and of those that say nothing, the higher value counts."""
     low, high = (aqua(f"W-1;2024-01-01 00:00;{value}", issued=issued) for value in (9, 10))
-    office.load(high, low)
-    assert office.values(VALUES) == [(10000,)]
-    office.load(aqua("W-1;2024-01-02 00:00;9", issued=issued), aqua("W-1;2024-01-02 00:00;10", issued=issued))
+    low_again, high_again = (aqua(f"W-1;2024-01-02 00:00;{value}", issued=issued) for value in (9, 10))
+    office.load(high, low, low_again, high_again)
     assert office.values(VALUES) == [(10000,), (10000,)]
 
 
@@ -90,10 +93,10 @@ def test_lower_line_of_one_file(office):
 
 
 @pytest.mark.requirement("order", kind="integration")
-@pytest.mark.parametrize("seed", [31, 32, 33, 34, 35])
+@pytest.mark.parametrize("seed", [31, 32, 33])
 def test_any_order(office, seed):
     """However many files with however many versions are imported in whichever order, the newest versions count."""
-    town = Town(seed, meters=15)
+    town = Town(seed, meters=25)
     issues = [None, at("2024-09-01 00:00"), at("2024-08-01 12:00"), at("2024-09-01 00:00"), at("2025-01-01 00:00")]
     batches = town.versions(issues)
     files = [text for issued, batch in batches for text in town.files(batch, issued)]
@@ -101,8 +104,7 @@ def test_any_order(office, seed):
     office.load(*files[:6])
     office.load(*files[6:])
     newest_ones = newest(batches)
-    assert office.values("SELECT * FROM readings ORDER BY meter, at") == readings(newest_ones)
-    assert office.values("SELECT * FROM monthly ORDER BY meter, month") == monthly(newest_ones)
+    assert office.contents("readings", "monthly") == [readings(newest_ones), monthly(newest_ones)]
 
 
 @pytest.mark.requirement("take-over-issued", kind="integration")

@@ -66,15 +66,22 @@ MISTAKES = {
 
 
 @pytest.mark.requirement("rejects", kind="boundary")
-@pytest.mark.parametrize("supplier", list(MISTAKES))
-def test_mistakes(office, supplier):
+def test_mistakes(office):
     """What is no line of its supplier is rejected, whatever is wrong with it, and the last line needs no end."""
-    top, lines = MISTAKES[supplier]
-    content = top if isinstance(top, bytes) else top.encode()
-    end, encoding = ("\r\n", "latin-1") if supplier == "volt" else ("\n", "utf-8")
-    content += end.join(lines).encode(encoding)
-    assert office.run("import", "a.csv", a=content) == (0, f"a.csv: 0 new, 0 changed, {len(lines)} rejected\n", "")
-    assert office.values("SELECT text FROM rejects ORDER BY line") == [(line,) for line in lines]
+    files = {}
+    for supplier, (top, lines) in MISTAKES.items():
+        content = top if isinstance(top, bytes) else top.encode()
+        end, encoding = ("\r\n", "latin-1") if supplier == "volt" else ("\n", "utf-8")
+        files[supplier] = content + end.join(lines).encode(encoding)
+    status, output, errors = office.run("import", *(f"{supplier}.csv" for supplier in files), **files)
+    assert (status, errors) == (0, "")
+    assert output.splitlines() == [
+        f"{supplier}.csv: 0 new, 0 changed, {len(lines)} rejected" for supplier, (_, lines) in MISTAKES.items()
+    ]
+    rows = office.values(REJECTS)
+    assert [(file, text) for file, _, text in rows] == [
+        (f"{supplier}.csv", line) for supplier, (_, lines) in sorted(MISTAKES.items()) for line in lines
+    ]
 
 
 @pytest.mark.requirement("rejects-again", kind="core")

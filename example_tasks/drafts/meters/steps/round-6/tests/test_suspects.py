@@ -18,22 +18,23 @@ def test_view(office):
 
 
 @pytest.mark.requirement("suspect", kind="boundary")
-@pytest.mark.parametrize(
-    ("before", "after", "amount"),
-    [
+def test_limits(office):
+    """A meter has gone round from 90000 or more to less than 10000, and else it has not."""
+    limits = [
         ("90000", "9999.999", 19999999),
-        ("89999.999", "9999.999", None),
-        ("90000", "10000", None),
+        ("89999.999", "9999.999", "-"),
+        ("90000", "10000", "-"),
         ("99999.999", "0", 1),
         ("90000", "90000", 0),
-    ],
-    ids=["round", "too-low", "too-high", "smallest", "equal"],
-)
-def test_limits(office, before, after, amount):
-    """A meter has gone round from 90000 or more to less than 10000, and else it has not."""
-    office.load(volt(f"P-1,01.01.2024,00:00,{before}", f"P-1,01.02.2024,00:00,{after}", zone="+00:00"))
-    assert office.report("2024-01") == [f"P-1 power {'-' if amount is None else amount} Wh"]
-    assert len(office.rows(SUSPECTS)) == (amount is None)
+    ]
+    lines = [
+        f"P-{number},01.0{month}.2024,00:00,{value}"
+        for number, (before, after, _) in enumerate(limits)
+        for month, value in [(1, before), (2, after)]
+    ]
+    office.load(volt(*lines, zone="+00:00"))
+    assert office.report("2024-01") == [f"P-{number} power {amount} Wh" for number, (*_, amount) in enumerate(limits)]
+    assert [row[0] for row in office.values(SUSPECTS)] == ["P-1", "P-2"]
 
 
 @pytest.mark.requirement("suspect-chain", kind="boundary")
@@ -82,15 +83,16 @@ def test_after_an_exchange(office):
 
 
 @pytest.mark.requirement("suspect", kind="integration")
-@pytest.mark.parametrize("seed", [41, 42, 43, 44])
+@pytest.mark.parametrize("seed", [41, 42, 43])
 def test_suspects_of_a_town(office, seed):
     """Lost digits, exchanges and zeros of many meters come to what a model works out."""
-    town = Town(seed, meters=25, busy=True)
+    town = Town(seed, meters=33, busy=True)
     sent = town.with_slips()
     office.load(*town.files(sent), town.workshop())
-    assert office.values(SUSPECTS) == suspects(sent, town.exchanges)
-    assert office.values("SELECT * FROM monthly ORDER BY meter, month") == monthly(sent, town.exchanges)
-    assert office.values("SELECT * FROM readings ORDER BY meter, at") == readings(sent)
+    doubted, months, shown = office.contents("suspects", "monthly", "readings")
+    assert doubted == suspects(sent, town.exchanges)
+    assert months == monthly(sent, town.exchanges)
+    assert shown == readings(sent)
 
 
 @pytest.mark.requirement("take-over-suspects", kind="integration")

@@ -31,7 +31,7 @@ def test_halves_go_up(office):
         prices("water,2024-01-01,0.5"),
         aqua("W-1;2024-01-01 00:00;1", "W-1;2024-02-01 00:00;2", "W-1;2024-03-01 00:00;5"),
     )
-    assert (office.bill("2024-01"), office.bill("2024-02")) == (["W-1 1 cents"], ["W-1 2 cents"])
+    assert office.each("bill 2024-01", "bill 2024-02") == [(0, "W-1 1 cents", ""), (0, "W-1 2 cents", "")]
 
 
 @pytest.mark.requirement("bill", kind="boundary")
@@ -52,8 +52,7 @@ def test_price_in_force(office):
         prices("water,2024-02-01,300", "power,2024-01-31,7", "water,2023-05-17,100", "water,2024-03-01,900"),
         MONTHS,
     )
-    assert office.bill("2024-01") == ["W-2 400 cents"]
-    assert office.bill("2024-02") == ["W-2 300 cents"]
+    assert office.each("bill 2024-01", "bill 2024-02") == [(0, "W-2 400 cents", ""), (0, "W-2 300 cents", "")]
 
 
 @pytest.mark.requirement("bill-first-day", kind="core", retired="round-8")
@@ -79,8 +78,9 @@ def test_no_price(office):
 @pytest.mark.requirement("bill-error", kind="error")
 def test_wrong_calls(office):
     """Without a database, and with no month, it is as with a report."""
-    assert office.run("bill", "2024-01") == (1, "", "error: no meters.db\n")
-    assert [office.run("bill", *words)[:2] for words in ([], ["2024-00"])] == [(2, "")] * 2
+    without, *wrong = office.each("bill 2024-01", "bill", "bill 2024-00")
+    assert without == (1, "", "error: no meters.db")
+    assert [answer[:2] for answer in wrong] == [(2, "")] * 2
 
 
 @pytest.mark.requirement("bill-again", kind="core")
@@ -91,8 +91,7 @@ def test_billed_once(office):
     office.load(
         aqua("W-10;2024-01-01 00:00;2", "W-10;2024-02-01 00:00;3,2", "W-1;2024-01-01 00:00;1", "W-1;2024-02-01 00:00;3")
     )
-    assert office.bill("2024-01") == ["W-1 421 cents", "W-10 253 cents"]
-    assert office.bill("2024-01") == []
+    assert office.each("bill 2024-01", "bill 2024-01") == [(0, "W-1 421 cents\nW-10 253 cents", ""), (0, "", "")]
 
 
 @pytest.mark.requirement("bill-never-changes", kind="core")

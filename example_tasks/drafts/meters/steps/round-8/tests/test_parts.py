@@ -44,8 +44,8 @@ def test_halves_go_to_even(office):
     values = ["0", "1", "4", "9", "16,002"]
     lines = [f"W-1;{day} 00:00;{value}" for day, value in zip(days, values, strict=True)]
     office.load(prices("water,2023-01-01,0.5"), aqua(*lines))
-    bills = [office.bill(f"2024-0{month}") for month in range(1, 5)]
-    assert bills == [["W-1 0 cents"], ["W-1 2 cents"], ["W-1 2 cents"], ["W-1 4 cents"]]
+    bills = office.each(*(f"bill 2024-0{month}" for month in range(1, 5)))
+    assert bills == [(0, f"W-1 {cents} cents", "") for cents in (0, 2, 2, 4)]
 
 
 @pytest.mark.requirement("rounded-once", kind="boundary")
@@ -68,10 +68,10 @@ def test_price_on_the_first_day(office):
 
 
 @pytest.mark.requirement("parts", kind="integration")
-@pytest.mark.parametrize("seed", [51, 52, 53])
+@pytest.mark.parametrize("seed", [51, 52])
 def test_bills_of_a_town(office, seed):
     """The bills of many meters with many prices are those that a model works out."""
-    town = Town(seed, meters=20, busy=True)
+    town = Town(seed, meters=30, busy=True)
     tariff = [("water", "2023-06-01", "210.5"), ("power", "2023-12-24", "31.25")]
     for kind in ("water", "power"):
         days = town.random.sample(range(1, 29), 4)
@@ -79,10 +79,12 @@ def test_bills_of_a_town(office, seed):
             tariff.append((kind, f"2024-0{month}-{day:02}", f"{town.random.randrange(4000) / 10}"))
     office.load(prices(*map(",".join, tariff)), town.workshop(), *town.files())
     parsed = [(kind, at(f"{day} 00:00"), cents) for kind, day, cents in tariff]
-    for month in ("2024-02", "2024-03"):
+    months = ["2024-02", "2024-03"]
+    answers = office.each(*(f"bill {month}" for month in months))
+    for month, answer in zip(months, answers, strict=True):
         rows = [row for row in monthly(town.sent, town.exchanges) if row[2] == month]
         expected = [f"{row[0]} {cost(town.sent, town.exchanges, parsed, row[0], month)} cents" for row in rows]
-        assert office.bill(month) == expected
+        assert answer == (0, "\n".join(expected), "")
 
 
 @pytest.mark.requirement("take-over-bills", kind="integration")

@@ -1,7 +1,7 @@
 """Corrections of bills, and a request that contradicts itself."""
 
 import pytest
-from files import aqua, at, norda, prices
+from files import aqua, at, norda, prices, volt
 from model import Town, cost, monthly
 
 BILLS = "SELECT meter, month, number, amount, cents FROM bills ORDER BY meter, month, number"
@@ -11,92 +11,114 @@ MONTHS = aqua(
 )
 
 
-def newer(*lines):
-    """A file that counts more than all others of its test."""
-    newer.month += 1
-    return aqua(*lines, issued=f"20{newer.month}-01-01 00:00")
+@pytest.fixture(scope="module")
+def story(shared_office):
+    """What `bill` printed after each import of a year: {(import, month): its answer}.
+
+    Each test looks at its own meters, whose names begin with the same letter.
+    """
+    year = iter(range(2031, 2099))
+
+    def newer(*lines):
+        """A file that counts more than all before."""
+        return aqua(*lines, issued=f"{next(year)}-01-01 00:00")
+
+    shown = {"A-1": 14, "A-2": 11, "B-1": 14, "C-1": 14, "D-1": 14}
+    lines = [
+        f"{meter};2024-0{month}-01 00:00;{value}"
+        for meter, last in shown.items()
+        for month, value in [(1, 10), (2, last)]
+    ]
+    power = ["E-1,01.01.2024,00:00,10", "E-1,01.02.2024,00:00,14", "E-2,01.01.2024,00:00,10", "E-2,01.02.2024,00:00,11"]
+    imports = [
+        [
+            prices("water,2024-01-01,100", "power,2024-01-01,100"),
+            aqua(*lines, "F-1;2024-01-01 00:00;0", "F-1;2024-03-01 00:00;60"),
+            volt(*power, zone="+00:00"),
+        ],
+        [
+            newer("A-1;2024-02-01 00:00;13,5", "B-1;2024-02-01 00:00;15", "C-1;2024-02-01 00:00;14,001"),
+            newer("B-1;2024-02-01 00:00;14", "D-1;2024-02-01 00:00;9"),
+            prices("power,2024-01-11,200"),
+            volt("E-2,11.01.2024,00:00,10.9", zone="+00:00"),
+            aqua("F-1;2024-02-01 00:00;20", "F-3;2024-01-01 00:00;0", "F-3;2024-02-01 00:00;1"),
+        ],
+        [
+            newer("A-1;2024-02-01 00:00;20", "A-2;2024-01-01 00:00;9", "B-1;2024-02-01 00:00;15"),
+            volt("E-1,01.02.2024,00:00,16.2", zone="+00:00", issued="01.01.2031 00:00"),
+        ],
+        [newer("B-1;2024-02-01 00:00;14")],
+    ]
+    answers = {}
+    for number, texts in enumerate(imports):
+        shared_office.load(*texts)
+        months = ["2024-01", "2024-02"]
+        given = shared_office.each(*(f"bill {month}" for month in months))
+        answers |= {(number, month): answer for month, answer in zip(months, given, strict=False)}
+    return answers
 
 
-newer.month = 30
+def printed(story, letter, month="2024-01"):
+    """Return the lines of the meters of a letter after each of the imports."""
+    answers = [story[number, month] for number in range(4)]
+    assert [(status, errors) for status, _, errors in answers] == [(0, "")] * 4
+    return [[line for line in output.splitlines() if line.startswith(letter)] for _, output, _ in answers]
 
 
 @pytest.mark.requirement("correction", kind="core")
-def test_corrections(office):
+def test_corrections(story, shared_office):
     """A meter whose amount has changed gets the difference on one more bill, and the others get nothing."""
-    office.load(PRICES, MONTHS)
-    assert office.bill("2024-01") == ["W-1 400 cents", "W-2 100 cents"]
-    office.load(newer("W-1;2024-02-01 00:00;13,5"))
-    assert office.bill("2024-01") == ["W-1 -50 cents"]
-    assert office.bill("2024-01") == []
-    office.load(newer("W-1;2024-02-01 00:00;20", "W-2;2024-01-01 00:00;9"))
-    assert office.bill("2024-01") == ["W-1 650 cents", "W-2 100 cents"]
-    rows = office.rows(BILLS)
-    columns = ["meter", "month", "number", "amount", "cents"]
-    assert [list(row) for row in office.rows("SELECT * FROM bills")] == [columns] * 5
+    assert printed(story, "A") == [
+        ["A-1 400 cents", "A-2 100 cents"],
+        ["A-1 -50 cents"],
+        ["A-1 650 cents", "A-2 100 cents"],
+        [],
+    ]
+    rows = [row for row in shared_office.rows(f"SELECT * FROM ({BILLS})") if row["meter"].startswith("A")]
+    assert [list(row) for row in shared_office.rows("SELECT * FROM bills LIMIT 2")] == [
+        ["meter", "month", "number", "amount", "cents"]
+    ] * 2
     assert [tuple(row.values()) for row in rows] == [
-        ("W-1", "2024-01", 1, 4000, 400),
-        ("W-1", "2024-01", 2, -500, -50),
-        ("W-1", "2024-01", 3, 6500, 650),
-        ("W-2", "2024-01", 1, 1000, 100),
-        ("W-2", "2024-01", 2, 1000, 100),
+        ("A-1", "2024-01", 1, 4000, 400),
+        ("A-1", "2024-01", 2, -500, -50),
+        ("A-1", "2024-01", 3, 6500, 650),
+        ("A-2", "2024-01", 1, 1000, 100),
+        ("A-2", "2024-01", 2, 1000, 100),
     ]
 
 
 @pytest.mark.requirement("correction", kind="boundary")
-def test_back_again(office):
+def test_back_again(story):
     """An amount that goes back to what it was is corrected, too, and one that went there and back in between is not."""
-    office.load(PRICES, MONTHS)
-    assert office.bill("2024-01") == ["W-1 400 cents", "W-2 100 cents"]
-    office.load(newer("W-1;2024-02-01 00:00;15"))
-    office.load(newer("W-1;2024-02-01 00:00;14"))
-    assert office.bill("2024-01") == []
-    office.load(newer("W-1;2024-02-01 00:00;15"))
-    assert office.bill("2024-01") == ["W-1 100 cents"]
-    office.load(newer("W-1;2024-02-01 00:00;14"))
-    assert office.bill("2024-01") == ["W-1 -100 cents"]
+    assert printed(story, "B") == [["B-1 400 cents"], [], ["B-1 100 cents"], ["B-1 -100 cents"]]
 
 
 @pytest.mark.requirement("correction-prices", kind="boundary")
-def test_rules_of_today(office):
+def test_rules_of_today(story):
     """A new price alone corrects nothing; with another amount the month costs what it costs by the prices of today."""
-    office.load(PRICES, MONTHS)
-    assert office.bill("2024-01") == ["W-1 400 cents", "W-2 100 cents"]
-    office.load(prices("water,2024-01-11,200"), aqua("W-2;2024-01-11 00:00;10,9"))
-    assert office.bill("2024-01") == []
-    office.load(newer("W-1;2024-02-01 00:00;16,2"))
-    assert office.bill("2024-01") == ["W-1 640 cents"]
+    assert printed(story, "E") == [["E-1 400 cents", "E-2 100 cents"], [], ["E-1 640 cents"], []]
 
 
 @pytest.mark.requirement("correction", kind="boundary")
-def test_no_cents(office):
+def test_no_cents(story, shared_office):
     """A correction may be of 0 cents."""
-    office.load(PRICES, MONTHS)
-    assert office.bill("2024-01") == ["W-1 400 cents", "W-2 100 cents"]
-    office.load(newer("W-1;2024-02-01 00:00;14,001"))
-    assert office.bill("2024-01") == ["W-1 0 cents"]
-    assert office.values(BILLS)[1] == ("W-1", "2024-01", 2, 1, 0)
+    assert printed(story, "C") == [["C-1 400 cents"], ["C-1 0 cents"], [], []]
+    bills = [row for row in shared_office.values(BILLS) if row[0] == "C-1"]
+    assert bills == [("C-1", "2024-01", 1, 4000, 400), ("C-1", "2024-01", 2, 1, 0)]
 
 
 @pytest.mark.requirement("correction", kind="boundary")
-def test_no_amount(office):
+def test_no_amount(story, shared_office):
     """A month that has no amount any more is not corrected."""
-    office.load(PRICES, MONTHS)
-    assert office.bill("2024-01") == ["W-1 400 cents", "W-2 100 cents"]
-    office.load(newer("W-1;2024-02-01 00:00;9"))
-    assert office.values("SELECT * FROM monthly WHERE meter = 'W-1'") == []
-    assert office.bill("2024-01") == []
+    assert printed(story, "D") == [["D-1 400 cents"], [], [], []]
+    assert shared_office.values("SELECT * FROM monthly WHERE meter = 'D-1'") == []
 
 
 @pytest.mark.requirement("correction", kind="core")
-def test_estimate_is_replaced(office):
+def test_estimate_is_replaced(story):
     """A true reading takes the place of an estimate, in both months that it is between."""
-    office.load(PRICES, aqua("W-1;2024-01-01 00:00;0", "W-1;2024-03-01 00:00;60"))
-    assert (office.bill("2024-01"), office.bill("2024-02")) == (["W-1 3100 cents"], ["W-1 2900 cents"])
-    office.load(aqua("W-1;2024-02-01 00:00;20", "W-3;2024-01-01 00:00;0", "W-3;2024-02-01 00:00;1"))
-    assert (office.bill("2024-01"), office.bill("2024-02")) == (
-        ["W-1 -1100 cents", "W-3 100 cents"],
-        ["W-1 1100 cents"],
-    )
+    assert printed(story, "F") == [["F-1 3100 cents"], ["F-1 -1100 cents", "F-3 100 cents"], [], []]
+    assert printed(story, "F", "2024-02") == [["F-1 2900 cents"], ["F-1 1100 cents"], [], []]
 
 
 @pytest.mark.requirement("correction", kind="integration")
@@ -137,10 +159,11 @@ def test_bills_of_an_older_database(office):
 def test_nothing_is_forgotten(office):
     """As long as nobody knows which of the two holds, neither bills nor the readings behind them go."""
     office.load(PRICES, MONTHS)
-    assert office.bill("2024-01") == ["W-1 400 cents", "W-2 100 cents"]
-    office.run("forget", "W-2")
-    assert office.values("SELECT meter, cents FROM bills ORDER BY meter") == [("W-1", 400), ("W-2", 100)]
-    assert office.values("SELECT count(*) FROM readings") == [(4,)]
+    billed, _ = office.each("bill 2024-01", "forget W-2")
+    assert billed == (0, "W-1 400 cents\nW-2 100 cents", "")
+    bills, readings = office.tables("SELECT meter, cents FROM bills ORDER BY meter", "SELECT * FROM readings")
+    assert [row["cents"] for row in bills] == [400, 100]
+    assert len(readings) == 4
 
 
 @pytest.mark.requirement("forget-doubt", kind="integration")

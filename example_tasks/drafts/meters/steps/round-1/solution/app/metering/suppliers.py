@@ -1,17 +1,12 @@
 """The files of the suppliers."""
 
 import re
-from typing import NamedTuple
+from collections import namedtuple
 
 from .calendar import moment
 from .errors import Refused
 
-
-class Reading(NamedTuple):
-    meter: str
-    at: int
-    kind: str
-    value: int
+Reading = namedtuple("Reading", "meter at kind value")
 
 
 def read_file(name: str, content: bytes) -> list[Reading]:
@@ -36,7 +31,7 @@ def _aqua(line: str) -> Reading:
         raise ValueError(line)
     if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", at, re.ASCII):
         raise ValueError(at)
-    return Reading(meter, moment(at, "%Y-%m-%d %H:%M"), "water", thousandths(value, ","))
+    return Reading(meter, moment(at), "water", thousandths(value, ","))
 
 
 def thousandths(text: str, point: str) -> int:

@@ -2,10 +2,10 @@
 
 import csv
 import re
+from collections import namedtuple
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple
 
 from .calendar import moment
 from .errors import Refused
@@ -19,12 +19,7 @@ UNITS = {
     "l": ("water", 1),
 }
 
-
-class Reading(NamedTuple):
-    meter: str
-    at: int
-    kind: str
-    value: int
+Reading = namedtuple("Reading", "meter at kind value")
 
 
 def read_file(name: str, content: bytes) -> list[Reading]:
@@ -72,7 +67,7 @@ def _aqua(line: str) -> Reading:
     meter, at, value = line.split(";")
     if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", at, re.ASCII):
         raise ValueError(at)
-    return Reading(meter, moment(at, "%Y-%m-%d %H:%M"), "water", thousandths(value, ","))
+    return Reading(meter, moment(at), "water", thousandths(value, ","))
 
 
 def _volt(line: str, zone: str) -> Reading:
@@ -80,7 +75,7 @@ def _volt(line: str, zone: str) -> Reading:
     meter, day, time, value = row
     if not re.fullmatch(r"\d\d\.\d\d\.\d{4} \d\d:\d\d", f"{day} {time}", re.ASCII):
         raise ValueError(line)
-    at = datetime.strptime(f"{day} {time} {zone}", "%d.%m.%Y %H:%M %z")
+    at = datetime.fromisoformat(f"{day[6:]}-{day[3:5]}-{day[:2]} {time}{zone}")
     return Reading(meter, int(at.timestamp()), "power", thousandths(value, "."))
 
 

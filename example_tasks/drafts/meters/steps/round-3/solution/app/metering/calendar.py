@@ -4,9 +4,9 @@ import re
 from datetime import UTC, datetime
 
 
-def moment(text: str, pattern: str) -> int:
-    """Read a moment in UTC, such as "2024-01-01 00:00" by "%Y-%m-%d %H:%M"; a ValueError where it is none."""
-    return int(datetime.strptime(text, pattern).replace(tzinfo=UTC).timestamp())
+def moment(text: str) -> int:
+    """Read a moment or a day in UTC, such as "2024-01-01 00:00"; a ValueError where it is none."""
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 
 def is_month(text: str) -> bool:
@@ -19,7 +19,7 @@ def next_month(month: str) -> str:
 
 
 def beginning(month: str) -> int:
-    return moment(f"{month}-01 00:00", "%Y-%m-%d %H:%M")
+    return moment(f"{month}-01")
 
 
 def month_of(at: int) -> str:

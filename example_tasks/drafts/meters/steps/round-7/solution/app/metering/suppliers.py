@@ -2,10 +2,10 @@
 
 import csv
 import re
+from collections import namedtuple
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple
 
 from .calendar import moment
 from .errors import Refused
@@ -19,40 +19,17 @@ UNITS = {
     "l": ("water", 1),
 }
 
-
-class Reading(NamedTuple):
-    meter: str
-    at: int
-    kind: str
-    value: int
-
-
-class Exchange(NamedTuple):
-    meter: str
-    at: int
-    old: int
-    new: int
-
-
-class Price(NamedTuple):
-    kind: str
-    start: int
-    price: int
-    """Ten-thousandths of a cent for a cubic metre or a kilowatt hour."""
-    line: int
-
-
+Reading = namedtuple("Reading", "meter at kind value")
+Exchange = namedtuple("Exchange", "meter at old new")
+# price: ten-thousandths of a cent for a cubic metre or a kilowatt hour.
+Price = namedtuple("Price", "kind start price line")
 Record = Reading | Exchange | Price
 NEVER = -(10**12)
 """When a file was issued that does not say so: before all others."""
 
-
-class File(NamedTuple):
-    records: list[Record]
-    """In the order of the file."""
-    issued: int
-    rejects: list[tuple[int, str]]
-    """Lines that cannot be read, with their numbers."""
+# records: in the order of the file.
+# rejects: lines that cannot be read, with their numbers.
+File = namedtuple("File", "records issued rejects")
 
 
 def read_file(name: str, content: bytes) -> File:
@@ -122,7 +99,7 @@ def _aqua(line: str) -> Reading:
 def _utc_moment(text: str) -> int:
     if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", text, re.ASCII):
         raise ValueError(text)
-    return moment(text, "%Y-%m-%d %H:%M")
+    return moment(text)
 
 
 def _volt(line: str, zone: str) -> Reading:
@@ -133,7 +110,7 @@ def _volt(line: str, zone: str) -> Reading:
 def _local_moment(text: str, zone: str) -> int:
     if not re.fullmatch(r"\d\d\.\d\d\.\d{4} \d\d:\d\d", text, re.ASCII):
         raise ValueError(text)
-    return int(datetime.strptime(f"{text} {zone}", "%d.%m.%Y %H:%M %z").timestamp())
+    return int(datetime.fromisoformat(f"{text[6:10]}-{text[3:5]}-{text[:2]}{text[10:]}{zone}").timestamp())
 
 
 def _norda(line: str) -> Reading:
@@ -157,7 +134,7 @@ def _price(line: str) -> Price:
     match = re.fullmatch(r"(\d+)(?:\.(\d{1,4}))?", cents, re.ASCII)
     if kind not in ("water", "power") or not re.fullmatch(r"\d{4}-\d\d-\d\d", day, re.ASCII) or match is None:
         raise ValueError(line)
-    return Price(kind, moment(day, "%Y-%m-%d"), int(match[1]) * 10_000 + int((match[2] or "").ljust(4, "0")), 0)
+    return Price(kind, moment(day), int(match[1]) * 10_000 + int((match[2] or "").ljust(4, "0")), 0)
 
 
 def _fields(line: str) -> list[str]:
