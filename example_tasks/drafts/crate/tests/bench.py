@@ -12,7 +12,7 @@ from model import Item
 
 LIMIT = 20
 """Seconds for any command: many times what any machine needs."""
-DRIVER = Path(__file__).with_name("driver.py").read_text()
+DRIVER = Path(__file__).with_name("driver.txt").read_text()
 
 
 @dataclass(frozen=True)
