@@ -37,7 +37,7 @@ class Driver:
         if not self._process:
             self._process = self._workspace.popen(["python3", "-c", DRIVER, self._script])
         self._process.write(base64.b64encode(zlib.compress(json.dumps(requests).encode(), 1)) + b"\n")
-        answer = self._process.read_until("\n", timeout=4 * LIMIT + len(requests))
+        answer = self._process.read_until("\n", timeout=2 * LIMIT + len(requests))
         return json.loads(zlib.decompress(base64.b64decode(answer)))
 
 
