@@ -2,34 +2,91 @@
 
 from __future__ import annotations
 
-import io
-import shlex
-import tarfile
+import base64
+import json
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
 
-from model import SECOND, Item
+from model import Item
 
 LIMIT = 20
 """Seconds for any command: many times what any machine needs."""
+DRIVER = Path(__file__).with_name("driver.txt").read_text()
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a program ended, and what it printed."""
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    stdout_bytes: bytes
+
+
+class Driver:
+    """The process in the workspace that runs both programs, started when the first test needs it."""
+
+    def __init__(self, workspace, script: str) -> None:
+        self._workspace = workspace
+        self._script = script
+        self._process = None
+
+    def ask(self, *requests: dict) -> list:
+        if not self._process:
+            self._process = self._workspace.popen(["python3", "-c", DRIVER, self._script])
+        self._process.write(base64.b64encode(zlib.compress(json.dumps(requests).encode(), 1)) + b"\n")
+        answer = self._process.read_until("\n", timeout=2 * LIMIT + len(requests))
+        return json.loads(zlib.decompress(base64.b64decode(answer)))
+
+
+def done_of(status: int | None, stdout: str, stderr: str) -> Done:
+    out, err = stdout.encode("latin-1"), stderr.encode("latin-1")
+    return Done(status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), out)
+
+
+def tree_of(items: list | None) -> dict[bytes, Item] | None:
+    """Return a tree as the model has it: without the times of directories and links."""
+    if items is None:
+        return None
+    tree = {}
+    for path, kind, mode, time, content in items:
+        data = content.encode("latin-1")
+        tree[path.encode("latin-1")] = Item(
+            kind, mode, time, b"" if kind == "L" else data, data if kind == "L" else b""
+        )
+    return tree
 
 
 class Program:
     """One of the two: it lists and unpacks."""
 
-    def __init__(self, workspace, name: str, command: list[str]) -> None:
-        self._workspace = workspace
+    def __init__(self, driver: Driver, place: str, name: str, command: list[str]) -> None:
+        self._driver = driver
+        self._place = place
         self.name = name
-        self._command = command
-        self._unpacked = 0
+        self.command = command
 
-    def run(self, *arguments: str, cwd: str | None = None):
-        # By way of a shell, so that a program that was not built is a status, too.
-        command = shlex.join([*self._command, *arguments])
-        return self._workspace.run(command, cwd=cwd or self._workspace.path, timeout=LIMIT)
+    def request(self, *arguments: str, **more) -> dict:
+        return {"command": [*self.command, *arguments], "cwd": self._place, "limit": LIMIT, **more}
 
-    def list(self, archive: bytes, *options: str):
-        name = f"{self._workspace.path}/listed.crate"
-        self._workspace.write(name, archive)
-        return self.run("list", *options, name)
+    def _list(self, archive: bytes, *options: str) -> dict:
+        name = f"{self._place}/listed.crate"
+        return self.request("list", *options, name, file=name, archive=archive.decode("latin-1"))
+
+    def _unpack(self, archive: bytes, *options: str) -> dict:
+        name, made = f"{self._place}/unpacked.crate", f"{self._place}/unpacked-by-{self.name}"
+        return self.request("unpack", *options, name, made, file=name, archive=archive.decode("latin-1"), made=made)
+
+    def run(self, *arguments: str) -> Done:
+        """Run it, in the directory of the test."""
+        [[*answer, _]] = self._driver.ask(self.request(*arguments))
+        return done_of(*answer)
+
+    def list(self, archive: bytes, *options: str) -> Done:
+        [[*answer, _]] = self._driver.ask(self._list(archive, *options))
+        return done_of(*answer)
 
     def lines(self, archive: bytes, *options: str) -> list[str]:
         """Return the lines of a list that has to come, without their fourth word, the time."""
@@ -40,13 +97,10 @@ class Program:
         assert (done.exit_code, done.stderr) == (0, ""), f"{self.name} does not list"
         return done.stdout.splitlines()
 
-    def unpack(self, archive: bytes, *options: str):
+    def unpack(self, archive: bytes, *options: str) -> tuple[Done, dict[bytes, Item] | None]:
         """Unpack into a directory that is not there: what the program did, and the tree, None where there is none."""
-        self._unpacked += 1
-        name, target = f"{self._workspace.path}/unpacked.crate", f"{self._workspace.path}/{self.name}{self._unpacked}"
-        self._workspace.write(name, archive)
-        done = self.run("unpack", *options, name, target)
-        return done, (read_tree(self._workspace, target) if self._workspace.exists(target) else None)
+        [[*answer, tree]] = self._driver.ask(self._unpack(archive, *options))
+        return done_of(*answer), tree_of(tree)
 
     def tree(self, archive: bytes, *options: str) -> dict[bytes, Item]:
         """Return the tree of an archive that has to be unpacked."""
@@ -54,122 +108,62 @@ class Program:
         assert (done.exit_code, done.stdout, done.stderr) == (0, "", ""), f"{self.name} does not unpack"
         return tree
 
+    def answers(self, archives: list[bytes]) -> list[tuple]:
+        """List and unpack many archives: status, output, word of the error and tree of each time."""
+        requests = [request for whole in archives for request in (self._list(whole), self._unpack(whole))]
+        answers = []
+        for *answer, tree in self._driver.ask(*requests):
+            done = done_of(*answer)
+            word, colon, rest = done.stderr.partition(": ")[2].partition(":")
+            assert not done.stderr or (done.stderr.startswith("crate: ") and colon), f"{self.name}: {done.stderr}"
+            assert rest.count("\n") == bool(done.stderr), f"{self.name}: {done.stderr}"
+            answers.append((done.exit_code, done.stdout_bytes, word, tree_of(tree)))
+        return answers
+
     def refuses(self, archive: bytes, status: int = 3, word: str = "damaged") -> None:
         """Assert that an archive is refused, with one line, and that nothing comes of it."""
-        listing = self.list(archive)
-        unpacking, tree = self.unpack(archive)
-        for done in (listing, unpacking):
-            assert (done.exit_code, done.stdout) == (status, ""), f"{self.name}: {done.stderr}"
-            assert done.stderr.startswith(f"crate: {word}: "), done.stderr
-            assert done.stderr.count("\n") == 1, done.stderr
-        assert tree is None
+        self.refuses_all({"": archive}, status, word)
 
-    def answers(self, archives: list[bytes]) -> list[str]:
-        """List and unpack many archives, and return what came of each: status, output, lines and begin of the error."""
-        done = self._workspace.run(
-            f"mkdir many && cd many && tar -xf - && for f in *; do for what in list unpack; do "
-            f"{shlex.join(self._command)} $what $f $([ $what = list ] || echo ../out) > ../o 2> ../e; "
-            f'echo "$? $(base64 -w 0 ../o) $(wc -l < ../e) $(cut -c -16 ../e | head -n 1)'
-            f'$([ ! -e ../out ] || echo made)"; '
-            f"rm -rf ../out; done; done; cd ..; rm -rf many",
-            input=tar_of({b"%04d" % index: Item("F", content=whole) for index, whole in enumerate(archives)}, False),
-            cwd=self._workspace.path,
-            timeout=120,
-        )
-        lines = done.stdout.splitlines()
-        assert len(lines) == 2 * len(archives), done.stderr
-        return lines
-
-    def refuses_all(self, archives: dict[str, bytes]) -> None:
-        """Assert that archives are damaged, with one line, and that nothing comes of them."""
+    def refuses_all(self, archives: dict[str, bytes], status: int = 3, word: str = "damaged") -> None:
+        """Assert that archives are refused, with one line, and that nothing comes of them."""
         answers = self.answers(list(archives.values()))
         for index, name in enumerate(archives):
-            assert answers[2 * index : 2 * index + 2] == ["3  1 crate: damaged: "] * 2, f"{self.name}: {name}"
+            assert answers[2 * index : 2 * index + 2] == [(status, b"", word, None)] * 2, f"{self.name}: {name}"
 
 
 class Bench:
     """Both programs, and the packing of the one that packs."""
 
-    def __init__(self, workspace, binary: str, script: str) -> None:
+    def __init__(self, workspace, driver: Driver, binary: str, script: str) -> None:
         self.workspace = workspace
-        self.c = Program(workspace, "crate", [binary])
-        self.python = Program(workspace, "crate.py", ["python3", script])
+        self.c = Program(driver, workspace.path, "crate", [binary])
+        self.python = Program(driver, workspace.path, "crate.py", ["python3", script])
         self.both = [self.c, self.python]
+        self._driver = driver
         self._trees = 0
 
-    def make_tree(self, tree: dict[bytes, Item], *, backwards: bool = False, umask: str = "022") -> str:
+    def make_tree(self, tree: dict[bytes, Item], *, backwards: bool = False) -> str:
         """Make a tree in a fresh directory, and return its path."""
         self._trees += 1
         where = f"{self.workspace.path}/tree{self._trees}"
-        done = self.workspace.run(
-            f"umask {umask} && mkdir {where} && tar -xpf - --warning=no-unknown-keyword -C {where}",
-            input=tar_of(tree, backwards),
-            timeout=LIMIT,
-        )
-        assert done.exit_code == 0, done.stderr
+        items = [
+            [path.decode("latin-1"), item.kind, item.mode, item.time, (item.content or item.target).decode("latin-1")]
+            for path, item in sorted(tree.items(), reverse=backwards)
+        ]
+        self._driver.ask({"where": where, "items": items})
         return where
 
-    def pack(self, tree: dict[bytes, Item], **how) -> bytes:
+    def pack(self, tree: dict[bytes, Item], *, backwards: bool = False, umask: int = 0o022) -> bytes:
         """Pack a tree that can be packed, and return the archive."""
-        where = self.make_tree(tree, **how)
-        done = self.c.run("pack", f"{where}.crate", where)
+        where = self.make_tree(tree, backwards=backwards)
+        name = f"{where}.crate"
+        [[*answer, made]] = self._driver.ask(self.c.request("pack", name, where, made=name, umask=umask))
+        done = done_of(*answer)
         assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
-        return self.workspace.read(f"{where}.crate")
+        assert made is not None
+        return made.encode("latin-1")
 
 
 def without_time(line: str) -> str:
     kind, mode, size, _, rest = line.split(" ", 4)
     return f"{kind} {mode} {size} {rest}"
-
-
-def tar_of(tree: dict[bytes, Item], backwards: bool) -> bytes:
-    """Return a tape of a tree. Directories come last when it is written backwards, which tar does not mind."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tape:
-        for path, item in sorted(tree.items(), reverse=backwards):
-            info = tarfile.TarInfo(path.decode("utf-8", "surrogateescape"))
-            info.mode = item.mode
-            info.pax_headers["mtime"] = decimal(item.time)
-            content = None
-            if item.kind == "D":
-                info.type = tarfile.DIRTYPE
-            elif item.kind == "L":
-                info.type = tarfile.SYMTYPE
-                info.linkname = item.target.decode("utf-8", "surrogateescape")
-            else:
-                info.size = len(item.content)
-                content = io.BytesIO(item.content)
-            tape.addfile(info, content)
-    return out.getvalue()
-
-
-def decimal(time: int) -> str:
-    sign, time = ("-", -time) if time < 0 else ("", time)
-    return f"{sign}{time // SECOND}.{time % SECOND:09d}"
-
-
-def nanoseconds(text: str) -> int:
-    whole, _, fraction = text.lstrip("-").partition(".")
-    value = int(whole) * SECOND + int(fraction.ljust(9, "0")[:9])
-    return -value if text.startswith("-") else value
-
-
-def read_tree(workspace, where: str) -> dict[bytes, Item]:
-    """Return what is in a directory, without the times of directories and links."""
-    done = workspace.run(f"tar -cf - --format=pax -C {shlex.quote(where)} .", timeout=LIMIT)
-    assert done.exit_code == 0, done.stderr
-    tree = {}
-    with tarfile.open(fileobj=io.BytesIO(done.stdout_bytes)) as tape:
-        for info in tape:
-            path = info.name.encode("utf-8", "surrogateescape").removeprefix(b"./")
-            if path in (b".", b""):
-                continue
-            if info.isdir():
-                tree[path] = Item("D", info.mode, 0)
-            elif info.issym():
-                tree[path] = Item("L", 0, 0, b"", info.linkname.encode("utf-8", "surrogateescape"))
-            else:
-                assert info.isreg() or info.islnk(), info
-                time = info.pax_headers.get("mtime", str(int(info.mtime)))
-                tree[path] = Item("F", info.mode, nanoseconds(time), tape.extractfile(info).read())
-    return tree

@@ -1,23 +1,34 @@
-"""What the tests of all rounds share: the fixtures `crate` and `reader`."""
+"""What the tests of all rounds share: the fixtures `built`, `crate` and `reader`."""
 
 import pytest
-from bench import Bench
+from bench import Bench, Driver
 
 
 @pytest.fixture(scope="session")
-def binary(workspace_session):
+def built(workspace_session):
     """Build the program of the warehouse once. Where that fails there is none, and each test says so itself."""
-    workspace_session.run("rm -f crate; make -B", timeout=120)
-    return f"{workspace_session.workdir}/crate"
+    return workspace_session.run("rm -f crate; make -B", timeout=120)
+
+
+@pytest.fixture(scope="session")
+def script(workspace_session):
+    """The reader of the shops stands alone, in a directory where there is nothing else."""
+    script = f"{workspace_session.path}/shop/crate.py"
+    if workspace_session.exists("crate.py"):
+        workspace_session.write(script, workspace_session.read("crate.py"))
+    return script
+
+
+@pytest.fixture(scope="session")
+def driver(workspace_session, script):
+    """What runs both."""
+    return Driver(workspace_session, script)
 
 
 @pytest.fixture
-def crate(workspace, binary):
-    """Both programs. The reader of the shops stands alone, in a directory where there is nothing else."""
-    script = f"{workspace.path}/shop/crate.py"
-    if workspace.exists("crate.py"):
-        workspace.write(script, workspace.read("crate.py"))
-    return Bench(workspace, binary, script)
+def crate(workspace, built, driver, script):
+    """Both programs."""
+    return Bench(workspace, driver, f"{workspace.workdir}/crate", script)
 
 
 @pytest.fixture(params=["c", "python"])

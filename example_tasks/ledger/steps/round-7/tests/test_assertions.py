@@ -18,13 +18,13 @@ def asserted(*, first: str, second: str) -> str:
 """
 
 
-@pytest.mark.requirement("assertions", kind="core")
+@pytest.mark.requirement("assertions", kind="core", retired="round-8")
 def test_they_hold(ledger):
     """Assertions follow the dates, take the very account and the asserted currency only."""
     assert ledger("check books.journal", books=asserted(first="10.00", second="15")) == prints("ok: 2 transactions\n")
 
 
-@pytest.mark.requirement("assertions", kind="core")
+@pytest.mark.requirement("assertions", kind="core", retired="round-8")
 def test_they_fail(ledger):
     """Every assertion that fails is reported, by line, with minus signs."""
     assert ledger("check books.journal", books=asserted(first="(10.00)", second="15.01")) == complains("""\
@@ -57,7 +57,7 @@ error: books.journal:3: invalid amount '1 = x'
 """)
 
 
-@pytest.mark.requirement("assertions", kind="integration")
+@pytest.mark.requirement("assertions", kind="integration", retired="round-8")
 def test_reports(ledger):
     """Reports read asserted journals; the time selected does not change what an assertion sees."""
     journal = asserted(first="10.00", second="15.00")

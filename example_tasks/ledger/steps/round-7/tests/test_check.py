@@ -11,7 +11,7 @@ def test_journal_in_order(ledger):
     assert ledger("check books.journal", books=BOOKS) == prints("ok: 4 transactions\n")
 
 
-@pytest.mark.requirement("check", kind="boundary")
+@pytest.mark.requirement("check", kind="boundary", retired="round-8")
 def test_one_transaction(ledger):
     """The wording is the same for a single transaction, read from standard input."""
     assert ledger("check -", stdin="2024-01-01 One\n  A  1\n  B\n") == prints("ok: 1 transactions\n")

@@ -181,6 +181,17 @@ def test_names_that_are_not_there(crate):
         program.refuses_all({repr(each): header(3) + table + each + end(1) for each in wrong})
 
 
+@pytest.mark.requirement("long-paths", kind="error")
+def test_a_path_that_is_too_long(crate):
+    """A path of 65536 bytes is damage, although all directories on the way are there."""
+    names = [b"n" * 255] * 255 + [b"n" * 254, b"n"]
+    items = [(b"/".join(names[:depth]), directory()) for depth in range(1, 258)]
+    assert len(items[-1][0]) == 65536
+    for program in crate.both:
+        assert program.lines(archive(3, items[:2])) == listed(items[:2])
+        program.refuses(archive(3, items))
+
+
 @pytest.mark.requirement("agree", kind="integration")
 def test_any_byte(crate):
     """Whatever byte of an entry is another one, with a checksum that fits, both say the same about it."""

@@ -25,7 +25,7 @@ def test_limit(crate):
         listing = program.list(whole, "--limit", "2023")
         unpacking, tree = program.unpack(whole, "--limit", "2023")
         for done in (listing, unpacking):
-            assert (done.exit_code, done.stdout, done.stderr[:14]) == (4, "", "crate: limit: "), program.name
+            assert (done.exit_code, done.stdout, done.stderr[:13]) == (4, "", "crate: limit:"), program.name
         assert tree is None
 
 
@@ -52,7 +52,8 @@ def test_limit_that_is_there_by_itself(crate):
     fits = header(5) + table.bytes() + b"".join(entries[:-1]) + end(1024)
     for program in crate.both:
         assert len(program.lines(fits)) == 1024
-        program.refuses(bomb, 4, "limit")
+        done = program.list(bomb)  # Nobody's disk is to hold it where it is not refused.
+        assert (done.exit_code, done.stdout, done.stderr[:13]) == (4, "", "crate: limit:"), program.name
         assert len(program.lines(bomb, "--limit", "1074790400")) == 1025
 
 
@@ -63,7 +64,7 @@ def test_memory(crate):
     name = f"{crate.workspace.path}/large.crate"
     crate.workspace.write(name, large)
     for program in crate.both:
-        command = " ".join(program._command)
+        command = " ".join(program.command)
         done = crate.workspace.run(f"ulimit -v 200000; {command} list {name}", timeout=60)
         assert (done.exit_code, done.stdout.split(" ")[2]) == (0, str(65536 * 4000)), f"{program.name}: {done.stderr}"
 
@@ -86,7 +87,7 @@ def test_usage(crate):
         assert program.run("list", "--limit", "000000000000005000", name).exit_code == 0
         for arguments in wrong:
             done = program.run(*arguments)
-            assert (done.exit_code, done.stdout, done.stderr[:14]) == (2, "", "crate: usage: "), (
+            assert (done.exit_code, done.stdout, done.stderr[:13]) == (2, "", "crate: usage:"), (
                 program.name,
                 arguments,
             )
@@ -101,7 +102,7 @@ def test_damaged_before_all_else(crate):
     for program in crate.both:
         assert program.list(archive(5, ITEMS), "--limit", "1").exit_code == 4
         done = program.list(archive(5, items), "--limit", "1")
-        assert (done.exit_code, done.stderr[:16]) == (3, "crate: damaged: ")
+        assert (done.exit_code, done.stderr[:15]) == (3, "crate: damaged:")
 
 
 LEADING_OUT = [
