@@ -1,0 +1,8 @@
+#!/bin/bash
+# The files that this round changes, whole.
+set -euo pipefail
+here=$(dirname "$0")
+cp "$here"/lib/* lib/
+cp "$here"/bin/* bin/
+cp "$here"/OPEN.md .
+chmod 755 bin/*
