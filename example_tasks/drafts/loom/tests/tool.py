@@ -1,0 +1,115 @@
+"""The program as a test handles it: many commands in one batch, over files that are laid down together."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tarfile
+from typing import NamedTuple
+
+LIMIT = 10
+"""Seconds for one call: many times what any machine needs."""
+
+
+class Answer(NamedTuple):
+    """What came of a command."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def fault(self):
+        """Kind and address of the fault, wherever else it may be told to stand."""
+        match = re.fullmatch(r"loom: fault: ([a-z]+) at ([0-9]+)(, [!-~]+:[0-9]+)?\n", self.err)
+        return (match[1], int(match[2])) if match and self.status == 4 else None
+
+    @property
+    def is_damage(self):
+        return self.status == 5 and self.out == "" and is_line(self.err, "loom: damaged: ")
+
+
+def is_line(text, start):
+    """Say whether a text is one line that begins so."""
+    return text.startswith(start) and text.endswith("\n") and text.count("\n") == 1 and len(text) > len(start) + 1
+
+
+class Loom:
+    """The program, and the directory of the test that it works in."""
+
+    def __init__(self, workspace):
+        self.workspace = workspace
+        self.script = f"{workspace.workdir}/loom.py"
+
+    @property
+    def here(self):
+        return self.workspace.path
+
+    def lay(self, files, script="true", timeout=LIMIT):
+        """Write files (a link where the content is a tuple of its target), run a script, and return what it did."""
+        tape = io.BytesIO()
+        with tarfile.open(fileobj=tape, mode="w") as archive:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                if isinstance(content, tuple):
+                    info.type, info.linkname = tarfile.SYMTYPE, content[0]
+                    archive.addfile(info)
+                    continue
+                content = content.encode() if isinstance(content, str) else content
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+        done = self.workspace.run(f"tar -xf - && {script}", input=tape.getvalue(), cwd=self.here, timeout=timeout)
+        return done
+
+    def all(self, commands, files=None, timeout=LIMIT):
+        """Do commands in one batch, and return their answers."""
+        lines = "".join(json.dumps(list(command)) + "\n" for command in commands)
+        return self.lines(lines.encode(), len(commands), files, timeout)
+
+    def lines(self, lines, count, files=None, timeout=LIMIT):
+        """Give a batch these lines, and return so many answers."""
+        laid = {**(files or {}), ".commands": lines}
+        done = self.lay(laid, f"python3 {self.script} batch < .commands", timeout)
+        assert (done.exit_code, done.stderr, done.stdout.count("\n")) == (0, "", count)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        assert all(sorted(answer) == ["err", "out", "status"] for answer in answers)
+        return [Answer(answer["status"], answer["out"], answer["err"]) for answer in answers]
+
+    def runs(self, contents, *options, kind="knit", verb="run"):
+        """Run each of these patterns, or decks, and return the answers in their order."""
+        files = {f"p{index}.{kind}": content for index, content in enumerate(contents)}
+        return self.all([[verb, name, *options] for name in files], files)
+
+    def one(self, *words, files=None):
+        """Do a command by itself."""
+        done = self.workspace.run(
+            ["python3", self.script, *words], cwd=self.here, timeout=LIMIT, **({"files": files} if files else {})
+        )
+        return Answer(done.exit_code, done.stdout, done.stderr)
+
+    def built(self, *patterns):
+        """Return the decks of patterns."""
+        files = {f"b{index}.knit": text for index, text in enumerate(patterns)}
+        answers = self.all([["build", name, name.replace("knit", "deck")] for name in files], files)
+        assert answers == [Answer(0, "", "")] * len(patterns)
+        return [self.workspace.read(f"{self.here}/b{index}.deck") for index in range(len(patterns))]
+
+    def names(self, below=""):
+        """Return what there is in the directory, or below it, but for the commands."""
+        return sorted(set(self.workspace.list(f"{self.here}/{below}".rstrip("/"))) - {".commands"})
+
+
+def marked(source):
+    """Return a pattern without the `@` that marks a place in it, and the place as `LINE:COLUMN`."""
+    before = source.partition("@")[0]
+    line = before.rpartition("\n")[2]
+    return source.replace("@", "", 1), f"{before.count(chr(10)) + 1}:{len(line) + 1}"
+
+
+def told(loom, sources, kind, place=marked):
+    """Assert that each pattern has an error of this kind, at its mark, and that nothing is printed."""
+    texts, places = zip(*map(place, sources), strict=True)
+    answers = loom.runs([text.encode("latin-1") for text in texts])
+    expected = [(3, "", f"p{index}.knit:{where}: {kind}\n") for index, where in enumerate(places)]
+    assert dict(zip(sources, map(tuple, answers), strict=True)) == dict(zip(sources, expected, strict=True))
