@@ -25,6 +25,7 @@ def test_batch(loom):
 def test_lines_that_are_no_commands(loom):
     """What is no list of strings is no command, and the next line is one again."""
     lines = [b"{}", b"nothing", b"[1]", b'"run"', b"", b'["run", 5]', b"null", b'["run"', b"\xff", b'["batch"]', b"[]"]
+    lines += [b"[" * 100000, b'[["run"]]', b'["run", "a.knit"] 1']
     answers = loom.lines(b"\n".join(lines) + b'\n["run", "a.knit"]\n', len(lines) + 1, {"a.knit": ".width 1\nrow\n"})
     assert [answer.status for answer in answers] == [2] * len(lines) + [0]
     assert all(is_line(answer.err, "loom: usage: ") and answer.out == "" for answer in answers[:-1])

@@ -73,7 +73,7 @@ def batch():
     for line in sys.stdin.buffer:
         try:
             words = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             words = None
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             words = []

@@ -30,7 +30,7 @@ KINDS = ["byte", "twice", "word", "limit", "number", "name", "include", "operand
 
 def assemble(path):
     """Read a pattern and return its program."""
-    assembler = Assembler(os.path.dirname(path))
+    assembler = Assembler(path.removesuffix(os.path.basename(path)))
     try:
         with open(path, "rb") as opened:
             content = opened.read(LARGEST_FILE + 1)
@@ -245,5 +245,5 @@ class Assembler:
                 code[address] = (*code[address][:3], value)
         if self.errors:
             _, column, kind, file, line = min(self.errors)
-            raise Refusal(3, f"{os.path.join(self.directory, file)}:{line}:{column}: {KINDS[kind]}")
+            raise Refusal(3, f"{self.directory}{file}:{line}:{column}: {KINDS[kind]}")
         return self.program

@@ -32,7 +32,7 @@ KINDS = ["byte", "twice", "word", "repeat", "limit", "number", "name", "include"
 
 def assemble(path):
     """Read a pattern and return its program."""
-    assembler = Assembler(os.path.dirname(path))
+    assembler = Assembler(path.removesuffix(os.path.basename(path)))
     try:
         with open(path, "rb") as opened:
             content = opened.read(LARGEST_FILE + 1)
@@ -297,7 +297,7 @@ class Assembler:
             self.error(place, column, "limit")
         if self.errors:
             _, column, kind, file, line = min(self.errors)
-            raise Refusal(3, f"{os.path.join(self.directory, file)}:{line}:{column}: {KINDS[kind]}")
+            raise Refusal(3, f"{self.directory}{file}:{line}:{column}: {KINDS[kind]}")
         self.program.code = [self.code[index][0] for index in body.code]
         self.program.data = [self.data[index][0] for index in body.data]
         return self.program
