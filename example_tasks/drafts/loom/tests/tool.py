@@ -107,9 +107,12 @@ def marked(source):
     return source.replace("@", "", 1), f"{before.count(chr(10)) + 1}:{len(line) + 1}"
 
 
-def told(loom, sources, kind, place=marked):
-    """Assert that each pattern has an error of this kind, at its mark, and that nothing is printed."""
-    texts, places = zip(*map(place, sources), strict=True)
-    answers = loom.runs([text.encode("latin-1") for text in texts])
-    expected = [(3, "", f"p{index}.knit:{where}: {kind}\n") for index, where in enumerate(places)]
-    assert dict(zip(sources, map(tuple, answers), strict=True)) == dict(zip(sources, expected, strict=True))
+def told(loom, sources, place=marked):
+    """Assert that each pattern has an error of its kind, at its mark, and that nothing is printed."""
+    cases = [(kind, source, *place(source)) for kind, patterns in sources.items() for source in patterns]
+    answers = loom.runs([text.encode("latin-1") for _, _, text, _ in cases])
+    expected = {
+        (kind, source): (3, "", f"p{index}.knit:{where}: {kind}\n")
+        for index, (kind, source, _, where) in enumerate(cases)
+    }
+    assert dict(zip(expected, map(tuple, answers), strict=True)) == expected

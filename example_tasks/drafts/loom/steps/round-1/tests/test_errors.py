@@ -80,27 +80,27 @@ ERRORS = {
 @pytest.mark.parametrize("kind", ERRORS)
 def test_errors(loom, kind):
     """Each error has its kind, and its place in lines and columns from 1 on."""
-    told(loom, ERRORS[kind], kind)
+    told(loom, {kind: ERRORS[kind]})
 
 
 @pytest.mark.requirement("errors", kind="error", retired="round-4")
 def test_tab_is_one_column(loom):
     """A tab is one column, as each byte is."""
-    told(loom, ["\t@hlt", "\ta:\t @x"], "word")
-    told(loom, ["set\tr1,\t@5x"], "number")
+    told(loom, {"word": ["\t@hlt", "\ta:\t @x"], "number": ["set\tr1,\t@5x"]})
 
 
 @pytest.mark.requirement("errors", kind="boundary")
 def test_lines_are_counted(loom):
     """Every line counts, also empty ones and comments; nothing but a line feed ends one."""
-    told(loom, ["\n\n; a\n\n  @hlt", "; \x0b \x0c \x85 \r \x1c\r\n\r\n@hlt\r\n", "halt ; \u00ff\n@hlt"], "word")
+    told(loom, {"word": ["\n\n; a\n\n  @hlt", "; \x0b \x0c \x85 \r \x1c\r\n\r\n@hlt\r\n", "halt ; \u00ff\n@hlt"]})
 
 
 @pytest.mark.requirement("errors", kind="error")
 def test_too_much(loom):
     """There are at most 4096 instructions and 1024 numbers of data."""
     told(
-        loom, ["row\n" * 4096 + " @row", ".data 1\n" * 1023 + ".data 1, @5", "row\n" * 4096 + "a: @row 5\nhlt"], "limit"
+        loom,
+        {"limit": ["row\n" * 4096 + " @row", ".data 1\n" * 1023 + ".data 1, @5", "row\n" * 4096 + "a: @row 5\nhlt"]},
     )
     fits = loom.runs(["jmp a\n" * 4095 + "halt\na:\n" + ".data " + ",".join("5" * 1024)])
     assert fits == [(0, "", "")]
@@ -109,12 +109,17 @@ def test_too_much(loom):
 @pytest.mark.requirement("first-error", kind="error")
 def test_first_error(loom):
     """Of several errors the first is told, whatever kind they have."""
-    told(loom, ["jmp @a\nhlt\nset", "b: jmp @a\nb:", "halt\n  set r1, @x\n set 5"], "name")
-    told(loom, ["set @X1, y\nset r1, 5x", "knit @K, x, 5"], "operand")
-    told(loom, ["a: @hlt \n jmp b", "@hlt\n\x01"], "word")
-    told(loom, ["jmp a @\x01\nhlt", "a: hlt @\xff\xfe"], "byte")
-    told(loom, [".width 4\n@.width 999"], "twice")
-    told(loom, [".data @5x, 7x", ".data @99999, a"], "number")
+    told(
+        loom,
+        {
+            "name": ["jmp @a\nhlt\nset", "b: jmp @a\nb:", "halt\n  set r1, @x\n set 5"],
+            "operand": ["set @X1, y\nset r1, 5x", "knit @K, x, 5"],
+            "word": ["a: @hlt \n jmp b", "@hlt\n\x01"],
+            "byte": ["jmp a @\x01\nhlt", "a: hlt @\xff\xfe"],
+            "twice": [".width 4\n@.width 999"],
+            "number": [".data @5x, 7x", ".data @99999, a"],
+        },
+    )
 
 
 @pytest.mark.requirement("first-error", kind="error")

@@ -4,10 +4,11 @@ import pytest
 from tool import told
 
 
-def same(loom, texts, expected):
-    """Assert that patterns print what is expected."""
-    answers = loom.runs([text.encode("latin-1") for text in texts])
-    assert dict(zip(texts, map(tuple, answers), strict=True)) == dict.fromkeys(texts, (0, expected, ""))
+def same(loom, texts, expected=None):
+    """Assert that patterns print what is expected of all, or of each one."""
+    rows = texts if expected is None else dict.fromkeys(texts, expected)
+    answers = loom.runs([text.encode("latin-1") for text in rows])
+    assert dict(zip(rows, map(tuple, answers), strict=True)) == {text: (0, each, "") for text, each in rows.items()}
 
 
 CHECK = """.width 1
@@ -35,10 +36,9 @@ def test_numbers(loom):
         -32768: ["-32768", "-0x8000"],
         0: ["0", "-0", "0x0", "00", "-0b0"],
     }
-    for value, texts in forms.items():
-        rows = "." * (value == 0) + "1" * (value != 0) + "\n"
-        same(loom, [CHECK.format(text, value) for text in texts], rows)
-    told(loom, [f"set r1, @{text}" for text in NO_NUMBERS], "number")
+    cases = [(CHECK.format(text, value), "1\n" if value else ".\n") for value, texts in forms.items() for text in texts]
+    same(loom, dict(cases))
+    told(loom, {"number": [f"set r1, @{text}" for text in NO_NUMBERS]})
 
 
 NO_NUMBERS = ["32768", "-32769", "0x8000", "0o17", "1_000", "0X10", "0B1", "5x", "--5", "- 5", "-", "0x", "0b2", "1e3"]

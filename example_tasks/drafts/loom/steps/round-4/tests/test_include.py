@@ -196,9 +196,22 @@ def shown_column(source):
 def test_columns(loom):
     """Columns are as editors show them, with tabs that end at 9, 17, 25."""
     assert shown_column("ab\t@x")[1] == "1:9"
-    told(loom, ["\t@hlt", "a:\t @x"], "word", shown_column)
-    told(loom, [" \t \t@hlt", "\t\t\t@x", "halt\n\na234567:\t@x", "a2345678:\t@x", "a23456:\t@x"], "word", shown_column)
-    told(loom, ["\tset\tr1,\t@5x", "knit\t\t @99999", "\t.data\t1,2,\t@32768"], "number", shown_column)
-    told(loom, ["\tset\tr1@", "\thalt\t@5\t\t", "set\tr1,\t@,5"], "operand", shown_column)
-    told(loom, ["\thalt\t@\x01"], "byte", shown_column)
-    told(loom, ['\t.include\t@"none"'], "include", shown_column)
+    told(
+        loom,
+        {
+            "word": [
+                "\t@hlt",
+                "a:\t @x",
+                " \t \t@hlt",
+                "\t\t\t@x",
+                "halt\n\na234567:\t@x",
+                "a2345678:\t@x",
+                "a23456:\t@x",
+            ],
+            "number": ["\tset\tr1,\t@5x", "knit\t\t @99999", "\t.data\t1,2,\t@32768"],
+            "operand": ["\tset\tr1@", "\thalt\t@5\t\t", "set\tr1,\t@,5"],
+            "byte": ["\thalt\t@\x01"],
+            "include": ['\t.include\t@"none"'],
+        },
+        shown_column,
+    )

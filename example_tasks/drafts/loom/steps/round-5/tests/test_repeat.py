@@ -54,30 +54,33 @@ def test_errors(loom):
     """What cannot be repeated, and what does not belong together, is the error `repeat`."""
     told(
         loom,
-        [
-            ".repeat 2\n @a: halt\n.end",
-            ".repeat 2\n.repeat 2\n.end\n@a:\n.end",
-            ".repeat 2\n @.width 5\n.end",
-            ".repeat 0\n @.const a, 5\n.end",
-            '.repeat 2\n @.include "none"\n.end',
-            "row\n@.end",
-            ".repeat 2\n.end\n  @.end ; twice",
-            "row\n @.repeat 2\nrow",
-            "@.repeat 2\n.repeat 3\n.end",
-            "@.repeat 2\nhlt",
-            ".repeat 1\n" * 8 + "@.repeat 1\n" + ".end\n" * 9,
-            ".repeat 1\n.end\n" * 9 + "@.end",
-        ],
-        "repeat",
+        {
+            "repeat": [
+                ".repeat 2\n @a: halt\n.end",
+                ".repeat 2\n.repeat 2\n.end\n@a:\n.end",
+                ".repeat 2\n @.width 5\n.end",
+                ".repeat 0\n @.const a, 5\n.end",
+                '.repeat 2\n @.include "none"\n.end',
+                "row\n@.end",
+                ".repeat 2\n.end\n  @.end ; twice",
+                "row\n @.repeat 2\nrow",
+                "@.repeat 2\n.repeat 3\n.end",
+                "@.repeat 2\nhlt",
+                ".repeat 1\n" * 8 + "@.repeat 1\n" + ".end\n" * 9,
+                ".repeat 1\n.end\n" * 9 + "@.end",
+            ],
+            "number": [".repeat @-1\n.end", ".repeat @1001\n.end", ".repeat @5x\n.end"],
+            "operand": [
+                ".repeat@\n.end",
+                ".repeat @r1\n.end",
+                ".repeat 2, @3\n.end",
+                ".repeat 2\n.end @2",
+                ".repeat @a\n.end",
+            ],
+            "word": [".repeat 0\n@hlt\n.end", ".repeat 1000\nrow\n @hlt\n.end"],
+            "name": [".repeat 0\njmp @a\n.end", ".repeat 9\nset r1, @a\n.end"],
+        },
     )
-    told(loom, [".repeat @-1\n.end", ".repeat @1001\n.end", ".repeat @5x\n.end"], "number")
-    told(
-        loom,
-        [".repeat@\n.end", ".repeat @r1\n.end", ".repeat 2, @3\n.end", ".repeat 2\n.end @2", ".repeat @a\n.end"],
-        "operand",
-    )
-    told(loom, [".repeat 0\n@hlt\n.end", ".repeat 1000\nrow\n @hlt\n.end"], "word")
-    told(loom, [".repeat 0\njmp @a\n.end", ".repeat 9\nset r1, @a\n.end"], "name")
 
 
 @pytest.mark.requirement("repeat-limit", kind="error")
@@ -86,20 +89,21 @@ def test_too_much(loom):
     deep = ".repeat 1000\n" * 8
     told(
         loom,
-        [
-            ".repeat 1000\nrow\nrow\nrow\nrow\n.end\n" + "row\n" * 96 + "@row",
-            ".repeat 1000\n@row\nrow\nrow\nrow\nrow\n.end",
-            "row\n.repeat 512\nrow\nrow\nrow\nrow\nrow\nrow\nrow\n@row\n.end",
-            deep + "@row\n" + ".end\n" * 8,
-            ".repeat 1000\n@row\n" + ".repeat 1000\n" * 7 + "row\n" + ".end\n" * 8,
-            ".repeat 1000\n.data 7\n.end\n.data " + "7, " * 24 + "@7, 7",
-            deep + ".data @1, 2\n" + ".end\n" * 8,
-            "row\n.repeat 1000\n.data 7\n.end\n.repeat 4\n.repeat 8\n.data @7\n.end\n.end",
-            ".repeat 2\n.repeat 1000\n.repeat 3\n@halt\n.end\n.data 5\n.end\n.end",
-        ],
-        "limit",
+        {
+            "limit": [
+                ".repeat 1000\nrow\nrow\nrow\nrow\n.end\n" + "row\n" * 96 + "@row",
+                ".repeat 1000\n@row\nrow\nrow\nrow\nrow\n.end",
+                "row\n.repeat 512\nrow\nrow\nrow\nrow\nrow\nrow\nrow\n@row\n.end",
+                deep + "@row\n" + ".end\n" * 8,
+                ".repeat 1000\n@row\n" + ".repeat 1000\n" * 7 + "row\n" + ".end\n" * 8,
+                ".repeat 1000\n.data 7\n.end\n.data " + "7, " * 24 + "@7, 7",
+                deep + ".data @1, 2\n" + ".end\n" * 8,
+                "row\n.repeat 1000\n.data 7\n.end\n.repeat 4\n.repeat 8\n.data @7\n.end\n.end",
+                ".repeat 2\n.repeat 1000\n.repeat 3\n@halt\n.end\n.data 5\n.end\n.end",
+            ],
+            "word": [deep + "@hlt\n" + ".end\n" * 8, "@hlt\n" + deep + "row\n" + ".end\n" * 8],
+        },
     )
-    told(loom, [deep + "@hlt\n" + ".end\n" * 8, "@hlt\n" + deep + "row\n" + ".end\n" * 8], "word")
 
 
 @pytest.mark.requirement("repeat-limit", kind="boundary")
@@ -115,4 +119,4 @@ def test_nothing_is_soon_repeated(loom):
             (deep + "; nothing\n" + ".end\n" * 8) * 200 + "row\n.width 2": "..\n",
         },
     )
-    told(loom, [deep + "@row\n.data 5\n" + ".end\n" * 8], "limit")
+    told(loom, {"limit": [deep + "@row\n.data 5\n" + ".end\n" * 8]})
