@@ -4,7 +4,15 @@ import pytest
 from tool import told
 
 ERRORS = {
-    "byte": ["set r1, 5@\x01", "@\xc3\xa4: halt", "halt\n halt @\r;\nhalt", "h@\xffalt", "x @\x7f y", "@\x0b"],
+    "byte": [
+        "set r1, 5@\x01",
+        "@\xc3\xa4: halt",
+        "halt\n halt @\r;\nhalt",
+        "row@\r\r\nhalt",
+        "h@\xffalt",
+        "x @\x7f y",
+        "@\x0b",
+    ],
     "twice": [
         "a: halt\n@a: halt",
         ".const a, 1\n.const @a, 1",
@@ -100,7 +108,7 @@ def test_too_much(loom):
     """There are at most 4096 instructions and 1024 numbers of data."""
     told(
         loom,
-        {"limit": ["row\n" * 4096 + " @row", ".data 1\n" * 1023 + ".data 1, @5", "row\n" * 4096 + "a: @row 5\nhlt"]},
+        {"limit": ["row\n" * 4096 + " @row", ".data 1\n" * 1023 + ".data 1, @5x", "row\n" * 4096 + "a: @row 5\nhlt"]},
     )
     fits = loom.runs(["jmp a\n" * 4095 + "halt\na:\n" + ".data " + ",".join("5" * 1024)])
     assert fits == [(0, "", "")]

@@ -82,10 +82,13 @@ def test_damaged_decks_stay(loom):
 @pytest.mark.requirement("deck-7", kind="core")
 def test_built(loom):
     """What is built is a deck of edition 7 with the rules of edition 7, byte for byte."""
-    built = loom.built('halt\n.include "b1.knit"', "\nrow\n.data -2")
-    assert built[0] == deck(7, [("halt",), ("row",)], [-2], files=[b"b0.knit", b"b1.knit"], lines=[(0, 1), (1, 2)])
+    twice = '.include "b1.knit"\n.repeat 2\nhalt\n.end\n.include "b1.knit"'
+    built = loom.built(twice, "\nrow\n.data -2", ".width 7")
+    lines = [(1, 2), (0, 3), (0, 3), (1, 2)]
+    code = [("row",), ("halt",), ("halt",), ("row",)]
+    assert built[0] == deck(7, code, [-2, -2], files=[b"b0.knit", b"b1.knit"], lines=lines)
     assert built[1] == deck(7, [("row",)], [-2], files=[b"b1.knit"], lines=[(0, 2)])
-    assert loom.built(".width 7") == [deck(7, [], (), 7, files=[b"b0.knit"])]
+    assert built[2] == deck(7, [], (), 7, files=[b"b2.knit"])
 
 
 @pytest.mark.requirement("deck-7", kind="core")
