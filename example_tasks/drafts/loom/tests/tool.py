@@ -41,12 +41,10 @@ class Loom:
     def __init__(self, workspace):
         self.workspace = workspace
         self.script = f"{workspace.workdir}/loom.py"
+        self.here = workspace.path
+        self.tree = {}
 
-    @property
-    def here(self):
-        return self.workspace.path
-
-    def lay(self, files, script="true", timeout=LIMIT):
+    def lay(self, files, script="true"):
         """Write files (a link where the content is a tuple of its target), run a script, and return what it did."""
         tape = io.BytesIO()
         with tarfile.open(fileobj=tape, mode="w") as archive:
@@ -59,20 +57,23 @@ class Loom:
                 content = content.encode() if isinstance(content, str) else content
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))
-        done = self.workspace.run(f"tar -xf - && {script}", input=tape.getvalue(), cwd=self.here, timeout=timeout)
-        return done
+        return self.workspace.run(f"tar -xf - && {{ {script}; }}", input=tape.getvalue(), cwd=self.here, timeout=LIMIT)
 
-    def all(self, commands, files=None, timeout=LIMIT):
-        """Do commands in one batch, and return their answers."""
+    def all(self, commands, files=None):
+        """Do commands in one batch, and return their answers; `tree` has what there is then."""
         lines = "".join(json.dumps(list(command)) + "\n" for command in commands)
-        return self.lines(lines.encode(), len(commands), files, timeout)
+        return self.lines(lines.encode(), len(commands), files)
 
-    def lines(self, lines, count, files=None, timeout=LIMIT):
+    def lines(self, lines, count, files=None):
         """Give a batch these lines, and return so many answers."""
-        laid = {**(files or {}), ".commands": lines}
-        done = self.lay(laid, f"python3 {self.script} batch < .commands", timeout)
-        assert (done.exit_code, done.stderr, done.stdout.count("\n")) == (0, "", count)
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        batch = f"python3 {self.script} batch < .commands > .answers 2> .errors; echo $? > .status; tar -cf - ."
+        done = self.lay({**(files or {}), ".commands": lines}, batch)
+        assert (done.exit_code, done.truncated) == (0, False), done.stderr
+        self.tree = tree_of(done.stdout_bytes)
+        said, errors, status = (self.tree.pop(name) for name in (".answers", ".errors", ".status"))
+        del self.tree[".commands"]
+        assert (status, errors, said.count(b"\n")) == (b"0\n", b"", count)
+        answers = [json.loads(line) for line in said.splitlines()]
         assert all(sorted(answer) == ["err", "out", "status"] for answer in answers)
         return [Answer(answer["status"], answer["out"], answer["err"]) for answer in answers]
 
@@ -93,11 +94,19 @@ class Loom:
         files = {f"b{index}.knit": text for index, text in enumerate(patterns)}
         answers = self.all([["build", name, name.replace("knit", "deck")] for name in files], files)
         assert answers == [Answer(0, "", "")] * len(patterns)
-        return [self.workspace.read(f"{self.here}/b{index}.deck") for index in range(len(patterns))]
+        return [self.tree[f"b{index}.deck"] for index in range(len(patterns))]
 
-    def names(self, below=""):
-        """Return what there is in the directory, or below it, but for the commands."""
-        return sorted(set(self.workspace.list(f"{self.here}/{below}".rstrip("/"))) - {".commands"})
+    def names(self, below="."):
+        """Return what there was in the directory behind the last batch, or in one below it."""
+        inside = [name.removeprefix(f"{below}/") for name in self.tree if below == "." or name.startswith(f"{below}/")]
+        return sorted(name for name in inside if "/" not in name)
+
+
+def tree_of(tape):
+    """Return what a tape has: contents by names, None for what is no regular file."""
+    with tarfile.open(fileobj=io.BytesIO(tape)) as archive:
+        found = {info.name.removeprefix("./"): info for info in archive if info.name != "."}
+        return {name: archive.extractfile(info).read() if info.isreg() else None for name, info in found.items()}
 
 
 def marked(source):

@@ -56,7 +56,7 @@ def test_usage(loom):
     """A command that is none has status 2, whatever it lacks or has too much."""
     wrong = [[], ["run"], ["build", "a.knit"], ["build", "a.knit", "b.deck", "c"], ["Run", "a.knit"], ["", "a.knit"]]
     wrong += [["run", "a.knit", "b.knit"], ["--help"]]
-    for answer in [*loom.all(wrong, {"a.knit": "halt"}), loom.one(), loom.one("run"), loom.one("batch", "x")]:
+    for answer in [loom.one(), loom.one("run"), loom.one("batch", "x"), *loom.all(wrong, {"a.knit": "halt"})]:
         assert (answer.status, answer.out) == (2, "")
         assert is_line(answer.err, "loom: usage: ")
     assert loom.names() == ["a.knit"]

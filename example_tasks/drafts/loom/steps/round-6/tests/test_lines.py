@@ -22,12 +22,12 @@ PRINTED = ROW + ROW
 def test_bytes(loom):
     """A deck has its files, and the line of each instruction, whatever directory it is built in."""
     commands = [["build", "hall/p.knit", "one.deck"], ["build", f"{loom.here}/hall/../hall/p.knit", "two.deck"]]
-    assert [answer.status for answer in loom.all(commands, FILES)] == [0, 0]
-    assert loom.one("build", "hall/z", "three.deck").status == 0
+    answers = loom.all([*commands, ["build", "hall/z", "three.deck"]], FILES)
+    assert [answer.status for answer in answers] == [0, 0, 0]
     expected = deck(6, CODE, [5, 5], files=NAMES, lines=LINES)
-    assert [loom.workspace.read(f"{loom.here}/{name}.deck") for name in ("one", "two")] == [expected] * 2
+    assert [loom.tree[f"{name}.deck"] for name in ("one", "two")] == [expected] * 2
     single = deck(6, [("halt",), ("div", "r1", "r0")], files=[b"z"], lines=[(0, 2), (0, 3)])
-    assert loom.workspace.read(f"{loom.here}/three.deck") == single
+    assert loom.tree["three.deck"] == single
     assert loom.built(".data 5") == [deck(6, [], [5], files=[b"b0.knit"])]
 
 

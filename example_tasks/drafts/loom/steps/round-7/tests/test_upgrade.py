@@ -18,8 +18,8 @@ def upgraded(loom, decks, start=""):
     files = {f"{start}{index}.deck": content for index, content in enumerate(decks)}
     answers = loom.all([["upgrade", name, f"new-{name}"] for name in files], files)
     assert answers == [(0, "", "")] * len(decks)
-    assert {name: loom.workspace.read(f"{loom.here}/{name}") for name in files} == files
-    return [loom.workspace.read(f"{loom.here}/new-{name}") for name in files]
+    assert {name: loom.tree[name] for name in files} == files
+    return [loom.tree[f"new-{name}"] for name in files]
 
 
 @pytest.mark.requirement("upgrade", kind="core")
@@ -59,10 +59,9 @@ def test_what_exists_stays(loom):
     assert [answer.status for answer in answers] == [1] * len(names)
     assert all(answer.err.startswith("loom: system: ") for answer in answers)
     assert loom.names() == sorted(["a.deck", "b.deck", "d", "link", "way"])
-    assert loom.workspace.read(f"{loom.here}/a.deck") == files["a.deck"]
-    assert loom.workspace.read_text(f"{loom.here}/b.deck") == "old"
+    assert (loom.tree["a.deck"], loom.tree["b.deck"]) == (files["a.deck"], b"old")
     assert loom.names("d") == ["x"]
-    assert loom.one("upgrade", "a.deck", "c.deck").status == 0
+    assert loom.all([["upgrade", "a.deck", "c.deck"]])[0].status == 0
 
 
 @pytest.mark.requirement("upgrade-safe", kind="error")

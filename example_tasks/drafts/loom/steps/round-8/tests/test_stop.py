@@ -55,7 +55,7 @@ def test_stop_and_resume(loom):
     assert out == whole.out
     assert answers[-1] == (4, "", whole.err)
     assert [answer.err for answer in answers[:-1]] == [f"loom: stopped at {at}\n" for at in (6, 10, 15, 23)]
-    assert loom.one("resume", "s1") == (4, "".join(whole.out.splitlines(keepends=True)[2:]), whole.err)
+    assert loom.all([["resume", "s1"]])[0] == (4, "".join(whole.out.splitlines(keepends=True)[2:]), whole.err)
 
 
 @pytest.mark.requirement("stop", kind="integration")
@@ -171,7 +171,7 @@ def test_states_are_whole(loom):
     failing = [["run", "a.knit", "--stop", "1", "d"], ["run", "a.knit", "--stop", "1", "no/s"], ["resume", "none"]]
     assert [answer.status for answer in loom.all(failing)] == [1, 1, 1]
     assert loom.names() == ["a.knit", "d", "f.knit", "s", "t"]
-    assert loom.workspace.read_text(f"{loom.here}/t") == "old"
+    assert loom.tree["t"] == b"old"
 
 
 @pytest.mark.requirement("state-damage", kind="error")
@@ -182,10 +182,10 @@ def test_damaged(loom):
         loom.all([["run", "p.knit", "--stop", "2", "s"], ["build", "p.knit", "p.deck"]], {"p.knit": TEXT})[0].status
         == 6
     )
-    state = loom.workspace.read(f"{loom.here}/s")
+    state = loom.tree["s"]
     wrong = [state[:-1], state + b"\0", b"", state[1:], state[:20], b"LOOM", TEXT.encode(), state + state]
     wrong += [state[:at] + state[at + 1 :] for at in range(0, len(state), len(state) // 20)]
-    wrong.append(loom.workspace.read(f"{loom.here}/p.deck"))
+    wrong.append(loom.tree["p.deck"])
     for at in [*range(0, 60), *range(60, len(state), len(state) // 60)]:
         changed = bytearray(state)
         changed[at] ^= 1 << chance.randrange(8)
@@ -218,4 +218,4 @@ def test_usage(loom):
         assert (answer.status, answer.out) == (2, ""), command
         assert is_line(answer.err, "loom: usage: "), command
     assert loom.names() == ["a.knit"]
-    assert loom.one("run", "a.knit", "--budget", "1", "--stop", "000000001", "s").status == 6
+    assert loom.all([["run", "a.knit", "--budget", "1", "--stop", "000000001", "s"]])[0].status == 6
