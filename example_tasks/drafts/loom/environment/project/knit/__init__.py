@@ -1,0 +1,1 @@
+"""Patterns, decks and the machine that runs them."""

@@ -1,0 +1,77 @@
+"""Build knitting patterns into decks, and run both. MANUAL.md says what this has to do."""
+
+import io
+import sys
+
+from knit import assembler, deck
+from knit.codes import Refusal
+from knit.machine import Machine
+
+
+def build(pattern, path):
+    content = deck.to_bytes(assembler.assemble(pattern))
+    try:
+        with open(path, "wb") as opened:
+            opened.write(content)
+    except (OSError, ValueError) as error:
+        raise Refusal(1, f"loom: system: {error}") from None
+
+
+def load(path):
+    """Return the program of a deck or a pattern."""
+    if not path.endswith(".deck"):
+        return assembler.assemble(path)
+    try:
+        with open(path, "rb") as opened:
+            content = opened.read()
+    except (OSError, ValueError) as error:
+        raise Refusal(1, f"loom: system: {error}") from None
+    return deck.from_bytes(content)
+
+
+def command(words, out):
+    """Do one command, which prints to `out`."""
+    if words[:1] == ["build"] and len(words) == 3:
+        build(words[1], words[2])
+    elif words[:1] == ["run"] and len(words) == 2:
+        Machine(load(words[1]), out.write).run()
+    else:
+        raise Refusal(2, "loom: usage: build PATTERN DECK | run FILE | batch")
+
+
+def do(words, out, err):
+    """Do one command and return its status."""
+    try:
+        command(words, out)
+    except Refusal as refusal:
+        text = "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" else "?" for c in refusal.text)
+        err.write(text + "\n")
+        return refusal.status
+    return 0
+
+
+def batch():
+    import json
+
+    for line in sys.stdin.buffer:
+        try:
+            words = json.loads(line)
+        except (ValueError, RecursionError):
+            words = None
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            words = []
+        out, err = io.StringIO(), io.StringIO()
+        status = do(words, out, err)
+        print(json.dumps({"status": status, "out": out.getvalue(), "err": err.getvalue()}), flush=True)
+
+
+def main():
+    sys.stderr.reconfigure(errors="surrogateescape")
+    if sys.argv[1:] == ["batch"]:
+        batch()
+        return 0
+    return do(sys.argv[1:], sys.stdout, sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Edition 7: old decks become new ones that run as they did."""
+
+import random
+
+import pytest
+from model import POWERS, Run, chance_codes, deck, instruction, sealed, showing, shown, two
+
+EDITIONS = (1, 3, 4, 5, 6)
+CODE = showing(
+    [("set", "r1", 32767), ("add", "r1", 2), ("set", "r2", -7), ("div", "r2", 2), ("mod", "r3", -2)], ["r1", "r2"]
+)
+FILES = {"files": [b"a", b"b/c\n"], "lines": [(1, 300 + number) for number in range(len(CODE))]}
+ROW = "." * 40 + "\n"
+
+
+def upgraded(loom, decks, start=""):
+    """Return the decks that decks become, which are called by their numbers behind `start`."""
+    files = {f"{start}{index}.deck": content for index, content in enumerate(decks)}
+    answers = loom.all([["upgrade", name, f"new-{name}"] for name in files], files)
+    assert answers == [(0, "", "")] * len(decks)
+    assert {name: loom.tree[name] for name in files} == files
+    return [loom.tree[f"new-{name}"] for name in files]
+
+
+@pytest.mark.requirement("upgrade", kind="core")
+def test_bytes(loom):
+    """The new deck has the rules that the old one ran by, and its files and lines, or none; the old one stays."""
+    old = [deck(edition, CODE, POWERS, 16, **(FILES if edition == 6 else {})) for edition in EDITIONS]
+    old.append(deck(7, CODE, POWERS, 16, rules=3, files=[]))
+    old.append(deck(7, CODE, POWERS, 16, **FILES))
+    new = [deck(7, CODE, POWERS, 16, rules=edition, files=[]) for edition in EDITIONS[:-1]]
+    new.append(deck(7, CODE, POWERS, 16, rules=6, **FILES))
+    assert upgraded(loom, old) == [*new, *old[-2:]]
+    assert loom.names() == sorted(f"{start}{index}.deck" for start in ("", "new-") for index in range(7))
+
+
+@pytest.mark.requirement("upgrade", kind="integration")
+def test_runs_as_it_did(loom):
+    """An upgraded deck prints what the old one prints, to its fault, and so does one that is upgraded again."""
+    chance = random.Random(701)
+    codes = [CODE, *chance_codes(chance, 4, rules=1), *chance_codes(chance, 3, rules=1, faults=True)]
+    new = upgraded(loom, [deck(edition, code, POWERS, 16) for code in codes for edition in EDITIONS])
+    runs = [Run(code, POWERS, 16, rules=edition) for code in codes for edition in EDITIONS]
+    expected = [("".join(run.rows), run.fault) for run in runs]
+    assert expected[0][0] == shown(-32767) + shown(-3)
+    assert [(answer.out, answer.fault) for answer in loom.runs(new, kind="deck")] == expected
+    again = upgraded(loom, new[:6], "again-")
+    assert again == new[:6]
+    listed = loom.runs([new[0], deck(1, CODE, POWERS, 16)], kind="deck", verb="list")
+    assert listed[0] == listed[1]
+
+
+@pytest.mark.requirement("upgrade-safe", kind="error")
+def test_what_exists_stays(loom):
+    """NEW is nothing that exists, be it the deck itself, a directory or a link that leads nowhere."""
+    files = {"a.deck": deck(1, [("row",)]), "b.deck": "old", "d/x": "", "link": ("nowhere",), "way": ("a.deck",)}
+    names = ["a.deck", "b.deck", "d", "link", "way", "./a.deck", "none/a.deck"]
+    answers = loom.all([["upgrade", "a.deck", name] for name in names], files)
+    assert [answer.status for answer in answers] == [1] * len(names)
+    assert all(answer.err.startswith("loom: system: ") for answer in answers)
+    assert loom.names() == sorted(["a.deck", "b.deck", "d", "link", "way"])
+    assert (loom.tree["a.deck"], loom.tree["b.deck"]) == (files["a.deck"], b"old")
+    assert loom.names("d") == ["x"]
+    assert loom.all([["upgrade", "a.deck", "c.deck"]])[0].status == 0
+
+
+@pytest.mark.requirement("upgrade-safe", kind="error")
+def test_damaged_decks_stay(loom):
+    """A damaged deck is not upgraded, and leaves no file; a command without NEW is none."""
+    files = {
+        "a.deck": deck(1, [("row",)])[:-1],
+        "b.deck": deck(6, [("row",)]) + b"\0",
+        "c.deck": deck(7, [("row",)], rules=8),
+    }
+    commands = [["upgrade", name, "new.deck"] for name in files] + [["upgrade", "none.deck", "new.deck"]]
+    commands += [["upgrade", "a.deck"], ["upgrade"], ["upgrade", "a.deck", "new.deck", "x"]]
+    assert [answer.status for answer in loom.all(commands, files)] == [5, 5, 5, 1, 2, 2, 2]
+    assert loom.names() == sorted(files)
+
+
+@pytest.mark.requirement("deck-7", kind="core")
+def test_built(loom):
+    """What is built is a deck of edition 7 with the rules of edition 7, byte for byte."""
+    twice = '.include "b1.knit"\n.repeat 2\nhalt\n.end\n.include "b1.knit"'
+    built = loom.built(twice, "\nrow\n.data -2", ".width 7")
+    lines = [(1, 2), (0, 3), (0, 3), (1, 2)]
+    code = [("row",), ("halt",), ("halt",), ("row",)]
+    assert built[0] == deck(7, code, [-2, -2], files=[b"b0.knit", b"b1.knit"], lines=lines)
+    assert built[1] == deck(7, [("row",)], [-2], files=[b"b1.knit"], lines=[(0, 2)])
+    assert built[2] == deck(7, [], (), 7, files=[b"b2.knit"])
+
+
+@pytest.mark.requirement("deck-7", kind="core")
+def test_rules(loom):
+    """A deck of edition 7 runs by its RULES, with lines or without."""
+    rules = (1, 3, 4, 5, 6, 7)
+    decks = [deck(7, CODE, POWERS, 16, rules=each, files=files) for each in rules for files in ([], [b"a"])]
+    answers = loom.runs(decks, kind="deck")
+    first, second = (
+        {each: -32767 if each < 5 else 32767 for each in rules},
+        {each: -3 if each < 4 else -4 for each in rules},
+    )
+    assert [answer.out for answer in answers] == [
+        shown(first[each]) + shown(second[each]) for each in rules for _ in (1, 2)
+    ]
+    faults = loom.runs([deck(7, [("row",), ("ret",)], files=files) for files in ([], [b"x y"])], kind="deck")
+    assert [answer.err for answer in faults] == ["loom: fault: stack at 1\n", "loom: fault: stack at 1, x?y:1\n"]
+
+
+HEAD = b"LOOM\x07\x07\x28" + two(1) + two(0) + instruction("row")
+DAMAGED = {
+    **{f"rules {each}": deck(7, [("row",)], rules=each) for each in (0, 2, 8, 255)},
+    "no files byte": sealed(HEAD),
+    "lines without files": sealed(HEAD + b"\0" + b"\0\1\0"),
+    "a file without lines": sealed(HEAD + b"\1\1a"),
+    "width 0": deck(7, [("row",)], (), 0),
+    "code 24": sealed(HEAD.replace(b"\x16", b"\x18") + b"\0"),
+    "no head": sealed(HEAD[:10]),
+    "no checksum": HEAD + b"\0",
+    "edition 8": sealed(HEAD[:4] + b"\x08" + HEAD[5:] + b"\0"),
+}
+
+
+@pytest.mark.requirement("deck-7", kind="error")
+def test_damaged(loom):
+    """RULES of no edition, and lines that are missing or too many, are damage."""
+    sound = sealed(HEAD + b"\0")
+    for verb in ("run", "list"):
+        answers = loom.runs([sound, *DAMAGED.values()], kind="deck", verb=verb)
+        assert answers[0].status == 0
+        assert {name for name, answer in zip(DAMAGED, answers[1:], strict=True) if not answer.is_damage} == set()
+
+
+KNITS = [("yarn", 1), ("knit", 200), ("row",), ("knit", 0), ("skip", 200), ("row",)]
+
+
+@pytest.mark.requirement("stitches", kind="core")
+def test_stitches_cost(loom):
+    """A `knit` takes one of the budget and one more for each stitch, in decks of all editions; a `skip` takes one."""
+    files = {f"{edition}.deck": deck(edition, KNITS, (), 200) for edition in (1, 3, 4, 5, 6, 7)}
+    knit, skip = "1" * 200 + "\n", "." * 200 + "\n"
+    outcomes = {
+        206: (knit + skip, None),
+        205: (knit, ("budget", 5)),
+        202: ("", ("budget", 2)),
+        201: ("", ("budget", 1)),
+    }
+    outcomes |= {203: (knit, ("budget", 3)), 1: ("", ("budget", 1))}
+    commands = [["run", name, "--budget", str(budget)] for name in files for budget in outcomes]
+    answers = loom.all(commands, files)
+    expected = [each for _ in files for each in outcomes.values()]
+    assert [(answer.out, answer.fault) for answer in answers] == expected
+
+
+@pytest.mark.requirement("stitches", kind="boundary")
+def test_other_faults_first(loom):
+    """A `knit` that has another fault has that one, as long as anything is left of the budget."""
+    patterns = {"knit -1": "count", "knit 41": "needle", "knit 32767": "needle", "knit 3": "budget"}
+    answers = loom.runs(patterns, "--budget", "1")
+    assert [answer.fault for answer in answers] == [(kind, 0) for kind in patterns.values()]
+    answers = loom.runs([f"row\n{text}" for text in patterns], "--budget", "1")
+    assert [answer.fault for answer in answers] == [("budget", 1)] * 4
+    loop = ".width 200\na: knit 199\nrow\njmp a"
+    assert loom.runs([loop]) == [(4, ("0" * 199 + ".\n") * 495, "loom: fault: budget at 0, p0.knit:2\n")]
