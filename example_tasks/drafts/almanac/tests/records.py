@@ -20,7 +20,9 @@ def log(*lines):
 
 
 def table(*lines, columns="id ut object observer mag exp note"):
-    return "".join(f"{line}\n" for line in [columns.replace(" ", "\t"), *(line.replace("|", "\t") for line in lines)]).encode()
+    return "".join(
+        f"{line}\n" for line in [columns.replace(" ", "\t"), *(line.replace("|", "\t") for line in lines)]
+    ).encode()
 
 
 class Seen(NamedTuple):

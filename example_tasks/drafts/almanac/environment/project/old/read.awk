@@ -103,6 +103,7 @@ kind == "tsv" {
     next
   }
   if (/^\t/) {
+    gsub(/\t/, " ")
     if (open) note = note " " trim(substr($0, 2))
     next
   }

@@ -51,7 +51,7 @@ def test_file_that_has_grown(almanac):
     assert almanac.load({"a.log": grown + b"# only a comment\n"}) == "a.log: 3 observations, replacing 3\n"
 
 
-@pytest.mark.requirement("import-replaced", kind="core")
+@pytest.mark.requirement("import-replaced", kind="core", retired="round-5")
 def test_file_with_less(almanac):
     """What is no longer in the file is no longer listed."""
     almanac.load({"a.log": LOG})

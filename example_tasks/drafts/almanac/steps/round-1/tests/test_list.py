@@ -87,7 +87,14 @@ def test_columns_that_are_missing(almanac):
 def test_lines_that_are_passed_over(almanac):
     """What the scripts do not take for an observation is not listed, and what goes on with it neither."""
     files = {
-        "a.crd": cards("+ nothing before", " 001 12050 2210 T CrB", "", card("0002", "120503", "2210", "ok", "HA", "9", "1"), "x", "+ y"),
+        "a.crd": cards(
+            "+ nothing before",
+            " 001 12050 2210 T CrB",
+            "",
+            card("0002", "120503", "2210", "ok", "HA", "9", "1"),
+            "x",
+            "+ y",
+        ),
         "b.log": log("1;1.5.2006;22:10;no;HA;9;1;", "2;01.05.2006;22:10;no;HA;9", "3;01.05.2006;22:11;ok;HA;9;1;x\\"),
         "c.log": log("4;01.05.2006;22:12;ok;HA;9;1", "5;01.05.2006;9:10;no;HA;9;1", "6; 01.05.2006;22:10;no;HA;9;1"),
         "d.tsv": table("7|2012-03-01 20:15|no", "8|2012-03-01T20:15:00|no", "|goes on", "9|2012-03-01T20:15|ok"),
@@ -116,31 +123,40 @@ def test_dates_that_do_not_exist(almanac):
 @pytest.mark.requirement("passed-over", kind="boundary")
 def test_exposures_that_are_not_only_a_number(almanac):
     """Of an exposure counts the number that it begins with, and there need not be one."""
-    lines = [f"{number}|2012-03-01T20:{number}|x|HA|9|{text}" for number, text in [(10, "90 s"), (11, "ca. 90"), (12, "+5x")]]
+    lines = [
+        f"{number}|2012-03-01T20:{number}|x|HA|9|{text}" for number, text in [(10, "90 s"), (11, "ca. 90"), (12, "+5x")]
+    ]
     listed = same_as_script(almanac, {"x.tsv": table(*lines)}).decode().splitlines()
     assert [line[40:47] for line in listed] == ["    90s", "     0s", "     5s"]
 
 
-@pytest.mark.requirement("exposures", kind="boundary")
+@pytest.mark.requirement("exposures", kind="boundary", retired="round-6")
 def test_odd_exposures(almanac):
     """The scripts' arithmetic: 4.1 minutes are 245 seconds, and nothing behind a comma counts."""
     files = {
         "a.crd": cards(card("1", "120503", "2210", "x", "HA", "9", "4.1")),
-        "b.log": log("2;01.05.2006;22:10;x;HA;9;1,5;", "3;01.05.2006;22:11;x;HA;9;0.29", "# exposure s", "4;01.05.2006;22:12;x;HA;9;9.9"),
+        "b.log": log(
+            "2;01.05.2006;22:10;x;HA;9;1,5;",
+            "3;01.05.2006;22:11;x;HA;9;0.29",
+            "# exposure s",
+            "4;01.05.2006;22:12;x;HA;9;9.9",
+        ),
     }
     listed = same_as_script(almanac, files).decode().splitlines()
     assert [line[40:47] for line in listed] == ["   245s", "    60s", "    17s", "     9s"]
 
 
-@pytest.mark.requirement("evenings", kind="boundary")
+@pytest.mark.requirement("evenings", kind="boundary", retired="round-4")
 def test_notebook_has_evenings(almanac):
     """In the notebook every date is that of the evening, in all its years."""
-    content = log("1;04.07.2010;00:45;SS Cyg;HA;9;1;", "2;04.07.2010;22:45;SS Cyg;HA;9;1;", "3;03.07.2010;23:45;SS Cyg;HA;9;1;")
+    content = log(
+        "1;04.07.2010;00:45;SS Cyg;HA;9;1;", "2;04.07.2010;22:45;SS Cyg;HA;9;1;", "3;03.07.2010;23:45;SS Cyg;HA;9;1;"
+    )
     listed = same_as_script(almanac, {"x.log": content}).decode().splitlines()
     assert [line[:16] for line in listed] == ["2010-07-03 23:45", "2010-07-04 22:45", "2010-07-04 00:45"]
 
 
-@pytest.mark.requirement("bytes", kind="core")
+@pytest.mark.requirement("bytes", kind="core", retired="round-3")
 def test_bytes(almanac):
     """Every file's letters are listed as they stand there, and columns are counted in bytes."""
     files = {
@@ -153,14 +169,14 @@ def test_bytes(almanac):
     assert "H\xe4ufchen \x85\xa0  \xc5S\xd6".encode("latin-1") in listed
 
 
-@pytest.mark.requirement("mark", kind="boundary")
+@pytest.mark.requirement("mark", kind="boundary", retired="round-3")
 def test_byte_order_mark(almanac):
     """Before the first column's name a byte order mark keeps that column from being found, as in the scripts."""
     content = b"\xef\xbb\xbf" + table("0001|2012-03-01T20:15|x|HA|9|1")
     assert same_as_script(almanac, {"x.tsv": content}) == b"2012-03-01 20:15 x            HA      9      1s \n"
 
 
-@pytest.mark.requirement("starter", kind="integration")
+@pytest.mark.requirement("starter", kind="integration", retired="round-3")
 def test_the_observatory(almanac):
     """The observatory's own files are listed to the byte as before."""
     assert b"<9.5    245s 0003" in same_as_script(almanac, starter_files())
@@ -172,20 +188,27 @@ def test_order(almanac):
     lines = [
         card(str(number), date, time, "x", "HA", "9", "1")
         for number, (date, time) in enumerate(
-            [("130503", "2200"), ("120503", "0200"), ("120503", "2200"), ("311299", "2200"), ("120503", "1159")]
-            + [("120503", "1200"), ("120503", "2200"), ("010100", "0000"), ("120503", "2200")]
+            [
+                ("130503", "2200"),
+                ("120503", "0200"),
+                ("120503", "2200"),
+                ("311299", "2200"),
+                ("120503", "1159"),
+                ("120503", "1200"),
+                ("120503", "2200"),
+                ("010100", "0000"),
+                ("120503", "2200"),
+            ]
         )
     ]
     listed = same_as_script(almanac, {"x.crd": cards(*lines)}).decode().splitlines()
     assert [line.split()[-1] for line in listed] == ["3", "7", "5", "2", "6", "8", "1", "4", "0"]
 
 
-@pytest.mark.requirement("order-files", kind="core")
+@pytest.mark.requirement("order-files", kind="core", retired="round-7")
 def test_order_of_files(almanac):
     """What is of one moment comes in the order in which the files first came, also when one comes once more."""
-    files = {
-        name: table(f"{name}|2012-03-01T20:15|x|HA|9|1|") for name in ("b.tsv", "c.tsv", "a.tsv")
-    }
+    files = {name: table(f"{name}|2012-03-01T20:15|x|HA|9|1|") for name in ("b.tsv", "c.tsv", "a.tsv")}
     same_as_script(almanac, files)
     changed = table("B|2012-03-01T20:15|x|HA|9|1|", "B|2012-03-01T20:15|y|HA|9|1|", "b.tsv|2012-03-01T20:15|x|HA|9|1|")
     almanac.load({"b.tsv": changed})

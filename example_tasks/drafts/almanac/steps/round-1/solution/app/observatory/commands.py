@@ -7,7 +7,7 @@ from . import database, listings
 from .errors import Refused, WrongCall
 from .files import KINDS, kind_of, read
 
-USAGE = "usage: almanac import FILE... | almanac list"
+USAGE = "usage: almanac import FILE...\nusage: almanac list"
 
 
 def main(arguments):

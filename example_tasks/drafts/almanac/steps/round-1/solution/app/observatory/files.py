@@ -91,9 +91,9 @@ def read_table(lines):
     for line in lines[1:]:
         if line.startswith("\t"):
             if going_on:
-                found[-1] = add_note(found[-1], line[1:])
+                found[-1] = add_note(found[-1], line[1:].replace("\t", " "))
             continue
-        row = dict(zip(columns, line.split("\t")))
+        row = dict(zip(columns, line.split("\t"), strict=False))
         time = row.get("ut", "")
         going_on = bool(TABLE_TIME.fullmatch(time))
         if going_on:

@@ -1,9 +1,10 @@
 """Listings as the old scripts print them."""
 
 
+def measured(each):
+    """Return what all listings of observations end with."""
+    return f"{each.observer[:3]:<3} {each.magnitude:>5} {each.seconds:>6}s {each.number}"
+
+
 def list_lines(observations):
-    return [
-        "%s %s %-12.12s %-3.3s %5s %6ds %s\n"
-        % (each.night, each.time, each.object, each.observer, each.magnitude, each.seconds, each.number)
-        for each in observations
-    ]
+    return [f"{each.night} {each.time} {each.object[:12]:<12} {measured(each)}\n" for each in observations]
