@@ -1,0 +1,111 @@
+"""Listings in UTF-8, with columns of characters."""
+
+import pytest
+from records import Records, card, cards, log, table
+from scripts import script
+
+
+@pytest.mark.requirement("letters", kind="core")
+def test_columns(almanac):
+    """Files of both encodings are listed in UTF-8, with columns as wide as ever, and cut behind a character."""
+    almanac.load(
+        {
+            "a.crd": cards(card("1", "120503", "2210", "Bärenhüter", "MÜL", "9", "1")),
+            "b.log": log("2;01.05.2006;22:10;Häufchen ÄÖÜäö;ÅSÖÅ;9;1;"),
+            "c.tsv": table("3|2012-03-01T20:15|χ Cyg|ÅSÖÅ|9|1", "4|2012-03-01T20:16|ΩΩΩΩΩΩ ΩΩΩΩΩΩ|☾|9|1"),
+        }
+    )
+    assert almanac.prints("list") == (
+        "2003-05-12 22:10 Bärenhüter   MÜL     9     60s 1\n"
+        "2006-05-01 22:10 Häufchen ÄÖÜ ÅSÖ     9     60s 2\n"
+        "2012-03-01 20:15 χ Cyg        ÅSÖ     9      1s 3\n"
+        "2012-03-01 20:16 ΩΩΩΩΩΩ ΩΩΩΩΩ ☾       9      1s 4\n"
+    )
+
+
+@pytest.mark.requirement("letters", kind="boundary")
+def test_lines_of_another_encoding(almanac):
+    """A line of a table that is no valid UTF-8 is Latin-1, and the lines beside it are not."""
+    lines = [
+        b"id\tut\tobject\tnote",
+        "1\t2012-03-01T20:15\tχ Cyg\tMär".encode(),
+        "2\t2012-03-01T20:16\tJäger\tMä".encode("latin-1"),
+        b"\trz",
+        "\tJuni ö".encode("latin-1"),
+        "3\t2012-03-01T20:17\tJäger\t".encode(),
+    ]
+    almanac.load({"a.tsv": b"\r\n".join(lines)})
+    assert [line[17:29] for line in almanac.prints("list").splitlines()] == [
+        "χ Cyg       ",
+        "Jäger       ",
+        "Jäger       ",
+    ]
+    assert almanac.prints("object", "Jäger").splitlines()[1] == "    Mä rz Juni ö"
+
+
+@pytest.mark.requirement("letters", kind="boundary")
+def test_bytes_that_end_no_line(almanac):
+    """Only line feeds end a line, and only blanks are taken from the ends of a field."""
+    odd = "\x85x\x0by\x0cz\x1c \x85"
+    almanac.load(
+        {
+            "a.log": log(f"1;01.05.2006;22:10; {odd} ;HA;9;1; \xa0n\x85\xa0 "),
+            "b.tsv": table("2|2012-03-01T20:15|x|HA|9|1|\u2028\u3000"),
+        }
+    )
+    assert almanac.prints_bytes("list").decode().split("\n")[0][17:30] == f"{odd}    "
+    assert almanac.prints_bytes("object", odd).decode().split("\n")[1] == "    \xa0n\x85\xa0"
+    assert almanac.prints_bytes("object", "x").decode().split("\n")[1] == "    \u2028\u3000"
+
+
+@pytest.mark.requirement("object-letters", kind="core")
+def test_object_in_all_files(almanac):
+    """A name is found as it is typed, in files of both encodings."""
+    almanac.load(
+        {
+            "a.crd": cards(card("1", "120503", "2210", "Häufchen", "MÜL", "9", "1", "für Jörg"), "+ und Zoë"),
+            "b.log": log("2;01.05.2006;22:10;Häufchen;ÅSÖ;9;1;"),
+            "c.tsv": table("3|2012-03-01T20:15|Häufchen|HÄK|9|1|χ"),
+        }
+    )
+    assert almanac.prints("object", "Häufchen") == (
+        "2003-05-12 22:10 MÜL     9     60s 1\n    für Jörg und Zoë\n2006-05-01 22:10 ÅSÖ     9     60s 2\n"
+        "2012-03-01 20:15 HÄK     9      1s 3\n    χ\n"
+    )
+
+
+@pytest.mark.requirement("numbers", kind="core")
+def test_byte_order_mark(almanac):
+    """Before the first column's name a byte order mark is no part of it."""
+    marked = table("0001|2012-03-01T20:15|x|HA|9|1")
+    almanac.load({"a.tsv": b"\xef\xbb\xbf" + marked, "b.tsv": b"\xef\xbb\xbf"})
+    assert [line[48:] for line in almanac.prints("list").splitlines()] == ["0001"]
+
+
+@pytest.mark.requirement("export", kind="integration")
+def test_export_stays(almanac):
+    """What is exported has the bytes of the file, its mark too, and the scripts read it as ever."""
+    files = Records(31, wild=True).files | {"mark.tsv": b"\xef\xbb\xbf" + table("1|2012-03-01T20:15|x\xa0|HA|9|1")}
+    almanac.load(files)
+    almanac.prints("export", "out")
+    assert almanac.exported(files) == files
+    assert almanac.complete("sh /app/old/list.sh out/*").stdout_bytes == script("list", files)
+
+
+@pytest.mark.requirement("take-over", kind="integration")
+def test_the_files_of_the_user(almanac):
+    """The user's own database has its letters and the numbers of 2016 at once."""
+    almanac.take_over()
+    lines = almanac.prints("list", "--from", "2014-01-01", "--to", "2016-12-31").splitlines()
+    assert [line[17:33] + line[48:] for line in lines] == [
+        "χ Cyg        ÅSÖ0401",
+        "T CrB        MÜL0402",
+        "η Aql        HA 0403",
+        "Häufchen h   MÜL0404",
+        "SS Cyg       HA 0501",
+        "β Lyrae Sche MÜL0502",
+        "SS Cyg       ÅSÖ0503",
+    ]
+    assert almanac.prints("object", "Bärenhüter").splitlines()[1] == (
+        "    nicht gefunden, Karte verlegt, am nächsten Abend wiederholt; siehe 0006"
+    )
