@@ -152,5 +152,6 @@ def test_the_command_prints_what_the_released_scorer_gives(write: Write) -> None
         "agent": "baseline",
         **{"pf": 0.2, "vc": 0.0, "re": 0.5, "aq": 0.5, "ati": 0.4, "tad": 0.5, "ee": 0.5},
         **{"rigor_score": pytest.approx(0.37), "coverage": 1.0, "attempts": 1},
-        **{"judged": 0.0, "executed": 0.0, "interval": None, "rounds_without_a_run": 0, "edited_rounds": 0},
+        **{"judged": 0.0, "executed": 0.0, "claimed": 0.0, "interval": None},
+        **{"rounds_without_a_run": 0, "edited_rounds": 0},
     }
