@@ -77,3 +77,29 @@ def test_reports(ledger, options):
     assert ledger(f"balance books.journal Assets {options}", books=bad) == complains(
         "error: books.journal:2: balance of Assets:Checking is 16.00, not 15.00\n"
     )
+
+
+@pytest.mark.requirement("assertions", kind="error")
+def test_two_assertions(ledger):
+    """What stands behind the first sign is one amount, or none."""
+    journal = "2024-01-01 Start\n  A  1.00 = 1.00 = 1.00\n  B\n"
+    assert ledger("check books.journal", books=journal) == complains(
+        "error: books.journal:2: invalid amount '1.00 = 1.00 = 1.00'\n"
+    )
+
+
+@pytest.mark.requirement("balance", kind="boundary")
+def test_postings_of_nothing(ledger):
+    """A posting of 0.00 that only asserts adds nothing to what balance shows, nor to its total."""
+    journal = """\
+2024-01-01 Start
+    Assets:Cash      7.00
+    Assets:Cash      0.00 = 7.00
+    Assets:Box       0.00 = 0
+    Equity
+"""
+    assert ledger("balance books.journal Assets", books=journal) == prints("""\
+          7.00  Assets:Cash
+--------------
+          7.00
+""")
