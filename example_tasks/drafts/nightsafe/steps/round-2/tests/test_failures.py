@@ -28,8 +28,10 @@ def test_full_disk(bench, there):
         NIGHTSAFE_NOW={FIRST + 60}
         (trap '' XFSZ; ulimit -f 32; call take acme src)
         {LEFT}
+        call take acme src
     """
-    _, before, taken, after = bench.run(script, BIG)
+    _, before, taken, after, later = bench.run(script, BIG)
+    assert (later.status, later.out) == (0, "20260401-023100\n")
     assert (taken.status, taken.out, "nightsafe: not taken: src\n" in taken.err) == (1, "", True)
     assert sorted(after.out.split("\n")) == sorted(before.out.split("\n"))
 
@@ -38,10 +40,13 @@ def test_full_disk(bench, there):
 def test_catalogue_that_cannot_grow(bench):
     """Where the line does not fit into the catalogue there is no archive, and the lines are as they were."""
     lines = "".join(old_line(f"20240101-{number:06}", b"", "/srv/" + "x" * 400) for number in range(200))
-    script = f"(trap '' XFSZ; ulimit -f 64; call take acme small)\n{LEFT}call cat store/acme/catalogue"
-    taken, left, catalogue = bench.run(script, {"store/acme/catalogue": lines, **below({"x": "1"}, "small")})
+    script = (
+        f"(trap '' XFSZ; ulimit -f 64; call take acme small)\n{LEFT}call cat store/acme/catalogue\ncall take acme small"
+    )
+    taken, left, catalogue, later = bench.run(script, {"store/acme/catalogue": lines, **below({"x": "1"}, "small")})
     assert (taken.status, taken.out, "nightsafe: not taken: small\n" in taken.err) == (1, "", True)
     assert (catalogue.out, left.out.count("\n")) == (lines, 3)
+    assert (later.status, later.out) == (0, "20260401-023000\n")
 
 
 @pytest.mark.requirement("not-taken", kind="core")
@@ -54,9 +59,11 @@ def test_programs_that_fail(bench, tool):
         call verify acme
         call restore acme 20260401-023000 out
         call ls out
+        call take other src
     """
     fakes = {f"fakes/{name}": file(text, 0o755) for name, text in FAKES.items() if name == tool}
-    taken, left, verified, _, found = bench.run(script, {**fakes, **BIG})
+    taken, left, verified, _, found, other = bench.run(script, {**fakes, **BIG})
+    assert (other.status, other.out) == (0, "20260401-023000\n")
     if taken.status == 0:
         assert (taken.out, verified.out, found.out) == ("20260401-023000\n", "20260401-023000\tok\n", "noise\nx\n")
     else:
@@ -169,7 +176,9 @@ def test_restore_that_fails(bench):
         "store/acme/catalogue": old_line("20230101-000000", noise, "/srv"),
         "store/acme/20230101-000000.tar.gz": noise,
     }
-    [never] = bench.run("call restore acme 20230101-000000 out", files)
+    calls = "call restore acme 20230101-000000 out\ncall verify acme"
+    never, verified = bench.run(calls, files)
+    assert verified.out == "20230101-000000\tok\n"
     assert (never.status, never.out, "nightsafe: not restored: 20230101-000000\n" in never.err) == (1, "", True)
 
 
@@ -177,9 +186,9 @@ def test_restore_that_fails(bench):
 def test_target_that_is_a_file(bench):
     """Into a file nothing is restored."""
     script = "call take acme src\ncall restore acme 20260401-023000 file\ncall cat file"
-    _, over, kept = bench.run(script, {"file": "kept", **below({"x": "1"}, "src")})
+    taken, over, kept = bench.run(script, {"file": "kept", **below({"x": "1"}, "src")})
     assert (over.status, over.out, "nightsafe: not restored: 20260401-023000\n" in over.err) == (1, "", True)
-    assert kept.out == "kept"
+    assert (taken.out, kept.out) == ("20260401-023000\n", "kept")
 
 
 @pytest.mark.requirement("broken-lines", kind="core")

@@ -189,9 +189,11 @@ def test_full_disk_while_rotating(bench):
     files = stored([f"20240101-{number:06}" for number in range(100)], settings="keep=1\n")
     for name in [name for name in files if name.endswith(".gz") and name[-11:-7] not in ("0001", "0002", "0099")]:
         del files[name]
-    script = "(trap '' XFSZ; ulimit -f 8; call rotate acme)\ncall ls store/acme\ncall cat store/acme/catalogue"
-    rotated, left, catalogue = bench.run(script, files)
+    script = "(trap '' XFSZ; ulimit -f 8; call rotate acme)\ncall ls store/acme\ncall cat store/acme/catalogue\n"
+    script += "call rotate acme"
+    rotated, left, catalogue, later = bench.run(script, files)
     assert (rotated.status, rotated.out, "nightsafe: " in rotated.err) == (1, "", True)
+    assert (later.status, later.ids) == (0, ["20240101-000001", "20240101-000002"])
     assert (left.out.count(".tar.gz\n"), catalogue.out) == (3, files["store/acme/catalogue"])
 
 

@@ -78,7 +78,8 @@ def test_restore_with_a_program_that_fails(bench):
         (PATH="$BASE/fakes:$PATH"; call restore acme {ID} out)
         call ls -A . out
     """
-    _, restored, left = bench.run(script, {**SOURCE, "fakes/tar": file(fake, 0o755)})
+    taken, restored, left = bench.run(script, {**SOURCE, "fakes/tar": file(fake, 0o755)})
+    assert (taken.status, taken.out) == (0, f"{ID}\n")
     if restored.status == 0:
         assert left.out.endswith("out:\nsub\nx\n")
     else:
