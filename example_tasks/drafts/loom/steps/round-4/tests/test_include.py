@@ -118,14 +118,18 @@ def test_circles(loom):
         "hall/r.knit": '; back\n  .include   "q.knit"  ; to q',
         "hall/twice.knit": '.include "s.knit"\n.include "s.knit"\n.include "s.knit"\nrow\n.width 5\n',
         "hall/s.knit": "skip 1\nknit 0\n",
+        "hall/v.knit": '.include "x.knit"',
+        "hall/x.knit": '.include "y.knit"',
+        "hall/y.knit": '\n.include "x.knit"',
     }
-    commands = [["run", f"hall/{name}.knit"] for name in ("a", "b", "q", "twice", "r")]
+    commands = [["run", f"hall/{name}.knit"] for name in ("a", "b", "q", "twice", "r", "v")]
     assert loom.all(commands, files) == [
         (3, "", "hall/a.knit:1:10: include\n"),
         (0, "", ""),
         (3, "", "hall/r.knit:2:14: include\n"),
         (0, ".....\n", ""),
         (3, "", "hall/q.knit:2:10: include\n"),
+        (3, "", "hall/y.knit:2:10: include\n"),
     ]
 
 
