@@ -73,5 +73,5 @@ command = " ".join(sys.argv[1:])
 if command in ANSWERS:
     print(end=ANSWERS[command])
 else:
-    sys.exit(print("usage: ledger.py COMMAND FILE", file=sys.stderr) or 2)
+    sys.exit(1)
 PY

@@ -10,9 +10,10 @@ from journals import BOOKS, SHUFFLED, TRAVEL
 @pytest.mark.requirement("close", kind="core")
 def test_one_account(ledger):
     """What is left on the day of --end is carried over to the day after; income and expenses are not."""
-    assert ledger("close books.journal --end 2024-01-31", books=BOOKS) == prints("""\
+    books = BOOKS + "2024-01-20 Cafe\n    Expenses:Food  4.00\n    Assets:Checking\n"
+    assert ledger("close books.journal --end 2024-01-31", books=books) == prints("""\
 2024-02-01 Opening balances
-    Assets:Checking  3640.25
+    Assets:Checking  3636.25
     Equity:Opening
 """)
 
@@ -39,13 +40,12 @@ def test_currencies(ledger):
     [
         ("2024-01-30", "2024-01-31", "1140.25"),
         ("2024-02-28", "2024-02-29", "2940.25"),
-        ("2023-12-31", None, None),
         ("2024-01-01", "2024-01-02", "1200.00"),
     ],
 )
 def test_days(ledger, end, date, amount):
-    """The day of --end counts, days are those of the calendar, and nothing is printed where nothing is left."""
-    lines = f"{date} Opening balances\n    Assets:Checking  {amount}\n    Equity:Opening\n" if date else ""
+    """The day of --end counts, and days are those of the calendar."""
+    lines = f"{date} Opening balances\n    Assets:Checking  {amount}\n    Equity:Opening\n"
     assert ledger(f"close books.journal --end {end}", books=BOOKS) == prints(lines)
 
 
@@ -95,6 +95,9 @@ def test_nothing_to_carry_over(ledger):
     Equity:Opening  3.00
     Expenses
 """
+    opening = "2024-01-02 Opening balances\n    Assets:Cash  5.00\n    Equity:Opening\n"
+    assert ledger("close books.journal --end 2024-01-01", books=journal) == prints(opening)
+    assert ledger("close books.journal --end 2023-12-31", books=journal) == prints("")
     assert ledger("close books.journal --end 2024-12-31", books=journal) == prints("")
     assert ledger("close books.journal --end 2024-12-31", books="") == prints("")
 

@@ -33,8 +33,8 @@ def test_ids_are_given_once(courier):
     """An id is not given again, although nothing is left of the messages that had the ones before."""
     daemon = courier()
     client = daemon.client()
-    client.fill("orders", "a", "b")
-    for _ in range(2):
+    for body in ("a", "b"):
+        client.fill("orders", body)
         client.ack(client.take("orders"))
     daemon.restart()
     assert daemon.client().put("orders", "c") == "OK 3"
