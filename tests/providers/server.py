@@ -464,7 +464,8 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, Broken) and not fault.clean:
             self.close_connection = True
             return False
-        return self._write(b"0\r\n\r\n")
+        self._write(b"0\r\n\r\n")  # A client may leave as soon as it has the last event.
+        return True
 
     def _write_chunk(self, data: bytes, pause: float) -> bool:
         pieces = [data[at : at + 1] for at in range(len(data))] if pause else [data]
