@@ -47,25 +47,25 @@ def test_first_error(values):
 
 
 @pytest.mark.requirement("division", kind="error", retired="round-8")
-def test_division_by_zero(formula, values):
+def test_division_by_zero(inside, values):
     """A division by zero ends with status 3."""
-    assert formula("eval", "x + 1 / (2 - 2)", "x=1") == complains(3, "division by zero")
+    assert inside("eval", "x + 1 / (2 - 2)", "x=1") == complains(3, "division by zero")
     assert set(values(["1 / 0", "0 / 0", "1 - 2 / -0"]).values()) == {"error 3: division by zero"}
 
 
 @pytest.mark.requirement("unknown-name", kind="error")
-def test_unknown_names(formula):
+def test_unknown_names(inside):
     """A name without a value ends with status 3; the first that is needed is named, and capitals count."""
-    assert formula.each("eval 'a + Rate * c' a=1 rate=2 c=1", "eval 'b + a'") == [
+    assert inside.each("eval 'a + Rate * c' a=1 rate=2 c=1", "eval 'b + a'") == [
         complains(3, "unknown name 'Rate'"),
         complains(3, "unknown name 'b'"),
     ]
 
 
 @pytest.mark.requirement("syntax", kind="boundary")
-def test_syntax_goes_before_values(formula):
+def test_syntax_goes_before_values(inside):
     """What cannot be compiled is not run, whatever its first half would give."""
-    assert formula("eval", "unknown + (1") == complains(2, "13: unexpected end")
+    assert inside("eval", "unknown + (1") == complains(2, "13: unexpected end")
 
 
 @pytest.mark.requirement("nesting", kind="boundary")

@@ -23,9 +23,9 @@ def test_listing(formula):
 
 
 @pytest.mark.requirement("listing", kind="boundary")
-def test_nothing_is_computed_beforehand(formula):
+def test_nothing_is_computed_beforehand(inside):
     """Constants are not folded, and names that have no value can be listed."""
-    assert formula("list", "2 + 3 - x") == prints(
+    assert inside("list", "2 + 3 - x") == prints(
         "0000 PUSH 2", "0003 PUSH 3", "0006 ADD", "0007 LOAD x", "0010 SUB", "0011 RET"
     )
 

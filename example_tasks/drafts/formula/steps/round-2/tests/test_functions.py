@@ -20,9 +20,9 @@ def test_functions(values):
 
 
 @pytest.mark.requirement("functions", kind="boundary")
-def test_function_names_as_values(formula):
+def test_function_names_as_values(inside):
     """Without a parenthesis behind it, the name of a function is a value's."""
-    assert formula("eval", "MIN + IF (1, ABS, 2)", "MIN=3", "ABS=4") == prints("7")
+    assert inside("eval", "MIN + IF (1, ABS, 2)", "MIN=3", "ABS=4") == prints("7")
 
 
 @pytest.mark.requirement("round", kind="core")
@@ -40,9 +40,9 @@ def test_round_halves_away_from_zero(values):
 
 
 @pytest.mark.requirement("digits", kind="error", retired="round-8")
-def test_bad_digits(formula, values):
+def test_bad_digits(inside, values):
     """Places that are not a whole number from 0 to 6 end with status 3."""
-    assert formula("eval", "ROUND(1, 7)") == complains(3, "bad digits")
+    assert inside("eval", "ROUND(1, 7)") == complains(3, "bad digits")
     assert set(values(["ROUND(1, -1)", "ROUND(1, 0.5)", "ROUND(1, 6.000001)"]).values()) == {"error 3: bad digits"}
 
 
@@ -88,9 +88,9 @@ def test_what_is_noticed_first(values):
 
 
 @pytest.mark.requirement("if-listing", kind="core", retired="round-8")
-def test_listing_of_if(formula):
+def test_listing_of_if(inside):
     """IF becomes jumps to offsets, also within another IF."""
-    assert formula("list", "IF(a, IF(b <> 0, 1, 2), ROUND(c, 2)) ^ 2") == prints(
+    assert inside("list", "IF(a, IF(b <> 0, 1, 2), ROUND(c, 2)) ^ 2") == prints(
         "0000 LOAD a",
         "0003 JZ 0028",
         "0006 LOAD b",
@@ -111,9 +111,9 @@ def test_listing_of_if(formula):
 
 
 @pytest.mark.requirement("call-listing", kind="core")
-def test_listing_of_calls(formula):
+def test_listing_of_calls(inside):
     """A call has its number of arguments, a comparison and a power are one byte each."""
-    assert formula("list", "MAX(1, x, 2) >= ABS(x ^ 2)") == prints(
+    assert inside("list", "MAX(1, x, 2) >= ABS(x ^ 2)") == prints(
         "0000 PUSH 1",
         "0003 LOAD x",
         "0006 PUSH 2",

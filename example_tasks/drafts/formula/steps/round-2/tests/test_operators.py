@@ -13,9 +13,9 @@ def test_comparisons(library):
 
 
 @pytest.mark.requirement("comparison", kind="boundary")
-def test_comparisons_come_last(formula):
+def test_comparisons_come_last(inside):
     """A comparison has sums on both sides."""
-    assert formula("eval", "1 + 2 * 2 >= -5 + 10 - 1") == prints("1")
+    assert inside("eval", "1 + 2 * 2 >= -5 + 10 - 1") == prints("1")
 
 
 @pytest.mark.requirement("comparison", kind="error")
@@ -65,7 +65,7 @@ def test_powers(values):
 
 
 @pytest.mark.requirement("exponent", kind="error", retired="round-8")
-def test_bad_exponents(formula, values):
+def test_bad_exponents(inside, values):
     """An exponent that is not a whole number from 0 to 100 ends with status 3."""
-    assert formula("eval", "2 ^ 0.5") == complains(3, "bad exponent")
+    assert inside("eval", "2 ^ 0.5") == complains(3, "bad exponent")
     assert set(values(["2 ^ 101", "2 ^ (0 - 1)", "1 ^ 100.000001"]).values()) == {"error 3: bad exponent"}

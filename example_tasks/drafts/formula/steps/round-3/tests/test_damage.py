@@ -29,11 +29,11 @@ SEALED = {
 
 
 @pytest.mark.requirement("not-a-file", kind="error")
-def test_other_files(formula, said):
+def test_other_files(inside, said):
     """What is too short or begins with anything else is no formula file."""
     contents = {each: each for each in (b"", b"PFML", b"PFMX\x01\x00\x00", b"price = 2\n")}
     assert set(said("run", contents).values()) == {"error 4: FILE: not a formula file"}
-    assert formula("run", "old.f", old_f=b"PFMX" + GOOD[4:]) == complains(4, "old.f: not a formula file")
+    assert inside("run", "old.f", old_f=b"PFMX" + GOOD[4:]) == complains(4, "old.f: not a formula file")
 
 
 @pytest.mark.requirement("not-a-file", kind="error")
@@ -79,11 +79,11 @@ def test_a_right_checksum_does_not_help(formula, said):
 
 
 @pytest.mark.requirement("damage", kind="boundary")
-def test_a_stack_that_does_not_fit(formula, said):
+def test_a_stack_that_does_not_fit(inside, said):
     """Code that takes more from the stack than is there, or leaves something, is damaged and prints nothing."""
     contents = {
         instructions: version_1("1", "", instructions)
         for instructions in ("ADD; RET", "PUSH 0; PUSH 0; RET", "PUSH 0; MUL; RET", "RET", "PUSH 0; CALL MAX 2; RET")
     }
     assert said("run", contents) == dict.fromkeys(contents, "error 4: FILE: damaged")
-    assert formula("run", "old.f", old_f=contents["ADD; RET"]) == DAMAGED
+    assert inside("run", "old.f", old_f=contents["ADD; RET"]) == DAMAGED

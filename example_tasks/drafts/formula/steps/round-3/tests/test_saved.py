@@ -39,11 +39,11 @@ def test_the_whole_format(built):
 
 
 @pytest.mark.requirement("build", kind="integration")
-def test_build_and_run(formula, built):
+def test_build_and_run(inside, built):
     """What was built runs with the values that it is given, and lists as its formula does."""
     text = "IF(x > 2, ROUND(x * 1.19, 2), MIN(x, y) + 0.5)"
     built(text)
-    run, other, listed, listed_text = formula.each(
+    run, other, listed, listed_text = inside.each(
         "run made.f x=12.345", "run made.f x=2 y=-1", "list --file made.f", f"list '{text}'"
     )
     assert (run, other) == (prints("14.69"), prints("-0.5"))
@@ -60,9 +60,9 @@ def test_build_of_what_is_wrong(formula, workspace):
 
 
 @pytest.mark.requirement("saved-run", kind="core")
-def test_files_of_version_1_run(formula):
+def test_files_of_version_1_run(inside):
     """A file of version 1 runs, with the values of the command line, and is listed."""
-    *runs, listed = formula.each(
+    *runs, listed = inside.each(
         "run old.f amount=12 limit=12 price=99",
         "run old.f amount=1 limit=12 price=99",
         "run old.f amount=1 limit=12 price=0.5",
@@ -94,9 +94,9 @@ def test_every_instruction_of_version_1_runs(formula):
 
 
 @pytest.mark.requirement("saved-run", kind="error")
-def test_saved_names_without_values(formula):
+def test_saved_names_without_values(inside):
     """A name of a file that has no value is unknown, and only if it is needed."""
-    assert formula("run", "old.f", "amount=1", "limit=0", old_f=DISCOUNT) == complains(3, "unknown name 'price'")
+    assert inside("run", "old.f", "amount=1", "limit=0", old_f=DISCOUNT) == complains(3, "unknown name 'price'")
 
 
 @pytest.mark.requirement("promise", kind="core")
@@ -114,11 +114,11 @@ def test_saved_halves(said):
 
 
 @pytest.mark.requirement("promise", kind="core")
-def test_saved_powers(formula):
+def test_saved_powers(inside):
     """The order in which version 1 computed powers is in the file."""
     left = version_1("2", "", "PUSH 0; NEG; PUSH 0; POW; RET")
     right = version_1("2 3", "", "PUSH 0; PUSH 1; POW; PUSH 0; POW; RET")
-    answers = formula.each("run sign.f", "run right.f", sign_f=left, right_f=right)
+    answers = inside.each("run sign.f", "run right.f", sign_f=left, right_f=right)
     assert answers == [prints("4"), prints("64")]
 
 

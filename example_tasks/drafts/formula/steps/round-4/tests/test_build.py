@@ -18,9 +18,9 @@ def test_sheets_cannot_be_saved(formula):
 
 
 @pytest.mark.requirement("damage", kind="boundary")
-def test_version_1_has_no_parameters(formula):
+def test_version_1_has_no_parameters(inside):
     """Instructions of sheets lead nowhere in a file of version 1."""
     codes = [code(instructions) for instructions in ("ARG 0; RET", "INVOKE 0 0; RET")]
     files = [sealed(b"PFML\x01" + texts("1") + texts("x") + wide(len(done)) + done) for done in codes]
-    answers = formula.each("run a.f x=1", "run b.f x=1", a_f=files[0], b_f=files[1])
+    answers = inside.each("run a.f x=1", "run b.f x=1", a_f=files[0], b_f=files[1])
     assert answers == [complains(4, "a.f: damaged"), complains(4, "b.f: damaged")]

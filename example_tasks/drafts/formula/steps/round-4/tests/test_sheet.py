@@ -25,11 +25,11 @@ def test_sheet(formula):
 
 
 @pytest.mark.requirement("sheet", kind="boundary")
-def test_lines(formula):
+def test_lines(inside):
     """Blank lines and comments are none of the sheet, blanks do not matter, and the last line may be without LF."""
     text = "\n \t\n  # x = 1 / 0 $\na=1\n\t b  =  a+1\n#\n  def  f ( )=b\nc = f ( )"
     nothing = "# nothing\n\ndef f() = 1\n"
-    answers = formula.each("sheet a.sheet", "sheet b.sheet", a_sheet=text, b_sheet=nothing)
+    answers = inside.each("sheet a.sheet", "sheet b.sheet", a_sheet=text, b_sheet=nothing)
     assert answers == [prints("a = 1", "b = 2", "c = 2"), prints()]
 
 
@@ -41,21 +41,21 @@ def test_the_command_line_goes_before_cells(formula):
 
 
 @pytest.mark.requirement("order-of-names", kind="boundary")
-def test_parameters_go_before_all(formula):
+def test_parameters_go_before_all(inside):
     """A parameter goes before the command line and cells, in its own definition only."""
     text = "def f(a, b) = g(a) * 10 + b\ndef g(x) = a + x\na = 1\nr = f(5, a + 1)\nx = 100\n"
-    assert formula("sheet", "a.sheet", "x=7", a_sheet=text) == prints("a = 1", "r = 62", "x = 7")
+    assert inside("sheet", "a.sheet", "x=7", a_sheet=text) == prints("a = 1", "r = 62", "x = 7")
 
 
 @pytest.mark.requirement("order-of-names", kind="boundary")
-def test_a_cell_called_as_a_definition(formula):
+def test_a_cell_called_as_a_definition(inside):
     """A cell and a definition may have the same name, and a cell may be called as a function is."""
     text = "f = f(2)\ndef f(x) = x * MIN\nMIN = 4\ndefault = f\n"
-    assert formula("sheet", "a.sheet", a_sheet=text) == prints("f = 8", "MIN = 4", "default = 8")
+    assert inside("sheet", "a.sheet", a_sheet=text) == prints("f = 8", "MIN = 4", "default = 8")
 
 
 @pytest.mark.requirement("definitions", kind="core")
-def test_definitions(formula):
+def test_definitions(inside):
     """Definitions have up to nine parameters, call one another above and below, and call themselves."""
     text = """\
 nine = digits(1, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -69,32 +69,32 @@ parity = even(31) + 2 * odd(31)
 def none() = 3
 three = none() + none()
 """
-    assert formula("sheet", "a.sheet", a_sheet=text) == prints(
+    assert inside("sheet", "a.sheet", a_sheet=text) == prints(
         "nine = -902", "big = 2432902008176640000", "parity = 2", "three = 6"
     )
 
 
 @pytest.mark.requirement("once", kind="boundary")
-def test_a_cell_is_computed_once(formula):
+def test_a_cell_is_computed_once(inside):
     """Cells that need the one before twice are computed once each, or this would not end."""
     text = "c0 = 1\n" + "".join(f"c{n} = c{n - 1} + c{n - 1}\n" for n in range(1, 61))
-    status, output, errors = formula("sheet", "a.sheet", a_sheet=text)
+    status, output, errors = inside("sheet", "a.sheet", a_sheet=text)
     assert (status, output.splitlines()[-1], errors) == (0, f"c60 = {2**60}", "")
 
 
 @pytest.mark.requirement("depth", kind="boundary")
-def test_ten_thousand_cells(formula):
+def test_ten_thousand_cells(inside):
     """Each of ten thousand cells may need the one behind it."""
     text = "".join(f"c{n} = c{n + 1} + 1\n" for n in range(9999)) + "c9999 = 1\n"
-    status, output, errors = formula("sheet", "a.sheet", a_sheet=text)
+    status, output, errors = inside("sheet", "a.sheet", a_sheet=text)
     assert (status, output[:11], output[-10:], errors) == (0, "c0 = 10000\n", "c9999 = 1\n", "")
 
 
 @pytest.mark.requirement("depth", kind="boundary")
-def test_five_thousand_calls(formula):
+def test_five_thousand_calls(inside):
     """Definitions may call one another five thousand deep."""
     text = "def sum(n) = IF(n = 0, 0, n + sum(n - 1))\na = sum(4999)\n"
-    assert formula("sheet", "a.sheet", a_sheet=text) == prints("a = 12497500")
+    assert inside("sheet", "a.sheet", a_sheet=text) == prints("a = 12497500")
 
 
 @pytest.mark.requirement("sheet", kind="integration")

@@ -62,7 +62,7 @@ def test_the_first_error(said):
 
 
 @pytest.mark.requirement("cell-errors", kind="error")
-def test_what_cannot_be_computed(formula, said):
+def test_what_cannot_be_computed(inside, said):
     """The cell is named in whose formula, or in whose calls, it happens, and nothing is printed."""
     sheets = {
         "fine = 1\na = 2 * missing\n": "a: unknown name 'missing'",
@@ -70,7 +70,7 @@ def test_what_cannot_be_computed(formula, said):
         "a = f(1)\ndef f(x) = b * x\nb = c\nc = none\n": "c: unknown name 'none'",
     }
     assert said("sheet", same(sheets)) == refused(sheets, 3)
-    assert formula("sheet", "a.sheet", a_sheet="a = 1\nb = 1\nc = d") == complains(3, "c: unknown name 'd'")
+    assert inside("sheet", "a.sheet", a_sheet="a = 1\nb = 1\nc = d") == complains(3, "c: unknown name 'd'")
 
 
 @pytest.mark.requirement("circular", kind="error")
@@ -85,9 +85,9 @@ def test_circles(said):
 
 
 @pytest.mark.requirement("circular", kind="boundary")
-def test_no_circle_where_it_is_not_needed(formula):
+def test_no_circle_where_it_is_not_needed(inside):
     """Cells that name each other in branches that are not computed, or on the command line, are none."""
     text = "a = IF(way, 1, b)\nb = IF(way, a, 2)\n"
     lines = ["sheet a.sheet way=1", "sheet a.sheet way=0", "sheet b.sheet b=3"]
-    answers = formula.each(*lines, a_sheet=text, b_sheet="a = b\nb = a\n")
+    answers = inside.each(*lines, a_sheet=text, b_sheet="a = b\nb = a\n")
     assert answers == [(0, f"a = {value}\nb = {value}\n", "") for value in (1, 2, 3)]

@@ -40,29 +40,29 @@ def test_formats(formula):
 
 
 @pytest.mark.requirement("format-halves", kind="boundary", retired="round-6")
-def test_halves_in_formats(formula):
+def test_halves_in_formats(inside):
     """A half goes away from zero in a format, too."""
     text = sheet("a [0] = 2.5", "b [0.0] = -0.25", "c [0.0%] = 0.1925", "half [0] = 1234567 / 2")
-    assert formula("sheet", "a.sheet", a_sheet=text) == prints("a = 3", "b = -0.3", "c = 19.3%", "half = 617284")
+    assert inside("sheet", "a.sheet", a_sheet=text) == prints("a = 3", "b = -0.3", "c = 19.3%", "half = 617284")
 
 
 @pytest.mark.requirement("format-minus", kind="boundary", retired="round-7")
-def test_minus_before_zeros(formula):
+def test_minus_before_zeros(inside):
     """A negative value has its minus sign, also before zeros."""
-    assert formula("sheet", "a.sheet", a_sheet="loss [0.00] = 0 - 0.001\nb [0%] = -0.001\n") == prints(
+    assert inside("sheet", "a.sheet", a_sheet="loss [0.00] = 0 - 0.001\nb [0%] = -0.001\n") == prints(
         "loss = -0.00", "b = -0%"
     )
 
 
 @pytest.mark.requirement("format", kind="boundary")
-def test_only_what_is_printed_is_rounded(formula):
+def test_only_what_is_printed_is_rounded(inside):
     """Other cells have the value as it is, and a number of the command line has the cell's format."""
     text = sheet("a [0] = 1.4", "b = a * 3", "c [0.00] = gone")
-    assert formula("sheet", "a.sheet", "c=-7", a_sheet=text) == prints("a = 1", "b = 4.2", "c = -7.00")
+    assert inside("sheet", "a.sheet", "c=-7", a_sheet=text) == prints("a = 1", "b = 4.2", "c = -7.00")
 
 
 @pytest.mark.requirement("format", kind="error")
-def test_bad_formats(formula, said):
+def test_bad_formats(inside, said):
     """What is no format is reported at its bracket, as it stands there, and a bracket that is not closed as the end."""
     expected = {
         "a [0.] = 1": "1:3: bad format '0.'",
@@ -80,7 +80,7 @@ def test_bad_formats(formula, said):
     }
     answers = said("sheet", {line: f"{line}\n" for line in expected})
     assert answers == {line: f"error 2: {message}" for line, message in expected.items()}
-    assert formula("sheet", "a.sheet", a_sheet="a = 1\nb[.0] = 1") == complains(2, "2:2: bad format '.0'")
+    assert inside("sheet", "a.sheet", a_sheet="a = 1\nb[.0] = 1") == complains(2, "2:2: bad format '.0'")
 
 
 @pytest.mark.requirement("format-listing", kind="core")

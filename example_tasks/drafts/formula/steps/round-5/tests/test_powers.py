@@ -32,22 +32,22 @@ def test_random_powers(library):
 
 
 @pytest.mark.requirement("power-order", kind="boundary")
-def test_listing_of_a_sign(formula):
+def test_listing_of_a_sign(inside):
     """The sign comes behind the power, and that of an exponent before it."""
-    assert formula.each("list '-x ^ -2'", "list '2 ^ * 3'") == [
+    assert inside.each("list '-x ^ -2'", "list '2 ^ * 3'") == [
         prints("0000 LOAD x", "0003 PUSH 2", "0006 NEG", "0007 POW", "0008 NEG", "0009 RET"),
         complains(2, "5: unexpected '*'"),
     ]
 
 
 @pytest.mark.requirement("promise", kind="boundary")
-def test_saved_powers_keep_their_order(formula):
+def test_saved_powers_keep_their_order(inside):
     """A formula that was saved before is run as it was compiled then."""
     content = version_1("2 3", "", "PUSH 0; NEG; PUSH 0; POW; PUSH 1; POW; RET")
-    assert formula("run", "old.f", old_f=content) == prints("64")
+    assert inside("run", "old.f", old_f=content) == prints("64")
 
 
 @pytest.mark.requirement("power-order", kind="boundary")
-def test_powers_in_sheets(formula):
+def test_powers_in_sheets(inside):
     """Sheets have the same grammar."""
-    assert formula("sheet", "a.sheet", a_sheet="def f(x) = -x ^ 2 ^ 0\na = f(3)\n") == prints("a = -3")
+    assert inside("sheet", "a.sheet", a_sheet="def f(x) = -x ^ 2 ^ 0\na = f(3)\n") == prints("a = -3")

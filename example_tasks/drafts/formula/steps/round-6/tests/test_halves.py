@@ -37,17 +37,17 @@ def test_what_is_no_half(values):
 
 
 @pytest.mark.requirement("even-halves", kind="boundary")
-def test_halves_in_formats(formula):
+def test_halves_in_formats(inside):
     """Formats take a half to the even neighbour, also behind a percent sign's hundred."""
     text = "a [0] = 2.5\nb [0.0] = -0.35\nc [0.0%] = 0.1925\nd [#,##0] = 1234569 / 2\n"
-    assert formula("sheet", "a.sheet", a_sheet=text) == prints("a = 2", "b = -0.4", "c = 19.2%", "d = 617,284")
+    assert inside("sheet", "a.sheet", a_sheet=text) == prints("a = 2", "b = -0.4", "c = 19.2%", "d = 617,284")
 
 
 @pytest.mark.requirement("promise", kind="boundary")
-def test_the_same_formula_before_and_after(formula, built):
+def test_the_same_formula_before_and_after(inside, built):
     """A formula that was saved before the correction rounds as it did, and one that is saved now as it does."""
     instructions = "LOAD 0; PUSH 0; DIV; PUSH 1; CALL ROUND 2; RET"
     built("ROUND(x / 2, 0)")
     lines = [f"run {name} x={given}" for name in ("old.f", "made.f") for given in (5, -5, 7)]
-    answers = formula.each(*lines, old_f=version_1("2 0", "x", instructions))
+    answers = inside.each(*lines, old_f=version_1("2 0", "x", instructions))
     assert answers == [prints(value) for value in ("3", "-3", "4", "2", "-2", "4")]

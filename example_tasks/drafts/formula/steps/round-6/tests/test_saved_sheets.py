@@ -45,10 +45,10 @@ def test_names_of_the_example(built):
 
 
 @pytest.mark.requirement("run-sheet", kind="core")
-def test_saved_sheets_run(formula):
+def test_saved_sheets_run(inside):
     """A sheet of version 2 runs with the numbers that it is given, also for its cells."""
     content = version(2, CONSTANTS, NAMES, *SAVED)
-    assert formula.each("run old.f packs=3", "run old.f packs=3 tax=0 net=1000", "run old.f", old_f=content) == [
+    assert inside.each("run old.f packs=3", "run old.f packs=3 tax=0 net=1000", "run old.f", old_f=content) == [
         PRINTED,
         prints("total = 3,000.00", "net = 1000", "tax = 0%", "more = 2000"),
         complains(3, "total: unknown name 'packs'"),
@@ -56,10 +56,10 @@ def test_saved_sheets_run(formula):
 
 
 @pytest.mark.requirement("run-sheet", kind="integration")
-def test_build_and_run_a_sheet(formula, built):
+def test_build_and_run_a_sheet(inside, built):
     """A saved sheet prints what the sheet prints, and lists as it lists."""
     built("--sheet", "prices.sheet", prices_sheet=PRICES)
-    run, listed, listed_sheet = formula.each("run made.f packs=3", "list --file made.f", "list --sheet prices.sheet")
+    run, listed, listed_sheet = inside.each("run made.f packs=3", "list --file made.f", "list --sheet prices.sheet")
     assert run == PRINTED
     assert listed == listed_sheet
 
@@ -99,8 +99,8 @@ def test_damaged_sheets(formula, said):
 
 
 @pytest.mark.requirement("damage-sheet", kind="boundary")
-def test_a_changed_digit(formula):
+def test_a_changed_digit(inside):
     """A digit of a price that has changed is damage."""
     content = version(2, CONSTANTS, NAMES, *SAVED).replace(b"\x032.5", b"\x033.5")
-    answers = formula.each("run old.f packs=3", "run new.f", old_f=content, new_f=b"PFML\x09" + content[5:])
+    answers = inside.each("run old.f packs=3", "run new.f", old_f=content, new_f=b"PFML\x09" + content[5:])
     assert answers == [complains(4, "old.f: damaged"), complains(4, "new.f: version 9")]

@@ -89,7 +89,7 @@ def test_iferror(values):
 
 
 @pytest.mark.requirement("iferror", kind="error")
-def test_iferror_is_a_function(formula, values):
+def test_iferror_is_a_function(inside, values):
     """IFERROR has two arguments, and does not hide what ends the program."""
     texts = {
         "IFERROR(1)": "error 2: 1: wrong number of arguments for IFERROR",
@@ -98,21 +98,21 @@ def test_iferror_is_a_function(formula, values):
     }
     assert values(texts) == texts
     text = "def IFERROR(a, b) = a\n"
-    answers = formula.each("sheet a.sheet", "sheet b.sheet", a_sheet=text, b_sheet="a = IFERROR(b, 1)\nb = a\n")
+    answers = inside.each("sheet a.sheet", "sheet b.sheet", a_sheet=text, b_sheet="a = IFERROR(b, 1)\nb = a\n")
     assert answers == [complains(2, "1:5: duplicate 'IFERROR'"), complains(3, "a: circular")]
 
 
 @pytest.mark.requirement("error-places", kind="core")
-def test_errors_in_sheets(formula):
+def test_errors_in_sheets(inside):
     """An error has the place where it arose, in whatever cell it is printed, and formats do not matter to it."""
-    assert formula.each("sheet offer.sheet cost=3", "sheet offer.sheet cost=3 share=2", offer_sheet=OFFER) == [
+    assert inside.each("sheet offer.sheet cost=3", "sheet offer.sheet cost=3 share=2", offer_sheet=OFFER) == [
         prints("price = #DIV0 1:14", "share = 0", "safe = -1", "offer = #DIV0 1:14"),
         prints("price = 1.5", "share = 2", "safe = 1.5", "offer = 1.78"),
     ]
 
 
 @pytest.mark.requirement("error-places", kind="boundary")
-def test_errors_in_definitions(formula):
+def test_errors_in_definitions(inside):
     """In a definition the place is that of its line, and a definition gets errors as arguments."""
     text = """\
 a = ratio(1, 0)
@@ -125,7 +125,7 @@ c = IFERROR(square(2 ^ -1), 3)
 def square(x) = x * x
 d = square(a)
 """
-    assert formula("sheet", "a.sheet", a_sheet=text) == prints("a = #DIV0 4:23", "b = 2", "c = 3", "d = #DIV0 4:23")
+    assert inside("sheet", "a.sheet", a_sheet=text) == prints("a = #DIV0 4:23", "b = 2", "c = 3", "d = #DIV0 4:23")
 
 
 @pytest.mark.requirement("error-values", kind="boundary")
@@ -136,9 +136,9 @@ def test_what_is_no_error(values):
 
 
 @pytest.mark.requirement("if-listing", kind="core")
-def test_listing(formula):
+def test_listing(inside):
     """IF has a JERR to its end behind the condition, and IFERROR a JOK behind its first argument."""
-    assert formula("list", "IF(a, IF(b, 1, 2), IFERROR(c ^ 2, 3)) / 2") == prints(
+    assert inside("list", "IF(a, IF(b, 1, 2), IFERROR(c ^ 2, 3)) / 2") == prints(
         "0000 LOAD a",
         "0003 JERR 0043",
         "0006 JZ 0030",

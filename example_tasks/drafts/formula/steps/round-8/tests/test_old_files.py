@@ -8,7 +8,7 @@ OLD_IF = "LOAD 0; PUSH 0; DIV; JZ 16; PUSH 1; JMP 19; PUSH 2; RET"
 
 
 @pytest.mark.requirement("promise", kind="core")
-def test_formulas_saved_by_every_version(formula):
+def test_formulas_saved_by_every_version(inside):
     """Up to version 3 a division by zero is an error of status 3, as when the file was written, and IF is as it was."""
     body = part(FORMULA, 0, OLD_IF)
     files = {
@@ -18,12 +18,12 @@ def test_formulas_saved_by_every_version(formula):
         "whole_f": version_1("5 1 2", "x", OLD_IF),
     }
     lines = ["run v1.f x=1", "run v2.f x=1", "run v3.f x=1", "run whole.f x=0", "run whole.f x=9"]
-    assert formula.each(*lines, **files) == [complains(3, "division by zero")] * 3 + [prints("2"), prints("1")]
+    assert inside.each(*lines, **files) == [complains(3, "division by zero")] * 3 + [prints("2"), prints("1")]
 
 
 @pytest.mark.requirement("promise", kind="core")
 @pytest.mark.parametrize(("number", "half", "zero"), [(2, "-2", "-0.0"), (3, "-2", "0.0")])
-def test_sheets_saved_by_earlier_versions(formula, number, half, zero):
+def test_sheets_saved_by_earlier_versions(inside, number, half, zero):
     """A sheet of an earlier version has its own halves, signs and errors."""
     content = version(
         number,
@@ -34,7 +34,7 @@ def test_sheets_saved_by_earlier_versions(formula, number, half, zero):
         part(CELL, 2, "LOAD 3; INVOKE 0 1; RET"),
         part(DEF, 4, "PUSH 0; ARG 0; POW; RET", parameters=(3,)),
     )
-    assert formula.each("run old.f x=0", "run old.f x=0.5", old_f=content) == [
+    assert inside.each("run old.f x=0", "run old.f x=0.5", old_f=content) == [
         prints(f"half = {half}", f"small = {zero}", "bad = 1"),
         complains(3, "bad: bad exponent"),
     ]
@@ -71,12 +71,12 @@ def test_version_4_of_a_sheet(built):
 
 
 @pytest.mark.requirement("saved-errors", kind="integration")
-def test_saved_errors_are_values(formula, built):
+def test_saved_errors_are_values(inside, built):
     """A file of version 4 gives the error values that its sheet gives."""
     text = "a = 1 / b\nb = 0\nc = IF(a, 1, 2)\nd = IFERROR(ROUND(1, 9) , b)\ne = ROUND(1, 9) - a\n"
     built("--sheet", "a.sheet", a_sheet=text)
     expected = prints("a = #DIV0 1:7", "b = 0", "c = #DIV0 1:7", "d = 0", "e = #NUM 5:5")
-    run, shown, listed, listed_sheet = formula.each(
+    run, shown, listed, listed_sheet = inside.each(
         "run made.f", "sheet a.sheet", "list --file made.f", "list --sheet a.sheet"
     )
     assert run == shown == expected
@@ -84,14 +84,14 @@ def test_saved_errors_are_values(formula, built):
 
 
 @pytest.mark.requirement("saved-errors", kind="boundary")
-def test_positions_come_from_the_file(formula):
+def test_positions_come_from_the_file(inside):
     """The place of an error is the one that the file has."""
     body = part(FORMULA, 0, "PUSH 0; PUSH 1; DIV; RET", positions=[(6, 700, 300)])
-    assert formula("run", "new.f", new_f=version(4, "1 0", "", body)) == prints("#DIV0 700:300")
+    assert inside("run", "new.f", new_f=version(4, "1 0", "", body)) == prints("#DIV0 700:300")
 
 
 @pytest.mark.requirement("damage-positions", kind="error")
-def test_damaged_positions(formula, said):
+def test_damaged_positions(inside, said):
     """A file in which a position is missing, too many or elsewhere is damaged."""
     contents = {
         str(positions): version(4, "1", "", part(FORMULA, 0, "PUSH 0; PUSH 0; DIV; RET", positions=positions))
@@ -99,4 +99,4 @@ def test_damaged_positions(formula, said):
     }
     contents["none at all"] = version(4, "1", "", part(FORMULA, 0, "PUSH 0; RET"))
     assert said("run", contents) == dict.fromkeys(contents, "error 4: FILE: damaged")
-    assert formula("run", "new.f", new_f=contents["[]"]) == complains(4, "new.f: damaged")
+    assert inside("run", "new.f", new_f=contents["[]"]) == complains(4, "new.f: damaged")
