@@ -86,8 +86,8 @@ def test_saved_errors_are_values(inside, built):
 @pytest.mark.requirement("saved-errors", kind="boundary")
 def test_positions_come_from_the_file(inside):
     """The place of an error is the one that the file has."""
-    body = part(FORMULA, 0, "PUSH 0; PUSH 1; DIV; RET", positions=[(6, 700, 300)])
-    assert inside("run", "new.f", new_f=version(4, "1 0", "", body)) == prints("#DIV0 700:300")
+    body = part(CELL, 0, "PUSH 0; PUSH 1; DIV; RET", positions=[(6, 700, 300)])
+    assert inside("run", "new.f", new_f=version(4, "1 0", "a", body)) == prints("a = #DIV0 700:300")
 
 
 @pytest.mark.requirement("damage-positions", kind="error")

@@ -54,7 +54,7 @@ def test_steps_of_a_cell(formula):
 @pytest.mark.requirement("cell", kind="error")
 def test_no_such_cell(formula):
     """A definition, a name of the command line and a formula are no cells."""
-    content = version_1("1", "x", "LOAD 0; RET")
+    content = version_1("", "x", "LOAD 0; RET")
     lines = ["sheet --cell f a.sheet", "sheet --cell gone a.sheet gone=1", "run --cell x old.f x=1"]
     answers = formula.each(*lines, a_sheet=PRICES, old_f=content)
     assert answers == [complains(3, f"no cell '{name}'") for name in ("f", "gone", "x")]

@@ -7,7 +7,7 @@ import pytest
 from answers import complains, prints
 from files import version_1
 
-GOOD = version_1("12.50 1.19 100", "amount", "LOAD 0; PUSH 0; MUL; PUSH 1; MUL; PUSH 2; ADD; RET")
+GOOD = version_1("12.75 1.19 100", "amount", "LOAD 0; PUSH 0; MUL; PUSH 1; MUL; PUSH 2; ADD; RET")
 
 
 @pytest.mark.requirement("doubt", kind="core")
@@ -21,7 +21,7 @@ def test_question_is_asked(workspace):
 @pytest.mark.requirement("doubt", kind="core")
 def test_no_price_of_a_damaged_file(formula, said):
     """A file of version 1 in which a digit of a price has changed prints nothing and is refused."""
-    assert formula("run", "good.f", "amount=2", good_f=GOOD) == prints("129.75")
+    assert formula("run", "good.f", "amount=2", good_f=GOOD) == prints("130.345")
     random = Random(9)
     digits = [at for at in range(8, 22) if chr(GOOD[at]).isdigit()]
     contents = {at: bytearray(GOOD) for at in digits}
