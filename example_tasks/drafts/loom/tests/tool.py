@@ -9,7 +9,7 @@ import re
 import tarfile
 from typing import NamedTuple
 
-LIMIT = 30
+LIMIT = 15
 """Seconds for one call: many times what any machine needs."""
 
 
