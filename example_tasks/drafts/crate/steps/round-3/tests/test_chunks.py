@@ -165,9 +165,10 @@ def test_nothing_goes_through_a_link(crate):
 
 @pytest.mark.requirement("table", kind="error")
 def test_names_that_are_not_there(crate):
-    """An index beyond the table, a path of no name and an empty target are damage."""
+    """An index beyond the table, a path of no name and a target that is empty or too long are damage."""
     table = Table([b"a"]).bytes()
     sound = header(3) + table + entry(3, number(1) + number(0), directory()) + end(1)
+    longest = header(3) + table + entry(3, number(1) + number(0), link(b"t" * 4095)) + end(1)
     wrong = [
         entry(3, number(1) + number(1), directory()),
         entry(3, number(0), directory()),
@@ -178,6 +179,7 @@ def test_names_that_are_not_there(crate):
     ]
     for program in crate.both:
         assert program.lines(sound) == ["D 755 - a"]
+        assert program.lines(longest) == ["L - - a -> " + "t" * 4095]
         program.refuses_all({repr(each): header(3) + table + each + end(1) for each in wrong})
 
 
