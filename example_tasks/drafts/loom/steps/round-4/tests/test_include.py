@@ -176,7 +176,6 @@ def test_places(loom):
         "hall/t.knit",
         "hall/u.knit",
         f"{loom.here}/s.knit",
-        "hall//p.knit",
     ]
     assert [answer.err for answer in loom.all([["run", name] for name in places], files)] == [
         "hall/parts/more/b.knit:3:7: name\n",
@@ -186,7 +185,6 @@ def test_places(loom):
         "hall/t.knit:1:10: include\n",
         "hall/u.knit:2:9: operand\n",
         f"{loom.here}/hall/parts/more/b.knit:3:7: name\n",
-        "hall//parts/more/b.knit:3:7: name\n",
     ]
 
 

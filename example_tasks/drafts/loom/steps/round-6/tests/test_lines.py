@@ -64,9 +64,9 @@ def test_names_that_are_none(loom):
     """Whatever name somebody puts into a deck, a fault has `?` for what is not from 33 to 126."""
     names = [b"\x1b[2Jx", b"a b\nloom: fault", "ä~!".encode(), b"\0" * 255, b"%s{0}\\n"]
     shown = ["?[2Jx", "a?b?loom:?fault", "??~!", "?" * 255, "%s{0}\\n"]
-    decks = [deck(6, [("pop", "r1")], files=[b"a", name], lines=[(1, 65535)]) for name in names]
+    decks = [deck(6, [("pop", "r1")], files=[name, b"a"], lines=[(0, 65000)]) for name in names]
     answers = loom.runs(decks, kind="deck")
-    assert [answer.err for answer in answers] == [f"loom: fault: stack at 0, {name}:65535\n" for name in shown]
+    assert [answer.err for answer in answers] == [f"loom: fault: stack at 0, {name}:65000\n" for name in shown]
     assert {(answer.status, answer.out) for answer in answers} == {(4, "")}
 
 
@@ -119,8 +119,8 @@ def test_damaged(loom):
 
 @pytest.mark.requirement("deck-6", kind="boundary")
 def test_sound(loom):
-    """A deck of edition 6 runs and is listed, also one with 255 files."""
-    files = [bytes([65 + number % 26]) * (number + 1) for number in range(255)]
-    decks = [deck(6, [("row",), ("pop", "r1")], [3], files=files, lines=[(254, 1), (0, 256)])]
-    assert loom.runs(decks, kind="deck") == [(4, ROW, "loom: fault: stack at 1, A:256\n")]
+    """A deck of edition 6 runs and is listed, also one with as many files as a pattern can have."""
+    files = [b"A" * 255, *[b"n" * (number + 1) for number in range(64)]]
+    decks = [deck(6, [("row",), ("pop", "r1")], [3], files=files, lines=[(0, 1), (64, 256)])]
+    assert loom.runs(decks, kind="deck") == [(4, ROW, f"loom: fault: stack at 1, {'n' * 64}:256\n")]
     assert loom.runs(decks, kind="deck", verb="list") == [(0, ".width 40\n.data 3\n    row\n    pop r1\n", "")]

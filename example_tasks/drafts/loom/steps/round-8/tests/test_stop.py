@@ -70,7 +70,7 @@ def test_many(loom):
         for edition in (1, 4, 7):
             run = Run(code, POWERS, 16, rules=edition)
             name = f"{number}-{edition}"
-            files[f"{name}.deck"] = deck(edition, code, POWERS, 16, files=[])
+            files[f"{name}.deck"] = deck(edition, code, POWERS, 16)
             size = chance.randint(1, 2)
             commands += [["run", f"{name}.deck", "--stop", str(size), f"{name}.state"], ["resume", f"{name}.state"]]
             rows = "".join(run.rows)
