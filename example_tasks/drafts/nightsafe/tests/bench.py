@@ -159,7 +159,7 @@ class Bench:
         self.workspace = workspace
         self.base = workspace.path
 
-    def run(self, script, files=None, timeout=30):
+    def run(self, script, files=None, timeout=60):
         """Run a script with these files in place, and return what each `call` and `tree` in it answered.
 
         The base is `$BASE`; a name that has to be quoted is better a file's: `$(< name)` is not exact.
@@ -170,9 +170,9 @@ class Bench:
             env={"BASE": self.base},
             timeout=timeout,
         )
+        assert done.exit_code is not None, "the commands did not end"
         parts = [part.decode("utf-8", "surrogateescape") for part in done.stdout_bytes.split(b"\0")]
         answers = [Answer(int(parts[at]), parts[at + 1], parts[at + 2]) for at in range(0, len(parts) - 2, 3)]
-        assert done.exit_code is not None, "the commands did not end"
         return answers
 
     def read(self, path):

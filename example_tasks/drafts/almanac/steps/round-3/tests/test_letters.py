@@ -11,13 +11,14 @@ def test_columns(almanac):
     almanac.load(
         {
             "a.crd": cards(card("1", "120503", "2210", "Bärenhüter", "MÜL", "9", "1")),
-            "b.log": log("2;01.05.2006;22:10;Häufchen ÄÖÜäö;ÅSÖÅ;9;1;"),
+            "b.log": log("2;01.05.2006;22:10;Häufchen ÄÖÜäö;ÅSÖÅ;9;1;", "5;01.05.2006;22:11;Ã¤;HA;9;1"),
             "c.tsv": table("3|2012-03-01T20:15|χ Cyg|ÅSÖÅ|9|1", "4|2012-03-01T20:16|ΩΩΩΩΩΩ ΩΩΩΩΩΩ|☾|9|1"),
         }
     )
     assert almanac.prints("list") == (
         "2003-05-12 22:10 Bärenhüter   MÜL     9     60s 1\n"
         "2006-05-01 22:10 Häufchen ÄÖÜ ÅSÖ     9     60s 2\n"
+        "2006-05-01 22:11 Ã¤           HA      9     60s 5\n"
         "2012-03-01 20:15 χ Cyg        ÅSÖ     9      1s 3\n"
         "2012-03-01 20:16 ΩΩΩΩΩΩ ΩΩΩΩΩ ☾       9      1s 4\n"
     )
@@ -50,12 +51,12 @@ def test_bytes_that_end_no_line(almanac):
     almanac.load(
         {
             "a.log": log(f"1;01.05.2006;22:10; {odd} ;HA;9;1; \xa0n\x85\xa0 "),
-            "b.tsv": table("2|2012-03-01T20:15|x|HA|9|1|\u2028\u3000"),
+            "b.tsv": table("2|2012-03-01T20:15|x|HA|9|1|\u2028\u3000\r\r"),
         }
     )
     assert almanac.prints_bytes("list").decode().split("\n")[0][17:30] == f"{odd}    "
     assert almanac.prints_bytes("object", odd).decode().split("\n")[1] == "    \xa0n\x85\xa0"
-    assert almanac.prints_bytes("object", "x").decode().split("\n")[1] == "    \u2028\u3000"
+    assert almanac.prints_bytes("object", "x").decode().split("\n")[1] == "    \u2028\u3000\r"
 
 
 @pytest.mark.requirement("object-letters", kind="core")

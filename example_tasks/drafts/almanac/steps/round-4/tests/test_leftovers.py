@@ -29,6 +29,8 @@ FILES = {
         ";HA\t",
         "4;01.05.2006;22:10;x;HA;9\\",
         ";1",
+        "5;01.05.2006;22:10;x;HA;9;1;cut off\\",
+        "in the middle\\",
     ),
     "c.tsv": "no header\r\n\nx\tχ\n# x\n".encode() + b"f\xfcr\n",
     "d.tsv": table("|before", "1|2012-03-01T20:15|x", "|note", "# comment", "|behind", "2|2012-03-01 20:15|x", "|too")
@@ -49,6 +51,8 @@ def test_leftovers(almanac):
         "b.log:6:  # no comment",
         "b.log:7: 3;01.05.2006;22:10;x\\",
         "b.log:8: ;HA\t",
+        "b.log:11: 5;01.05.2006;22:10;x;HA;9;1;cut off\\",
+        "b.log:12: in the middle\\",
         "c.tsv:3: x\tχ",
         "c.tsv:5: für",
         "d.tsv:2: \tbefore",

@@ -3,7 +3,6 @@
 import pytest
 from records import Records, card, cards, in_order, log, moment, table
 
-ROWS = "SELECT * FROM observations ORDER BY number"
 FILES = {
     "a.crd": cards(
         "* x",
@@ -21,9 +20,7 @@ def test_rows(almanac):
     """A row has the night, the moment, whole texts, the numbers as numbers, and the place of the observation."""
     almanac.load(FILES)
     names = "night, ut, object, observer, magnitude, seconds, number, file, line, note"
-    rows = almanac.rows(ROWS)
-    assert rows == almanac.rows(f"SELECT {names} FROM observations ORDER BY number")
-    assert rows == [
+    assert almanac.rows(f"SELECT {names} FROM observations ORDER BY number") == [
         ("2003-01-31", "2003-01-31T22:10", "Bärenhüter", "MÜL", "<9.5", 120, "1", "a.crd", 2, "für Jörg"),
         ("2003-01-31", "2003-02-01T00:10", "x", "HA", "", 0, "2", "a.crd", 4, ""),
         ("2008-02-28", "2008-02-29T00:10", "a long name ä star", "MORE", "3.4", 90, "3", "b.log", 2, "a; b"),
@@ -44,10 +41,9 @@ def test_after_each_import(almanac):
 
 
 @pytest.mark.requirement("view", kind="integration")
-@pytest.mark.parametrize("seed", [41, 42])
-def test_many_observations(almanac, seed):
+def test_many_observations(almanac):
     """Of many observations each has its row, with the line in which it begins; all other lines are left over."""
-    records = Records(seed)
+    records = Records(41)
     almanac.load(records.files)
     assert almanac.rows("SELECT * FROM observations ORDER BY night, ut, file, line") == [
         (

@@ -8,24 +8,21 @@ LOG = log("# start", ONE, TWO, TWO, "x")
 
 
 @pytest.mark.requirement("losses", kind="core")
-@pytest.mark.parametrize(
-    ("content", "lost"),
-    [
+def test_lost(almanac):
+    """A file that lacks an observation, or has fewer equal ones, is refused with all of the call."""
+    contents = [
         (log(ONE, TWO), 1),
         (log(TWO, THREE), 2),
         (log(ONE, TWO, TWO.replace("note", "Note")), 1),
         (log(ONE, TWO, TWO).replace(b";9;", b";9.0;"), 3),
         (log(ONE, TWO, TWO).replace(b"1;01.05", b"1;02.05"), 1),
         (b"", 3),
-    ],
-    ids=["one-of-equal", "other-ones", "note", "magnitude", "night", "empty"],
-)
-def test_lost(almanac, content, lost):
-    """A file that lacks an observation, or has fewer equal ones, is refused with all of the call."""
-    other = log(THREE)
+    ]
     almanac.load({"a.log": LOG})
-    call = almanac.run("import", "b.log", "new/a.log", files={"b.log": other, "new/a.log": content})
-    assert call == (1, "", f"error: new/a.log: {lost} observations would be lost\n")
+    for number, (content, lost) in enumerate(contents):
+        files = {"b.log": log(THREE), f"{number}/a.log": content}
+        call = almanac.run("import", *files, files=files)
+        assert call == (1, "", f"error: {number}/a.log: {lost} observations would be lost\n")
     assert almanac.prints("list").splitlines() == [
         f"2006-05-01 22:1{number} x            HA      9     60s {number}" for number in (1, 2, 2)
     ]

@@ -36,14 +36,15 @@ def test_doubles(almanac):
             "d.log": log("", line("7", "01", 30, magnitude="8.9"), line("3", "02", 59)),
         }
     )
-    places = [text.split(" ")[-1] for text in almanac.prints("doubles").splitlines()]
+    listed = almanac.prints("doubles").splitlines()
+    places = [text.split(" ")[-1] for text in listed]
     assert places == ["b.log:2", "d.log:2", "a.log:3", "b.log:3", "a.log:2", "a.log:1", "b.log:1"]
-    assert almanac.prints("doubles").splitlines()[1] == "2006-05-01 22:30 x            HA    8.9     60s 7 d.log:2"
+    assert listed[1] == "2006-05-01 22:30 x            HA    8.9     60s 7 d.log:2"
 
 
 @pytest.mark.requirement("doubles", kind="boundary")
 def test_after_midnight(almanac):
-    """The night counts and not the date, and one that has letters is by characters."""
+    """The night counts, and not the date."""
     almanac.load(
         {"a.tsv": table("1|2012-03-01T20:15|x", "1|2012-03-02T01:15|x", "1|2012-03-02T20:15|x", columns="id ut object")}
     )

@@ -109,7 +109,7 @@ def test_line_that_cannot_be_read(office):
     assert office.values("SELECT count(*) FROM readings") == [(1,)]
 
 
-@pytest.mark.requirement("suppliers-error", kind="error")
+@pytest.mark.requirement("suppliers", kind="error")
 def test_unknown_formats(office):
     """A file without the lines that it needs is of an unknown format, and nothing is imported."""
     files = {

@@ -50,16 +50,16 @@ def test_halves_go_to_even(office):
 
 @pytest.mark.requirement("rounded-once", kind="boundary")
 def test_rounded_once(office):
-    """The bill is rounded as a whole: two parts of half a cent are a cent, and two of 0.3 one as well."""
+    """The bill is rounded as a whole: parts of 0.4 and 1.4 cents are two cents, and so are 0.3 and 1.3."""
     office.load(
-        prices("water,2024-01-01,0.5", "water,2024-01-11,0.5001", "power,2024-01-01,0.3", "power,2024-01-11,0.3001"),
+        prices("water,2024-01-01,0.4", "water,2024-01-11,1.4", "power,2024-01-01,0.3", "power,2024-01-11,1.3"),
         aqua("W-1;2024-01-01 00:00;0", "W-1;2024-01-11 00:00;1", "W-1;2024-02-01 00:00;2"),
         volt("P-1,01.01.2024,00:00,0", "P-1,11.01.2024,00:00,1", "P-1,01.02.2024,00:00,2", zone="+00:00"),
     )
-    assert office.bill("2024-01") == ["P-1 1 cents", "W-1 1 cents"]
+    assert office.bill("2024-01") == ["P-1 2 cents", "W-1 2 cents"]
 
 
-@pytest.mark.requirement("parts-error", kind="error")
+@pytest.mark.requirement("parts", kind="error")
 def test_price_on_the_first_day(office):
     """There has to be a price on the first day of the month."""
     office.load(prices("water,2024-01-02,100"), aqua("W-1;2024-01-01 00:00;0", "W-1;2024-02-01 00:00;31"))
@@ -87,7 +87,7 @@ def test_bills_of_a_town(office, seed):
         assert answer == (0, "\n".join(expected), "")
 
 
-@pytest.mark.requirement("take-over-bills", kind="integration")
+@pytest.mark.requirement("half-even", kind="integration")
 def test_bills_of_an_older_database(office):
     """Bills of the user's database stay as they are, with the old rounding."""
     office.take_over()

@@ -119,9 +119,9 @@ def test_files_that_are_not_ours(bench, kind):
     script = ""
     for name, commands in calls.items():
         replace = f"ln -s ../../{name} ." if kind == "link" else f"mkdir {name}"
-        script += f"(cd store/acme; mv {name} ../../{name}; {replace})\nfind store > before\n"
+        script += f"(cd store/acme; mv {name} ../../{name}; {replace})\nfind store ! -name '.*' > before\n"
         script += "".join(f"call {command}\n" for command in commands)
-        script += f"find store | diff before - >> changes\nrm -r store/acme/{name}; mv {name} store/acme\n"
+        script += f"find store ! -name '.*' | diff before - >> changes\nrm -r store/acme/{name}; mv {name} store/acme\n"
     there = stored(["20240101-000000", "20240102-000000"], settings="keep=1\n") | {"store/acme/exclude": ""}
     *answers, changes = bench.run(f"{script}call cat changes", {**SOURCE, **there})
     expected = [complaint(1, f"not ours: {name}") for name, commands in calls.items() for _ in commands]

@@ -144,13 +144,13 @@ def test_killed_takes(bench):
             call list acme; call verify acme
         """
     script += f"NIGHTSAFE_NOW={FIRST + 9}; call take acme src\ncall rotate acme\ncall verify acme\n"
-    script += "call find store/acme -type f -name '.*'\ncall find store/acme -size +20000k -name '*023000*'"
+    script += "call find store/acme -type f -name '.*'"
     old = ["20240101-000000", "20240102-000000"]
     answers = bench.run(script, {**SOURCE, **stored(old)})
     for listed, verified in zip(answers[0:6:2], answers[1:6:2], strict=True):
         assert (listed.status, verified.status, listed.ids[:2]) == (0, 0, old)
         assert verified.rows == [[id, "ok"] for id in listed.ids]
-    taken, _, verified, hidden = answers[6:10]
+    taken, _, verified, hidden = answers[6:]
     assert (taken.out, verified.status) == ("20260401-023009\n", 0)
     assert "20260401-023009" in verified.ids
     assert [name for name in hidden.out.split() if "/.part-" in name] == []
@@ -180,7 +180,10 @@ def test_what_is_left_over(bench, command):
     files = {**SOURCE, **stored(["20240101-000000"]), **{f"store/acme/{name}": "half" for name in left}}
     files["store/other/.part-1"] = "half"
     done, found = bench.run(f"call {command}\ncall find store -name '.*' -printf '%P\\n'", files)
-    assert (done.status, sorted(found.out.split())) == (0, ["acme/.notes", "acme/.parts", "other/.part-1"])
+    # A lock may stay beside them.
+    names = found.out.split()
+    assert (done.status, {name for name in names if ".part-" in name}) == (0, {"other/.part-1"})
+    assert {"acme/.notes", "acme/.parts"} <= set(names)
 
 
 @pytest.mark.requirement("lines-first", kind="core")
@@ -224,9 +227,12 @@ def test_busy(bench):
     script = f"""{TAKE}
         begin
         NIGHTSAFE_NOW={FIRST + 1}
-        status=0
-        while kill -0 $pid 2> /dev/null && [ $status != 4 ]; do take -w 0 acme src > tried 2>&1; status=$?; done
-        kill -STOP -- -$pid 2> /dev/null
+        # It stands still while it is tried, and goes on where it was not busy yet.
+        while kill -STOP -- -$pid 2> /dev/null; do
+            take -w 0 acme src > tried 2>&1
+            [ $? != 4 ] || break
+            kill -CONT -- -$pid
+        done
         call cat tried
         call take -w 00 acme src
         call take -w 1 other src
