@@ -9,11 +9,17 @@ import re
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
+from typing import TypeVar
 from urllib.parse import quote
+
+T = TypeVar("T")
 
 REPLY = 30
 """Seconds in which an answer has come: many times what any machine needs."""
 PASSWORD = "Korridor 7b"
+WORD = "open sesame"
+"""What the desk has in GATEHOUSE_WORD, which nobody gets in by."""
 KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
 """Variables with which no program is compiled anew; the image has it otherwise, for the sake of the agent's files."""
 
@@ -121,50 +127,85 @@ class Person:
 
 
 class House:
-    """The service over a directory of its own."""
+    """The service over a directory of its own.
 
-    def __init__(self, workspace, arguments: str = "", env: dict[str, str] | None = None):
+    It is prepared and started when somebody asks for its port, and otto, anna and bert sign in when somebody asks for
+    them: what fails in this fails in a test, and is no fault of a fixture.
+    """
+
+    def __init__(self, workspace, prepare: Callable[[House], object], password: str = PASSWORD):
         self.workspace = workspace
         self.data = f"{workspace.path}/data-{time.monotonic_ns()}"
-        self.arguments = arguments
-        self.env = env
+        self.password = password
         self.number = 0
-        self._mails: dict[str, str] = {}
+        self._prepare: Callable[[House], object] | None = prepare
+        self._failed = ""
+        self._mailed = False
+        self._made: dict[Callable[[House], object], object] = {}
 
-    def start(self) -> House:
-        command = ["python3", "-m", "gatehouse", "--data", self.data, "--port", "0", *self.arguments.split()]
-        self.process = self.workspace.popen(command, env=KEEP_BYTECODE | (self.env or {}))
+    def __getattr__(self, name: str):
+        if name == "nobody":
+            return Person(self)
+        if name in ("otto", "anna", "bert"):
+            person = self.sign_in(name, self.password.format(name=name))
+            setattr(self, name, person)
+            return person
+        if name not in ("process", "port"):
+            raise AttributeError(name)
+        # What could not be started once is not tried for every test.
+        assert not self._failed, f"it did not start: {self._failed}"
+        try:
+            prepare, self._prepare = self._prepare, None
+            if prepare:
+                prepare(self)
+            if "port" not in self.__dict__:
+                self.start()
+        except BaseException as error:
+            self._failed = str(error).strip().rpartition("\n")[2] or type(error).__name__
+            raise
+        return getattr(self, name)
+
+    def start(self, arguments: str = "") -> None:
+        command = ["python3", "-m", "gatehouse", "--data", self.data, "--port", "0", *arguments.split()]
+        self.process = self.workspace.popen(command, env=KEEP_BYTECODE | {"GATEHOUSE_WORD": WORD})
         self.port = int(self.process.read_until("\n", timeout=60).removeprefix("listening "))
-        return self
 
-    def restart(self) -> None:
+    def restart(self, arguments: str = "") -> None:
+        """End it as it is, and start it again; whoever is asked for then signs in anew."""
         self.process.signal("SIGKILL")
         self.process.wait(timeout=60)
-        self.start()
+        for name in ("process", "port", "otto", "anna", "bert"):
+            self.__dict__.pop(name, None)
+        self.start(arguments)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was started, and has ended since."""
+        return "process" in self.__dict__ and not self.process.running
+
+    def once(self, make: Callable[[House], T]) -> T:
+        """Return what is made by the first test that asks for it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
 
     def connect(self):
         connection = self.workspace.connect(self.port, timeout=REPLY)
         connection.settimeout(REPLY)
         return connection
 
-    def populate(self) -> House:
+    def populate(self) -> None:
         """Add otto of the staff from the command line, and anna and bert as he does it."""
         command = ["python3", "-m", "gatehouse", "--data", self.data, "--add-user", "otto"]
         command += ["--full-name", "Otto Ahl", "--role", "staff"]
         done = self.workspace.run(command, input=f"{PASSWORD}\n", env=KEEP_BYTECODE)
         assert done.exit_code == 0, done.stderr
         self.start()
-        self.otto = self.sign_in("otto")
         self.anna, self.bert = self.person("anna", "Anna Berg"), self.person("bert", "Bert Cohn")
-        self.nobody = Person(self)
-        return self
 
-    def inherit(self) -> House:
-        """Start with the same people in a database of the time before the first round, and sign them in."""
-        self.lay({"users": [(*person, old_password(PASSWORD)) for person in PEOPLE]}).start()
-        self.otto, self.anna, self.bert = [self.sign_in(name) for name, _, _ in PEOPLE]
-        self.nobody = Person(self)
-        return self
+    def inherit(self) -> None:
+        """Lay the same people into a database of the time before the first round."""
+        self.lay({"users": [(*person, old_password(PASSWORD)) for person in PEOPLE]})
 
     def person(self, name: str = "", full_name: str = "Eva Doe", role: str = "member") -> Person:
         """Add somebody, and sign in."""
@@ -238,27 +279,35 @@ class House:
 
     # What lies on the disk.
 
-    def mails(self) -> list[str]:
-        """Return all mails; one that was left is not read again."""
+    def outbox(self) -> list[str]:
+        """Return the names of all mails, in their order."""
         outbox = f"{self.data}/outbox"
-        if not self._mails and not self.workspace.exists(outbox):
+        self._mailed = self._mailed or self.workspace.exists(outbox)
+        if not self._mailed:
             return []
-        for name in self.workspace.list(outbox):
-            if name.endswith(".eml") and name not in self._mails:
-                self._mails[name] = self.workspace.read_text(f"{outbox}/{name}")
-        return list(self._mails.values())
+        return sorted(name for name in self.workspace.list(outbox) if name.endswith(".eml"))
 
-    def links(self) -> list[str]:
-        """Return the paths of the links in mails."""
-        return [match[1] for mail in self.mails() for match in re.finditer(r"(?m)^(/reset/\S+)\r?$", mail)]
+    def new_mails(self, action: Callable[[], object]) -> list[str]:
+        """Return the mails that an action leaves."""
+        before = self.outbox()
+        action()
+        return [self.workspace.read_text(f"{self.data}/outbox/{name}") for name in self.outbox() if name not in before]
+
+    def new_links(self, *names: str) -> list[str]:
+        """Ask for a link for each of these people, and return the paths that came."""
+
+        def ask() -> None:
+            for name in names:
+                assert Person(self).post("/reset", {"name": name}).status == 200
+
+        mails = self.new_mails(ask)
+        links = [match[1] for mail in mails for match in re.finditer(r"(?m)^(/reset/\S+)\r?$", mail)]
+        assert len(set(links)) == len(names), f"{len(names)} new links: {links}"
+        return links
 
     def new_link(self, name: str) -> str:
         """Ask for a link, and return the one that came."""
-        before = set(self.links())
-        assert Person(self).post("/reset", {"name": name}).status == 200
-        new = set(self.links()) - before
-        assert len(new) == 1, f"one new link: {new}"
-        return new.pop()
+        return self.new_links(name)[0]
 
     def dump(self, directory) -> str:
         """Return all rows of the database as text."""

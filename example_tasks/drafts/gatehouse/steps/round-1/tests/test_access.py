@@ -5,7 +5,6 @@ import re
 import pytest
 
 
-@pytest.fixture
 def booked(house):
     """A booking of anna's with an attachment: (thing, booking)."""
     thing = house.thing()
@@ -27,9 +26,9 @@ REQUESTS = [
 
 @pytest.mark.requirement("own-bookings", kind="core")
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS, ids=[f"{each[0]}-{each[1]}" for each in REQUESTS])
-def test_others_bookings(house, booked, method, path, body):
+def test_others_bookings(house, method, path, body):
     """A member is answered as if somebody else's booking was not there, and nothing of it changes."""
-    _, booking = booked
+    _, booking = booked(house)
     missing = house.bert.ask(method, f"/bookings/999999{path}", body)
     reply = house.bert.ask(method, f"/bookings/{booking}{path}", body)
     told, expected = [re.sub(rb"[0-9]+", b"N", each.body) for each in (reply, missing)]
@@ -40,9 +39,9 @@ def test_others_bookings(house, booked, method, path, body):
 
 
 @pytest.mark.requirement("own-bookings", kind="core")
-def test_own_and_staff(house, booked):
+def test_own_and_staff(house):
     """Who has a booking, and staff, see and change it and its attachments."""
-    thing, booking = booked
+    thing, booking = booked(house)
     expected = {
         "id": booking,
         "thing": thing,
@@ -62,9 +61,9 @@ def test_own_and_staff(house, booked):
 
 
 @pytest.mark.requirement("own-bookings", kind="integration")
-def test_list(house, booked):
+def test_list(house):
     """The list has one's own bookings, and all for staff."""
-    _, booking = booked
+    _, booking = booked(house)
     other = house.bert.book(house.thing(), "2026-03-01T10:00", "2026-03-01T12:00")
     lists = [{each["id"] for each in person.got("/bookings")["bookings"]} for person in (house.anna, house.bert)]
     assert [booking in lists[0], other in lists[0], booking in lists[1], other in lists[1]] == [
@@ -111,12 +110,12 @@ def test_for_somebody_else(house):
 @pytest.mark.requirement("no-more-than-one-is", kind="core")
 def test_me(house):
     """Who changes his full name changes nothing else of himself."""
+    person = house.person()
     for column in ("role", "name", "password"):
-        person = house.person()
         reply = person.post("/me", {"full_name": "Eva Neu", column: "staff"})
         expected = {"name": person.name, "full_name": "Eva Neu", "role": "member"}
         assert (reply.status, reply.value, person.got("/me")) == (200, expected, expected)
-        assert house.sign_in(person.name).get("/users").status == 403
+    assert house.sign_in(person.name).get("/users").status == 403
 
 
 PATHS = ["/me", "/things", "/calendar?thing=1", "/bookings", "/bookings/1", "/bookings/1/files/a"]

@@ -41,22 +41,22 @@ def test_whole_names_for_staff(house):
 @pytest.mark.requirement("old-data", kind="integration")
 def test_bookings_of_old(old_records):
     """Bookings from paper are shown with times as all others, and those whose people are gone with what they have."""
-    otto = old_records.sign_in("otto", "otto of old")
-    entries = [(each["from"], each["to"], each["who"]) for each in otto.got("/calendar?thing=1")["bookings"]]
+    entries = [
+        (each["from"], each["to"], each["who"]) for each in old_records.otto.got("/calendar?thing=1")["bookings"]
+    ]
     assert entries == [
         ("2024-10-12T18:00", "2024-10-13T02:00", "gone"),
         ("2025-04-03T09:00", "2025-04-03T11:30", "Anna Berg"),
         ("2027-01-21T07:05", "2027-01-21T17:00", "Anna Berg"),
     ]
-    assert otto.got("/bookings/2")["from"] == "2024-10-12T18:00"
+    assert old_records.otto.got("/bookings/2")["from"] == "2024-10-12T18:00"
 
 
 @pytest.mark.requirement("old-data", kind="integration")
-def test_attachments_of_old(old_house):
+def test_attachments_of_old(old_records):
     """Attachments of years are where they were, for whom they are, also after another start."""
-    anna, bert = old_house.sign_in("anna", "anna of old"), old_house.sign_in("bert", "bert of old")
-    assert anna.got("/bookings/1/files")["files"] == ["Plan Süd.pdf"]
-    assert anna.download(1, "Plan Süd.pdf").body == b"%PDF- of old"
-    assert bert.download(1, "Plan Süd.pdf").status == 404
-    old_house.restart()
-    assert bert.download(3, "notes.txt").body == b"typed"
+    assert old_records.anna.got("/bookings/1/files")["files"] == ["Plan Süd.pdf"]
+    assert old_records.anna.download(1, "Plan Süd.pdf").body == b"%PDF- of old"
+    assert old_records.bert.download(1, "Plan Süd.pdf").status == 404
+    old_records.restart()
+    assert old_records.bert.download(3, "notes.txt").body == b"typed"

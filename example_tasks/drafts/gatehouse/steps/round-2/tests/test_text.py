@@ -24,11 +24,9 @@ NAMES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def keys(module_house):
+def keys(house):
     for name in NAMES:
-        module_house.thing("key", name, "board")
-    return module_house
+        house.thing("key", name, "board")
 
 
 SEARCHES = [
@@ -47,10 +45,11 @@ SEARCHES = [
 
 
 @pytest.mark.requirement("search-text", kind="core")
-def test_search(keys):
+def test_search(house):
     """A search finds what has exactly this text in it, whatever signs that are."""
+    house.once(keys)
     for query, found in SEARCHES:
-        assert keys.anna.things(f"q={query}") == found
+        assert [name for name in house.anna.things(f"q={query}") if name in NAMES] == found, query
 
 
 NO_NAMES = ["anna' --", "anna' OR '1'='1", "' OR role='staff' --", "' UNION SELECT * FROM users --", "ann_", "%"]
@@ -59,14 +58,14 @@ NO_NAMES = ["anna' --", "anna' OR '1'='1", "' OR role='staff' --", "' UNION SELE
 @pytest.mark.requirement("login-text", kind="core")
 def test_login(house):
     """A name at the login is the name that it is; nobody gets in by one that is none."""
-    before = house.mails()
+    before = house.outbox()
     for name in NO_NAMES:
         for password in ("Korridor 7b", "' OR '1'='1"):
             reply = house.login(name, password)
             assert (reply.status, reply.session) == (401, "")
             assert_no_inside(reply)
         assert house.nobody.post("/reset", {"name": name}).status == 200
-    assert house.mails() == before
+    assert house.outbox() == before
 
 
 @pytest.mark.requirement("login-text", kind="integration")

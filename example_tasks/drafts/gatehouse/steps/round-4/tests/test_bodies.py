@@ -5,14 +5,14 @@ import pytest
 KIB = 1024
 
 
-@pytest.fixture
-def booking(house):
+def booked(house):
     return house.anna.book(house.thing(), "2026-03-01T10:00", "2026-03-01T12:00")
 
 
 @pytest.mark.requirement("largest-attachment", kind="boundary", retired="round-5")
-def test_largest_attachment(house, booking):
+def test_largest_attachment(house):
     """An attachment of 1 MiB is kept, and one of a byte more is not."""
+    booking = booked(house)
     assert house.anna.upload(booking, "a", b"x" * KIB * KIB).status == 201
     head = f"POST /bookings/{booking}/files/b HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
     assert house.raw(f"{head}Content-Length: {KIB * KIB + 1}\r\n\r\nabc".encode()).status == 413
@@ -34,8 +34,9 @@ def test_largest_bodies(house):
 
 
 @pytest.mark.requirement("largest-body", kind="core")
-def test_far_too_large_an_attachment(house, booking):
+def test_far_too_large_an_attachment(house):
     """Nobody waits for a film, and nothing of it is kept."""
+    booking = booked(house)
     head = f"POST /bookings/{booking}/files/film HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
     for length in (5 * KIB * KIB, 10**12, 10**30):
         assert house.raw(f"{head}Content-Length: {length}\r\n\r\nabc".encode()).status == 413
@@ -57,8 +58,9 @@ NO_LENGTHS = [
 
 
 @pytest.mark.requirement("lengths", kind="error")
-def test_lengths_that_are_none(house, booking):
+def test_lengths_that_are_none(house):
     """What is no length is a bad request, and nothing is kept."""
+    booking = booked(house)
     for header in NO_LENGTHS:
         head = f"POST /bookings/{booking}/files/a HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
         assert house.raw(f"{head}{header}\r\n\r\nabcde".encode()).status == 400, header
@@ -66,8 +68,9 @@ def test_lengths_that_are_none(house, booking):
 
 
 @pytest.mark.requirement("cut-off", kind="error")
-def test_what_ends_too_early(house, booking):
+def test_what_ends_too_early(house):
     """What is not whole is not kept, and what is there by this name stays."""
+    booking = booked(house)
     assert house.anna.upload(booking, "a", b"whole").status == 201
     for name in ("a", "b"):
         head = f"POST /bookings/{booking}/files/{name} HTTP/1.0\r\nCookie: session={house.anna.session}\r\n"
@@ -77,8 +80,9 @@ def test_what_ends_too_early(house, booking):
 
 
 @pytest.mark.requirement("remove-file", kind="core")
-def test_remove_an_attachment(house, booking):
+def test_remove_an_attachment(house):
     """Who has a booking, and staff, removes an attachment; what is not there is 404."""
+    booking = booked(house)
     for name in ("a", "ü b", "c"):
         house.anna.upload(booking, name, name.encode())
     assert house.anna.got(f"/bookings/{booking}/files") == {
@@ -95,29 +99,29 @@ def test_remove_an_attachment(house, booking):
 
 
 @pytest.mark.requirement("cancelled", kind="core")
-def test_attachments_go_with_the_booking(own_house):
+def test_attachments_go_with_the_booking(old_house):
     """What hung on a booking that was cancelled is nowhere, and its number is not given again."""
-    thing = own_house.thing()
-    numbers = [own_house.anna.book(thing, f"2026-03-0{day}T10:00", f"2026-03-0{day}T12:00") for day in (1, 2)]
-    own_house.anna.upload(numbers[1], "letter.txt", b"Dear landlord")
-    assert own_house.anna.delete(f"/bookings/{numbers[1]}").status == 200
-    later = own_house.bert.book(thing, "2026-03-03T10:00", "2026-03-03T12:00")
+    thing = old_house.thing()
+    numbers = [old_house.anna.book(thing, f"2026-03-0{day}T10:00", f"2026-03-0{day}T12:00") for day in (1, 2)]
+    old_house.anna.upload(numbers[1], "letter.txt", b"Dear landlord")
+    assert old_house.anna.delete(f"/bookings/{numbers[1]}").status == 200
+    later = old_house.bert.book(thing, "2026-03-03T10:00", "2026-03-03T12:00")
     assert later > numbers[1]
-    assert own_house.bert.got(f"/bookings/{later}/files")["files"] == []
-    assert own_house.bert.delete(f"/bookings/{later}").status == 200
-    own_house.restart()
-    assert own_house.bert.book(thing, "2026-03-03T10:00", "2026-03-03T12:00") > later
-    assert own_house.workspace.run(["grep", "-rl", "Dear landlord", own_house.data]).stdout == ""
+    assert old_house.bert.got(f"/bookings/{later}/files")["files"] == []
+    assert old_house.bert.delete(f"/bookings/{later}").status == 200
+    old_house.restart()
+    assert old_house.bert.book(thing, "2026-03-03T10:00", "2026-03-03T12:00") > later
+    assert old_house.workspace.run(["grep", "-rl", "Dear landlord", old_house.data]).stdout == ""
 
 
 @pytest.mark.requirement("cancelled", kind="integration")
 def test_numbers_of_old(old_house):
     """Numbers go on behind those of old, also of what was cancelled long ago, and bookings of old are as they were."""
-    anna = old_house.sign_in("anna", "anna of old")
-    assert anna.download(1, "Plan Süd.pdf").body == b"%PDF- of old"
-    assert anna.got("/bookings/1/files") == {"files": ["Plan Süd.pdf"], "sizes": {"Plan Süd.pdf": 12}}
-    assert anna.delete("/bookings/7").status == 200
-    later = anna.book(2, "2030-03-01T10:00", "2030-03-01T12:00")
-    assert later > 7
-    assert anna.got(f"/bookings/{later}/files") == {"files": [], "sizes": {}}
-    assert [each["id"] for each in anna.got("/bookings")["bookings"]] == [1, later]
+    ines = old_house.sign_in("ines", "ines of old")
+    assert ines.download(25, "Plan.pdf").body == b"%PDF- as well"
+    assert ines.got("/bookings/25/files") == {"files": ["Plan.pdf"], "sizes": {"Plan.pdf": 13}}
+    assert ines.delete("/bookings/30").status == 200
+    later = ines.book(2, "2030-03-01T10:00", "2030-03-01T12:00")
+    assert later > 500
+    assert ines.got(f"/bookings/{later}/files") == {"files": [], "sizes": {}}
+    assert [each["id"] for each in ines.got("/bookings")["bookings"]] == [25, later]

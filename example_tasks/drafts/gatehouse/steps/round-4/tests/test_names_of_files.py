@@ -5,14 +5,12 @@ from urllib.parse import quote
 import pytest
 
 
-@pytest.fixture
-def booking(house):
+def booked(house):
     return house.anna.book(house.thing(), "2026-03-01T10:00", "2026-03-01T12:00")
 
 
-@pytest.fixture
-def other(house):
-    """A booking of bert's with an attachment."""
+def booked_by_bert(house):
+    """Make a booking of bert's with an attachment."""
     number = house.bert.book(house.thing(), "2026-03-01T10:00", "2026-03-01T12:00")
     assert house.bert.upload(number, "secret.txt", b"secret").status == 201
     return number
@@ -50,8 +48,9 @@ WRONG = [
 
 
 @pytest.mark.requirement("file-names", kind="error")
-def test_names_that_are_none(house, booking):
+def test_names_that_are_none(house):
     """What is no name is refused, for reading, writing and removing, and nothing comes to lie anywhere."""
+    booking = booked(house)
     before = everything(house)
     for method, names in (("POST", WRONG), ("GET", WRONG[1::2]), ("DELETE", WRONG[::2])):
         for name in names:
@@ -62,8 +61,9 @@ def test_names_that_are_none(house, booking):
 
 
 @pytest.mark.requirement("file-names", kind="core")
-def test_others_files(house, booking, other):
+def test_others_files(house):
     """No name leads from one's own booking to somebody else's, nor to the database."""
+    booking, other = booked(house), booked_by_bert(house)
     for name in (
         f"..%2F{other}%2Fsecret.txt",
         f"../{other}/secret.txt",
@@ -95,8 +95,9 @@ NAMES = [
 
 
 @pytest.mark.requirement("file-names", kind="boundary")
-def test_names_that_are_fine(house, booking):
+def test_names_that_are_fine(house):
     """Whatever else stands in a name, the attachment is kept, listed and had by it."""
+    booking = booked(house)
     assert house.anna.upload(booking, NAMES[1], b"first").status == 201
     for name in NAMES:
         assert house.anna.upload(booking, name, name.encode() + b" \x00\xff").status == 201
@@ -145,8 +146,9 @@ HEADS = [
 
 
 @pytest.mark.requirement("disposition", kind="core")
-def test_head_of_a_download(house, booking):
+def test_head_of_a_download(house):
     """An attachment is never a page of ours, and its name never more than a name."""
+    booking = booked(house)
     for name, encoded in HEADS:
         house.anna.upload(booking, name, b"<script>alert(1)</script>")
         headers = house.anna.download(booking, name).headers

@@ -5,13 +5,11 @@ import pytest
 OPEN, CLOSE = "2026-03-05T10:00", "2026-03-05T12:00"
 
 
-@pytest.fixture(scope="module")
-def rooms(module_house):
-    """A room and a key that are taken from 10 to 12, and a room that is not."""
+def rooms(house):
+    """Add a room and a key that are taken from 10 to 12, and a room that is not."""
     for kind, name in (("room", "Free A"), ("key", "Free B")):
-        module_house.anna.book(module_house.thing(kind, name), OPEN, CLOSE)
-    module_house.thing("room", "Free C")
-    return module_house
+        house.anna.book(house.thing(kind, name), OPEN, CLOSE)
+    house.thing("room", "Free C")
 
 
 STRETCHES = [
@@ -26,28 +24,31 @@ STRETCHES = [
 
 
 @pytest.mark.requirement("free", kind="core")
-def test_free(rooms):
+def test_free(house):
     """What nobody has within the time is free."""
+    house.once(rooms)
     for query, found in STRETCHES:
-        assert rooms.bert.things(f"q=free&{query}") == found
+        assert house.bert.things(f"q=free&{query}") == found
 
 
 @pytest.mark.requirement("touching", kind="boundary")
-def test_touching_keys(rooms):
+def test_touching_keys(house):
     """A key is not free in the minute in which it comes back, and cannot be booked then."""
-    key = next(each["id"] for each in rooms.otto.got("/things?q=Free%20B")["things"])
+    house.once(rooms)
+    key = next(each["id"] for each in house.otto.got("/things?q=Free%20B")["things"])
     for start, finish in ((CLOSE, "2026-03-05T13:00"), ("2026-03-05T09:00", OPEN)):
-        assert "Free B" not in rooms.bert.things(f"q=free&from={start}&to={finish}")
-        assert rooms.bert.post("/bookings", {"thing": key, "from": start, "to": finish}).status == 409
+        assert "Free B" not in house.bert.things(f"q=free&from={start}&to={finish}")
+        assert house.bert.post("/bookings", {"thing": key, "from": start, "to": finish}).status == 409
 
 
 @pytest.mark.requirement("touching", kind="boundary", retired="round-8")
-def test_touching_rooms(rooms):
+def test_touching_rooms(house):
     """A room is not free in the minute in which it is left, and cannot be booked then."""
-    room = next(each["id"] for each in rooms.otto.got("/things?q=Free%20A")["things"])
+    house.once(rooms)
+    room = next(each["id"] for each in house.otto.got("/things?q=Free%20A")["things"])
     for start, finish in ((CLOSE, "2026-03-05T13:00"), ("2026-03-05T09:00", OPEN)):
-        assert "Free A" not in rooms.bert.things(f"q=free&from={start}&to={finish}")
-        assert rooms.bert.post("/bookings", {"thing": room, "from": start, "to": finish}).status == 409
+        assert "Free A" not in house.bert.things(f"q=free&from={start}&to={finish}")
+        assert house.bert.post("/bookings", {"thing": room, "from": start, "to": finish}).status == 409
 
 
 NO_TIMES = [
@@ -64,10 +65,10 @@ NO_TIMES = [
 
 
 @pytest.mark.requirement("free", kind="error")
-def test_times_that_are_none(rooms):
+def test_times_that_are_none(house):
     """What is no stretch of time is a bad request."""
     for query in NO_TIMES:
-        assert rooms.bert.get(f"/things?{query}").status == 400
+        assert house.bert.get(f"/things?{query}").status == 400
 
 
 BESIDE_PAPER = [
@@ -85,10 +86,10 @@ BESIDE_PAPER = [
 @pytest.mark.requirement("free", kind="integration")
 def test_free_beside_what_is_from_paper(old_house):
     """Bookings from paper are in the way like others, for who looks and for who books."""
-    bert = old_house.sign_in("bert", "bert of old")
+    jost = old_house.sign_in("jost", "jost of old")
     for start, finish, free in BESIDE_PAPER:
-        assert ("Old hall" in bert.things(f"from={start}&to={finish}")) == free
-        reply = bert.post("/bookings", {"thing": 1, "from": start, "to": finish, "note": ""})
+        assert ("Old hall" in jost.things(f"from={start}&to={finish}")) == free
+        reply = jost.post("/bookings", {"thing": 1, "from": start, "to": finish, "note": ""})
         assert reply.status == (201 if free else 409)
         if not free:
             assert (reply.value["from"], reply.value["to"]) in [

@@ -64,29 +64,29 @@ def test_several_at_once(house):
 
 
 @pytest.mark.requirement("link-minutes", kind="boundary")
-def test_minutes(empty_house):
+def test_minutes(old_house):
     """With no minutes no link works; links survive another start."""
-    house = empty_house("--link-minutes 0").inherit()
-    assert house.nobody.post(house.new_link("anna"), {"new": "x"}).status == 404
-    house.arguments = ""
-    house.restart()
-    link = house.new_link("anna")
-    house.restart()
-    assert house.nobody.post(link, {"new": "Kammer 1"}).status == 200
-    command = ["python3", "-m", "gatehouse", "--data", f"{house.data}-2", "--port", "0", "--link-days", "7"]
-    assert house.workspace.run(command, env=KEEP_BYTECODE, timeout=60).exit_code == 2
+    people = [old_house.person(), old_house.person()]
+    old_house.restart("--link-minutes 0")
+    assert old_house.nobody.post(old_house.new_link(people[0].name), {"new": "x"}).status == 404
+    old_house.restart()
+    link = old_house.new_link(people[1].name)
+    old_house.restart()
+    assert old_house.nobody.post(link, {"new": "Kammer 1"}).status == 200
+    command = ["python3", "-m", "gatehouse", "--data", f"{old_house.data}-2", "--port", "0", "--link-days", "7"]
+    assert old_house.workspace.run(command, env=KEEP_BYTECODE, timeout=60).exit_code == 2
 
 
 @pytest.mark.requirement("nothing-in-the-database", kind="core")
 def test_what_lies_in_the_database(own_house, tmp_path):
     """Nothing that stands in the database gets anybody in, neither as a session nor as a code."""
-    link = own_house.new_link("bert")
+    anna, link = own_house.anna, own_house.new_link("bert")
     rows = own_house.dump(tmp_path)
     words = set(re.findall(r"[A-Za-z0-9+/=_-]{16,}", rows)) | set(re.findall(r"[A-Za-z0-9+/=_.:$-]{16,}", rows))
-    assert own_house.anna.session not in rows
+    assert anna.session not in rows
     assert link.removeprefix("/reset/") not in rows
     for word in words:
         assert Person(own_house, "", word).get("/me").status == 401
         assert own_house.nobody.post(f"/reset/{word}", {"new": "x"}).status in (400, 404)
-    assert own_house.anna.signed_in
+    assert anna.signed_in
     assert own_house.nobody.post(link, {"new": "Kammer 1"}).status == 200

@@ -4,16 +4,6 @@ import pytest
 from client import PASSWORD
 
 
-def new_mails(house, action):
-    """Return the mails that an action leaves."""
-    before = house.mails()
-    action()
-    left = house.mails()
-    for mail in before:
-        left.remove(mail)
-    return left
-
-
 def head(mail):
     """Return the two lines of a head."""
     lines = mail.splitlines()
@@ -40,7 +30,7 @@ def test_notes(house):
     for day, signs in enumerate(BREAKS, 1):
         blank = " " * len(signs)
         subjects.append(f"Booked: Choir {day}{blank}Bcc: all@house.example{blank}{blank}/reset/x")
-    assert sorted(head(mail) for mail in new_mails(house, book)) == [("anna", each) for each in subjects]
+    assert sorted(head(mail) for mail in house.new_mails(book)) == [("anna", each) for each in subjects]
 
 
 @pytest.mark.requirement("mail-head", kind="core")
@@ -50,9 +40,9 @@ def test_names(house):
     person.post("/me", {"full_name": "Eva <all@house.example>,\r\nCc: x"})
     thing = house.thing(name="Hall\nBcc: all@house.example")
     booking = []
-    mails = new_mails(house, lambda: booking.append(person.book(thing, "2026-03-01T10:00", "2026-03-01T12:00")))
-    mails += new_mails(house, lambda: house.new_link(person.name))
-    mails += new_mails(house, lambda: house.otto.delete(f"/bookings/{booking[0]}"))
+    mails = house.new_mails(lambda: booking.append(person.book(thing, "2026-03-01T10:00", "2026-03-01T12:00")))
+    mails += house.new_mails(lambda: house.new_link(person.name))
+    mails += house.new_mails(lambda: house.otto.delete(f"/bookings/{booking[0]}"))
     assert [head(mail) for mail in mails] == [
         (person.name, "Booked: Hall Bcc: all@house.example"),
         (person.name, "Your password"),
@@ -65,7 +55,7 @@ def test_whose_booking(house):
     """The mail goes to the person whose booking it is, and has what it had."""
     thing = house.thing(name="Hall")
     book = lambda: house.otto.book(thing, "2026-03-01T10:00", "2026-03-01T12:00", user="anna", note="Choir")  # noqa: E731
-    [mail] = new_mails(house, book)
+    [mail] = house.new_mails(book)
     assert head(mail) == ("anna", "Booked: Choir")
     assert "Hall is yours from 2026-03-01T10:00 to 2026-03-01T12:00." in mail
     assert "otto" not in mail.lower()
@@ -76,13 +66,13 @@ def test_changed_passwords(house):
     """Who has a new password gets a mail, which does not have it."""
     person = house.person()
     link = house.new_link(person.name)
-    mails = new_mails(house, lambda: house.nobody.post(link, {"new": "Kammer 1"}))
+    mails = house.new_mails(lambda: house.nobody.post(link, {"new": "Kammer 1"}))
     person = house.sign_in(person.name, "Kammer 1")
-    mails += new_mails(house, lambda: person.post("/password", {"old": "Kammer 1", "new": "Kammer 2"}))
+    mails += house.new_mails(lambda: person.post("/password", {"old": "Kammer 1", "new": "Kammer 2"}))
     assert [head(mail) for mail in mails] == [(person.name, "Your password was changed")] * 2
     assert "Kammer" not in "".join(mails)
-    assert new_mails(house, lambda: person.post("/password", {"old": PASSWORD, "new": "Kammer 3"})) == []
-    assert new_mails(house, lambda: house.nobody.post(link, {"new": "Kammer 1"})) == []
+    assert house.new_mails(lambda: person.post("/password", {"old": PASSWORD, "new": "Kammer 3"})) == []
+    assert house.new_mails(lambda: house.nobody.post(link, {"new": "Kammer 1"})) == []
 
 
 @pytest.mark.requirement("mail-cancelled", kind="core")
@@ -90,7 +80,7 @@ def test_cancelled_by_others(house):
     """Who cancels his own booking gets no mail; whose booking somebody else cancels gets one."""
     thing = house.thing(name="Loft")
     numbers = [house.anna.book(thing, f"2026-03-0{day}T10:00", f"2026-03-0{day}T12:00", note="x") for day in (1, 2)]
-    assert new_mails(house, lambda: house.anna.delete(f"/bookings/{numbers[0]}")) == []
-    assert new_mails(house, lambda: house.bert.delete(f"/bookings/{numbers[1]}")) == []
-    mails = new_mails(house, lambda: house.otto.delete(f"/bookings/{numbers[1]}"))
+    assert house.new_mails(lambda: house.anna.delete(f"/bookings/{numbers[0]}")) == []
+    assert house.new_mails(lambda: house.bert.delete(f"/bookings/{numbers[1]}")) == []
+    mails = house.new_mails(lambda: house.otto.delete(f"/bookings/{numbers[1]}"))
     assert [head(mail) for mail in mails] == [("anna", "Cancelled: Loft")]

@@ -11,12 +11,12 @@ def test_bookings_at_once(house):
     people = [house.anna, house.bert, house.otto]
     for _ in range(4):
         thing = house.thing("key")
-        mails = len(house.mails())
+        mails = len(house.outbox())
         wishes = [SLOT | {"thing": thing, "from": f"2026-03-05T1{number % 2}:00", "note": ""} for number in range(6)]
         replies = house.at_once([(people[number % 3], "POST", "/bookings", wish) for number, wish in enumerate(wishes)])
         assert sorted(reply.status for reply in replies) == [201, *[409] * 5]
         assert len(house.otto.got(f"/calendar?thing={thing}")["bookings"]) == 1
-        assert len(house.mails()) == mails + 1
+        assert len(house.outbox()) == mails + 1
 
 
 @pytest.mark.requirement("one-gets-it", kind="boundary")
@@ -56,10 +56,10 @@ def test_cancelled_at_once(house):
     """A booking that is cancelled several times at once is cancelled once."""
     for _ in range(2):
         booking = house.anna.book(house.thing(), SLOT["from"], SLOT["to"])
-        mails = len(house.mails())
+        mails = len(house.outbox())
         replies = house.at_once([(house.otto, "DELETE", f"/bookings/{booking}", {})] * 5)
         assert sorted(reply.status for reply in replies) == [200, *[404] * 4]
-        assert len(house.mails()) == mails + 1
+        assert len(house.outbox()) == mails + 1
 
 
 @pytest.mark.requirement("half-a-request", kind="boundary")
