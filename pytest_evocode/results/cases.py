@@ -128,12 +128,26 @@ def require_pinned(cases: Iterable[Case], pinned: Mapping[str, str] | None) -> N
         )
 
 
-def bounded(cases: Iterable[Case], where: str) -> tuple[Case, ...]:
-    """Return the cases; raises VerifierFault for more than a suite may report, before all of them are read."""
+def bounded(cases: Iterable[Case], where: str, *, shorten: bool = False) -> tuple[Case, ...]:
+    """Return the cases; raises VerifierFault for more than a suite may report, before all of them are read.
+
+    Args:
+        cases: What a suite reports.
+        where: Where it does so, for the message.
+        shorten: Leave out the texts of cases for which there is no room: what a program printed, where nobody but the
+            suite can have written the report, is no flood, however long it is.
+    """
     kept: list[Case] = []
-    left = MOST_CHARACTERS
+    left = room = MOST_CHARACTERS
     for case in cases:
-        left -= len(json.dumps(case.model_dump(exclude_defaults=True)))
+        size = _size(case)
+        if shorten and size > room:
+            case = case.model_copy(update=_TEXTS_LEFT_OUT)
+            left -= _size(case)
+        elif shorten:
+            room -= size
+        else:
+            left -= size
         if len(kept) == MOST_CASES or left < 0:
             what = f"{MOST_CASES} cases" if left >= 0 else f"{MOST_CHARACTERS} characters of cases"
             raise VerifierFault(
@@ -142,6 +156,13 @@ def bounded(cases: Iterable[Case], where: str) -> tuple[Case, ...]:
             )
         kept.append(case)
     return tuple(kept)
+
+
+_TEXTS_LEFT_OUT = {"input": "", "expected": "", "actual": "", "reason": "", "scenario": "(left out: too long)"}
+
+
+def _size(case: Case) -> int:
+    return len(json.dumps(case.model_dump(exclude_defaults=True)))
 
 
 def _one_per_id(cases: Iterable[Case]) -> tuple[Case, ...]:

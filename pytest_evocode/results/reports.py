@@ -29,12 +29,13 @@ _MOST_NOTES, _SHOWN = 20, 5
 _SHORT = 60  # characters
 
 
-def parse_case_file(name: str, report: bytes | str) -> Found:
+def parse_case_file(name: str, report: bytes | str, *, shorten: bool = False) -> Found:
     """Return the cases of a report that has one of the usual names.
 
     Args:
         name: One of :data:`CASE_FILES`, which says the format; a report in another format is read all the same.
         report: The content; it may be hostile, but its size is the caller's to limit.
+        shorten: Leave out texts of cases that are too long in all, and refuse none.
 
     Raises:
         UnreadableCases: The content is in no format.
@@ -42,7 +43,7 @@ def parse_case_file(name: str, report: bytes | str) -> Found:
     """
     text, notes = _decoded(name, report)
     try:
-        return _gathered(CASE_FILES[name](text), name, notes)
+        return _gathered(CASE_FILES[name](text), name, notes, shorten=shorten)
     except _WRONG as error:
         wrong = UnreadableCases(f"{name} is not what its name says: {type(error).__name__}: {error}")
     try:
@@ -99,7 +100,7 @@ def _are_tables(value: object, key: str) -> bool:
     return isinstance(value, list) and all(isinstance(first, dict) and key in first for first in value[:1])
 
 
-def _gathered(reading: Iterable[Case | str], name: str, notes: list[str]) -> Found:
+def _gathered(reading: Iterable[Case | str], name: str, notes: list[str], *, shorten: bool = False) -> Found:
     """Return what a reader yields: each case with an id of its own, and each note with the name of the report."""
     again: list[str] = []
 
@@ -123,7 +124,7 @@ def _gathered(reading: Iterable[Case | str], name: str, notes: list[str]) -> Fou
                 again.append(case.id)
             yield case
 
-    kept = bounded(cases(), name)
+    kept = bounded(cases(), name, shorten=shorten)
     if again:
         more = f" and {len(again) - _SHOWN} more" if len(again) > _SHOWN else ""
         notes.append(f"{name}: passed when run again: {', '.join(map(_shortened, again[:_SHOWN]))}{more}")

@@ -137,7 +137,7 @@ class _ReportReader:
         self._patterns = settings.patterns
         self._unlike = report["evocode"]["unlike"]
         try:
-            self._cases, _ = parse_case_file("report.json", json.dumps(report))
+            self._cases, _ = parse_case_file("report.json", json.dumps(report), shorten=True)
         except UnreadableCases as error:
             raise VerifierFault(f"the suite's report cannot be read: {error}") from None
 

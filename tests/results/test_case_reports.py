@@ -7,9 +7,9 @@ import json
 import pytest
 
 from pytest_evocode.errors import UnreadableCases, VerifierFault
-from pytest_evocode.results.cases import MOST_CASES
+from pytest_evocode.results.cases import MOST_CASES, MOST_CHARACTERS
 from pytest_evocode.results.records import Case
-from pytest_evocode.results.reports import parse_report
+from pytest_evocode.results.reports import parse_case_file, parse_report
 
 CTRF = json.dumps({"results": {"tests": [{"name": "a", "status": "passed"}, {"name": "b", "status": "failed"}]}})
 PYTEST = json.dumps({"tests": [{"nodeid": "a", "outcome": "passed"}, {"nodeid": "b", "outcome": "failed"}]})
@@ -52,3 +52,16 @@ def test_what_tap_skips_or_is_still_to_do_is_skipped() -> None:
 def test_a_flood_of_tap_is_refused() -> None:
     with pytest.raises(VerifierFault, match="flooded"):
         parse_report("any", "ok\n" * (MOST_CASES + 1))
+
+
+def test_texts_of_a_suites_own_report_are_left_out_where_there_is_no_room() -> None:
+    tests = [
+        {"nodeid": f"a::{number}", "outcome": "failed", "call": {"crash": {"message": "x" * 4000}}}
+        for number in range(2000)
+    ]
+    report = json.dumps({"tests": tests})
+    with pytest.raises(VerifierFault, match=f"{MOST_CHARACTERS} characters of cases"):
+        parse_case_file("report.json", report)
+    cases, _ = parse_case_file("report.json", report, shorten=True)
+    assert [(case.id, case.status) for case in cases] == [(f"a::{number}", "failed") for number in range(2000)]
+    assert (len(cases[0].reason), cases[-1].reason) == (4000, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -449,3 +450,23 @@ os._exit(0)
     )
     assert run.verdict is None
     assert "ended with exit code 0 and no report of its own in round-1/test_it.py::test_it" in run.fault
+
+
+def test_a_suite_whose_program_prints_much_has_a_verdict_all_the_same(native: RunNative) -> None:
+    # A zero takes six characters of JSON, so that all these cases have more than a suite may report.
+    tests = """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(100))
+        def test_long(number, record_property):
+            for name in ("input", "actual"):
+                record_property(name, "\\0" * 5000)
+            assert number < 99
+    """
+    run = native({"round-1/test_a.py": textwrap.dedent(tests)})
+    assert (run.fault, run.verdict and run.verdict.reward) == ("", 0.0)
+    assert run.verdict is not None
+    assert [case.status for case in run.verdict.cases] == ["passed"] * 99 + ["failed"]
+    first, last = run.verdict.cases[0], run.verdict.cases[-1]
+    assert first.actual.startswith("\0\0")
+    assert (last.actual, last.scenario) == ("", "(left out: too long)")
