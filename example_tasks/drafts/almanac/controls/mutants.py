@@ -13,7 +13,7 @@ MUTANTS = [
     # Files.
     ("files.py", 'removeprefix(MARK if kind == "tsv" else b"")', 'removeprefix(b"")'),
     ("files.py", 'line.removesuffix(b"\\r")', 'line.rstrip(b"\\r\\n")'),
-    ("files.py", "    if not lines[-1]:\n            lines.pop()\n", ""),
+    ("files.py", "        if not lines[-1]:\n            lines.pop()\n", ""),
     ("files.py", 'card = line.replace("\\t", " ")', "card = line"),
     ("files.py", 'going_on = not card.startswith("*") and', "going_on ="),
     ("files.py", 'day[4:] < "50"', 'day[4:] <= "50"'),

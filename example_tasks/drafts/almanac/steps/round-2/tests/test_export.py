@@ -83,7 +83,7 @@ def test_no_database(almanac):
 @pytest.mark.requirement("usage", kind="error")
 def test_wrong_calls(almanac):
     """What is no call prints how to call it, and nothing else."""
-    words = ("object", "object T CrB", "nights all", "export a b")
+    words = ("object T CrB", "nights all", "export")
     calls = [almanac.run(*call.split()) for call in words]
-    assert [call[:2] for call in calls] == [(2, "")] * 4
-    assert ["usage:" in errors for _, _, errors in calls] == [True] * 4
+    assert [call[:2] for call in calls] == [(2, "")] * 3
+    assert ["usage:" in errors for _, _, errors in calls] == [True] * 3

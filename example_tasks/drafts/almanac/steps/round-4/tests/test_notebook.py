@@ -22,7 +22,6 @@ def test_dates_of_the_moment(almanac):
     """From July 2010 on a date of the notebook is that of the moment, and before that of the evening."""
     almanac.load({"a.log": log(*(f"1;{date};x;HA;9;1" for date, _ in reversed(LINES)))})
     assert [line[:16] for line in almanac.prints("list").splitlines()] == [night for _, night in LINES]
-    assert [line[:16] for line in almanac.prints("object", "x").splitlines()] == [night for _, night in LINES]
     assert almanac.prints("nights").splitlines()[0] == "2010-06-30    4     240s"
 
 
