@@ -84,7 +84,7 @@ def two_at_once(box: Box) -> None:
         other.execute("BEGIN IMMEDIATE")
         other.execute("UPDATE items SET qty = qty + 100")
         process = box.start(["-m", "stockroom", "--data", str(box.stock), "put", "A-1", "1"], {})
-        time.sleep(0.8)
+        time.sleep(0.4)
         other.execute("COMMIT")
     finally:
         other.close()
