@@ -52,7 +52,9 @@ def become(request: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    for number, (path, mode) in enumerate([("/dev/null", os.O_RDONLY), (request["out"], writing), (request["err"], writing)]):
+    for number, (path, mode) in enumerate(
+        [("/dev/null", os.O_RDONLY), (request["out"], writing), (request["err"], writing)]
+    ):
         opened = os.open(path, mode, 0o600)
         os.dup2(opened, number)
         os.close(opened)

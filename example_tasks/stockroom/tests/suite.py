@@ -115,7 +115,7 @@ class Box:
     def _python(self, arguments: Sequence[str | bytes], env: Mapping[str, str], limit: float) -> Outcome:
         words = [os.fsdecode(word) for word in arguments]
         shown = _shown(words)
-        out, err = self._root / "out", self._root / "err"
+        out, err = self._root / ".stdout", self._root / ".stderr"
         request = {"arguments": words, "environment": {**self.environment, **env}, "cwd": str(self._root)}
         status = self._launcher.run({**request, "out": str(out), "err": str(err)}, limit)
         if status is None:

@@ -270,7 +270,9 @@ def from_version_1(box: Box) -> None:
     box.run("reserve", "A-1", "8", "a").prints("A-1: 8 reserved, 0 free")
 
 
-@case(7, "boundary", "upgrade-3", "A version 2 database keeps its mills, gaps in ids, and bookings of items that are gone")
+@case(
+    7, "boundary", "upgrade-3", "A version 2 database keeps its mills, gaps in ids, and bookings of items that are gone"
+)
 def from_version_2(box: Box) -> None:
     path = box.stock / "stock.db"
     old_database(path, 2, [("A-1", "Bolt", 8, 5, "main")], [("A-1", 1), ("A-1", 5), ("GONE", 3), ("A-1", 2)])
