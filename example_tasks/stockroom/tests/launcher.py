@@ -1,10 +1,10 @@
 """Starts Python programs as `python3 ARGUMENTS` does, by forking a process that has the standard library in memory.
 
-To start Python and to import sqlite3 and an option parser takes ten times as long as what most commands do after that, and a
-suite starts hundreds. Nothing of the workspace is in memory: each program imports it anew, in a process of its own.
+To start Python and to import sqlite3 and an option parser takes ten times as long as what most commands do after that,
+and a suite starts hundreds. Nothing of the workspace is in memory: each program imports that anew, in its own process.
 
-Reads requests from standard input, a line of JSON each: `arguments`, `environment`, `cwd`, and the files `out` and `err`.
-Answers each by two lines: the number of the process, and, when it has ended, its exit status.
+Reads requests from standard input, a line of JSON each: `arguments`, `environment`, `cwd`, and the files `out` and
+`err`. Answers each by two lines: the number of the process, and, when it has ended, its exit status.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ class Launcher:
 
     def run(self, request: Mapping[str, object], limit: float) -> int | None:
         """The exit status, None if it takes longer than `limit` seconds. Nothing of the program is left then."""
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         program = int(self._process.stdout.readline())
         in_time = select.select([self._process.stdout], [], [], limit)[0]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# ruff: noqa: SIM115, UP031
 # PICKLIST 2.3   Huber Spedition   2009-11-04
 # picklist.py STOCK.CSV OUTPUT
 # DO NOT CHANGE ANYTHING HERE, the terminals at the gate are very particular.
