@@ -150,9 +150,7 @@ def at_random(box: Box) -> None:
     )
 
 
-@case(
-    8, "integration", "picklist", "What is reserved is on the list, and the old schema of a directory does not matter"
-)
+@case(8, "integration", "picklist", "What is reserved is on the list like all else")
 def with_reservations(box: Box) -> None:
     box.migrated(*PLAIN)
     box.run("reserve", "A-1", "7", "a").prints("A-1: 7 reserved, 0 free")

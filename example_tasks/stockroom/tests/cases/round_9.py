@@ -93,6 +93,10 @@ def never_closed(box: Box) -> None:
     rejects(box, "imported 1: 0 new, 1 known", "3: cannot read record")
     expect("jan.csv.rejected", put_aside(box), f"{STOCK_HEADER}\n".encode() + rest + b"\n")
     box.run("list").prints("A-1\tBolt\t14\t0.25\tmain")
+    rest = b'A-2,"Nut' + b",1,1,main\nA-3,Pin,1,1,main" * 10_000
+    supplied(box, f"{STOCK_HEADER}\n{KNOWN}\n".encode() + rest)
+    rejects(box, "imported 1: 0 new, 1 known", "3: cannot read record")
+    expect("size of jan.csv.rejected", len(put_aside(box)), len(STOCK_HEADER) + 1 + len(rest) + 1)
 
 
 @case(9, "boundary", "rejected", "A row that is not valid UTF-8 is bad, and put aside as it is")

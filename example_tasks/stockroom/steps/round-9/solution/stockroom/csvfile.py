@@ -7,6 +7,9 @@ from stockroom import money
 from stockroom.errors import DataError
 from stockroom.records import Item, Move
 
+# A quote that is never closed makes one field of all the rest, which is part of a record that cannot be read.
+csv.field_size_limit(2**31 - 1)
+
 
 def to_item(sku, name, qty, price, location):
     return Item(sku, name, int(qty), money.parse(price), location)
