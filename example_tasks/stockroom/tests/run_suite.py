@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,9 +15,29 @@ from typing import Any
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))  # `python3 -I` leaves it out, and with it everything of the workspace
 
-from suite import CASES, Box, Case, Mismatch, fresh_directory  # noqa: E402
+from suite import CASES, Box, Case, Launcher, Mismatch, fresh_directory  # noqa: E402
 
 LOGS = Path("/logs/verifier")
+
+
+class Launchers(threading.local):
+    """One for each thread, and a new one where a program has ended the one before."""
+
+    launcher: Launcher | None = None
+
+    def get(self, cache: Path) -> Launcher:
+        """The thread's."""
+        self.launcher = self.launcher or Launcher(cache)
+        return self.launcher
+
+    def drop(self) -> None:
+        """Ends the thread's."""
+        if self.launcher:
+            self.launcher.close()
+        self.launcher = None
+
+
+LAUNCHERS = Launchers()
 
 
 def outcome(case: Case, cache: Path) -> dict[str, Any]:
@@ -31,11 +52,12 @@ def outcome(case: Case, cache: Path) -> dict[str, Any]:
     message = ""
     with fresh_directory() as root:
         try:
-            case.body(Box(Path(root), cache))
+            case.body(Box(Path(root), cache, LAUNCHERS.get(cache)))
         except Mismatch as mismatch:
             message = str(mismatch)
             extra |= {"expected": repr(mismatch.expected)[:2000], "actual": repr(mismatch.actual)[:2000]}
         except Exception as error:
+            LAUNCHERS.drop()  # It may be what has failed.
             message = f"{type(error).__name__}: {error}"
     entry: dict[str, Any] = {"name": case.name, "status": "failed" if message else "passed", "extra": extra}
     entry["duration"] = round((time.monotonic() - begin) * 1000)

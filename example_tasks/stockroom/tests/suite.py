@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import signal
 import sqlite3
 import subprocess
@@ -52,10 +54,43 @@ class Outcome:
         expect(f"{self.command}: status, output, error", actual, (status, "", f"error: {message}\n"))
 
 
+class Launcher:
+    """A process of `launcher.py`, which starts one program at a time."""
+
+    def __init__(self, cache: Path) -> None:
+        # Compiled once for all cases, and never what lies in the workspace.
+        options = ["-I", "-X", f"pycache_prefix={cache}"]
+        self._process = subprocess.Popen(
+            [sys.executable, *options, str(Path(__file__).with_name("launcher.py"))],
+            env={"LANG": "C.UTF-8"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+
+    def run(self, request: Mapping[str, object], limit: float) -> int | None:
+        """The exit status, None if it takes longer than `limit` seconds. Nothing of the program is left then."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        program = int(self._process.stdout.readline())
+        in_time = select.select([self._process.stdout], [], [], limit)[0]
+        with suppress(ProcessLookupError):
+            os.killpg(program, signal.SIGKILL)
+        status = int(self._process.stdout.readline())
+        return status if in_time else None
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
 class Box:
     """A fresh directory for one case, and the program run against it."""
 
-    def __init__(self, root: Path, cache: Path) -> None:
+    def __init__(self, root: Path, cache: Path, launcher: Launcher) -> None:
+        self._root = root
+        self._launcher = launcher
         self.stock = root / "stock"
         self.stock.mkdir()
         self.environment = {
@@ -64,7 +99,6 @@ class Box:
             "TMPDIR": str(root),
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(WORKSPACE),
-            # Compiled once for all cases, and never what lies in the workspace.
             "PYTHONPYCACHEPREFIX": str(cache),
         }
 
@@ -80,12 +114,19 @@ class Box:
         return self._python(["-c", code, *arguments], {}, limit)
 
     def _python(self, arguments: Sequence[str | bytes], env: Mapping[str, str], limit: float) -> Outcome:
-        return self.finish(self.start(arguments, env), limit)
+        words = [os.fsdecode(word) for word in arguments]
+        shown = _shown(words)
+        out, err = self._root / ".stdout", self._root / ".stderr"
+        request = {"arguments": words, "environment": {**self.environment, **env}, "cwd": str(self._root)}
+        status = self._launcher.run({**request, "out": str(out), "err": str(err)}, limit)
+        if status is None:
+            raise Mismatch(f"{shown} takes too long", f"under {limit:g} s", "still running")
+        return Outcome(shown, status, _text(out.read_bytes()), _text(err.read_bytes()))
 
     def finish(self, process: subprocess.Popen[bytes], limit: float = 60) -> Outcome:
         """Waits `limit` seconds; then, or before, nothing of the process is left."""
         assert isinstance(process.args, list)
-        shown = _shown(process.args[1:])
+        shown = _shown([os.fsdecode(word) for word in process.args[1:]])
         try:
             out, err = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -95,10 +136,10 @@ class Box:
         return Outcome(shown, process.returncode, _text(out), _text(err))
 
     def start(self, arguments: Sequence[str | bytes], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """`python3 ARGUMENTS`, running."""
+        """`python3 ARGUMENTS`, running beside the case, which has to `finish` it."""
         return subprocess.Popen(
             [sys.executable, *arguments],
-            cwd=self.stock.parent,
+            cwd=self._root,
             env={**self.environment, **env},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -142,8 +183,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def _shown(arguments: Sequence[str | bytes]) -> str:
-    words = [os.fsdecode(word) for word in arguments]
+def _shown(words: Sequence[str]) -> str:
     if words[0] == "-c":
         return "python3 -c ..."
     return " ".join(["stockroom", *(ascii(word)[1:-1] for word in words[4:])])

@@ -81,6 +81,19 @@ def history_kept(box: Box) -> None:
     expect("history A-2", box.run("history", "A-2").out.split("\t", 1)[-1], "-1\tother\n")
 
 
+@case(1, "core", "whole-files", "A new file takes the place of the old one, which is not written into", retired_in=5)
+def another_file(box: Box) -> None:
+    before = box.write("stock.csv", STOCK_HEADER, "A-1,Bolt,7,0.25,main").read_bytes()
+    box.write("moves.csv", MOVES_HEADER, "2024-03-01T12:00:00Z,A-1,3,delivery")
+    kept = [box.stock.parent / name for name in ("stock.kept", "moves.kept")]
+    for path in kept:
+        path.hardlink_to(box.stock / path.with_suffix(".csv").name)
+    box.run("put", "A-1", "5").prints("A-1: 7 -> 12")
+    moves = f"{MOVES_HEADER}\n2024-03-01T12:00:00Z,A-1,3,delivery\n".encode()
+    expect("the old files, under other names", [path.read_bytes() for path in kept], [before, moves])
+    expect("files", sorted(path.name for path in box.stock.iterdir()), ["moves.csv", "stock.csv"])
+
+
 @case(1, "error", "whole-files", "Text that is not UTF-8 is refused before anything is written")
 def invalid_utf8(box: Box) -> None:
     box.run("add", "A-1", "Öse", "5", "1").prints("added A-1")

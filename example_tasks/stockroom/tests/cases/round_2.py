@@ -52,6 +52,18 @@ def migrate_refused(box: Box) -> None:
     expect("stock.csv", path.read_bytes(), before)
 
 
+@case(2, "boundary", "migrate", "migrate reads as strictly as every command, also the moves, and skips no row")
+def migrate_strictly(box: Box) -> None:
+    bad = ['B-1,"Big" bolt,4,0.10,main', "B-1,Nut,4,0.10", "B-1,Nut,4,ten,main", 'B-1,"Nut,4,0.10,main', ",,,,,"]
+    for row in bad:
+        box.write("stock.csv", STOCK_HEADER, 'A-1,"two\nlines",7,0.25,main', "", row, "C-1,Pin,1,1.00,main")
+        box.run("migrate").fails(3, "stock.csv line 5: cannot read record")
+    box.write("stock.csv", STOCK_HEADER, *ROWS)
+    box.write("moves.csv", MOVES_HEADER, "2024-03-01T12:00:00Z,A-1,3,", "2024-03-01T12:00:00Z,A-1,three,")
+    box.run("migrate").fails(3, "moves.csv line 3: cannot read record")
+    expect("files", sorted(path.name for path in box.stock.iterdir()), ["moves.csv", "stock.csv"])
+
+
 @case(2, "boundary", "both-kinds", "A directory that was not migrated goes on with its CSV files", retired_in=5)
 def csv_goes_on(box: Box) -> None:
     box.write("stock.csv", STOCK_HEADER, *ROWS)

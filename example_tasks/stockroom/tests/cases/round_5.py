@@ -44,12 +44,18 @@ for call in (stockroom.open_stock, stockroom.load):
 @case(5, "core", "new-directory", "A new directory gets a database, and no CSV files any more")
 def new_directory(box: Box) -> None:
     box.run("list").prints()
-    expect("user_version", box.query("PRAGMA user_version"), [(2,)])
+    expect("items", box.query("SELECT * FROM items"), [])
     box.run("add", "A-1", "Bolt", "7", "0.25").prints("added A-1")
     box.run("put", "A-1", "1").prints("A-1: 7 -> 8")
     expect("items", box.query("SELECT * FROM items"), [("A-1", "Bolt", 8, 250, "main")])
     expect("CSV files", list(box.stock.glob("*.csv")), [])
     box.run("migrate").prints("already migrated")
+
+
+@case(5, "boundary", "version-2", "The database of a new directory has version 2", retired_in=7)
+def new_version(box: Box) -> None:
+    box.run("list").prints()
+    expect("user_version", box.query("PRAGMA user_version"), [(2,)])
 
 
 @case(5, "boundary", "csv-retired", "CSV files beside a database do not matter and are left alone")

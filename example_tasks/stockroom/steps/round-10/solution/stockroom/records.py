@@ -1,0 +1,31 @@
+"""What the stock consists of."""
+
+from typing import NamedTuple
+
+
+class Item(NamedTuple):
+    """One article; `price` in the smallest unit of money."""
+
+    sku: str
+    name: str
+    qty: int
+    price: int
+    location: str
+
+
+class Move(NamedTuple):
+    """One booking; `at` is UTC."""
+
+    at: str
+    sku: str
+    delta: int
+    note: str
+
+
+class Reservation(NamedTuple):
+    """What an order is to have of an article, and how much of it is there for this order."""
+
+    ref: str
+    sku: str
+    qty: int
+    ready: int
