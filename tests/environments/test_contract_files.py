@@ -159,6 +159,13 @@ def test_a_downloaded_directory_becomes_the_target(environment: Environment, tmp
     assert (target / "sub" / "empty").is_dir()
 
 
+def test_a_directory_that_something_was_uploaded_into_is_downloaded(environment: Environment, tmp_path: Path) -> None:
+    environment.exec("mkdir /srv/in; echo a > /srv/in/a")
+    environment.upload([write(tmp_path / "source", b="b")], "/srv/in", writable=True)
+    assert environment.download("/srv/in", tmp_path / "out") == ()
+    assert tree(tmp_path / "out") == {"a": "a\n", "b": "b"}
+
+
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_of_a_tree_without_end_what_is_not_too_deep_is_downloaded(environment: Environment, tmp_path: Path) -> None:

@@ -32,7 +32,13 @@ from pytest_evocode.environments.docker.execs import (
     run_by_engine,
     run_on_terminal,
 )
-from pytest_evocode.environments.docker.files import ContainerFiles, batches, naming_kills, refuse_if_killed
+from pytest_evocode.environments.docker.files import (
+    LOG_DIRECTORIES,
+    ContainerFiles,
+    batches,
+    naming_kills,
+    refuse_if_killed,
+)
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.relay import Relay
 from pytest_evocode.environments.docker.snapshots import (
@@ -59,7 +65,6 @@ from pytest_evocode.tasks import Network
 logger = logging.getLogger(__name__)
 
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
-_LOGS = ("/logs/agent", "/logs/artifacts")
 _LONG = 300.0  # seconds
 _KILLING = 2.0  # seconds for killed processes to end
 _STARTING = 30.0  # seconds for a program to start, in a container that is busy with a fork bomb
@@ -119,7 +124,7 @@ class DockerEnvironment(CommandEnvironment):
         self._start()
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
         is_fork = self._part is not None or self._image != self._settings.image
-        self.make_directories([path for path in _LOGS if not (is_fork and self._files.is_directory(path))])
+        self.make_directories([path for path in LOG_DIRECTORIES if not (is_fork and self._files.is_directory(path))])
         if not self._network.has_hosts:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LOG_DIRECTORIES = ("/logs/agent", "/logs/artifacts")
+"""Made in each container."""
 _UNTOUCHED = "1970-01-01T00:00:00Z"
+"""When the log directories were changed last, as long as nothing was put into them; others may have it from uploads."""
 _SMALL = 2**14  # bytes that are read over the channel
 _PAUSING = 3.0  # seconds for the processes of a container to stop
 _USERS = 2**20  # bytes; of 300 MB the engine makes objects that fill 24 GB of memory
@@ -197,7 +200,7 @@ class ContainerFiles:
         from docker.errors import APIError, NotFound
 
         found = self.look_up(source)
-        if found is None or (found.kind == "directory" and found.modified == _UNTOUCHED):
+        if found is None or (found.modified == _UNTOUCHED and source in LOG_DIRECTORIES):
             return ()
         with faults(f"downloading {source}"):
             try:
