@@ -1,0 +1,66 @@
+"""The book between two days."""
+
+import pytest
+
+BOOK = "bourse 1\nASK z rye 120 5\nBID a rye 100 7\nASK b rye 120 5\nBID c oats 3 1000000\n"
+
+
+@pytest.mark.requirement("book-written", kind="core")
+def test_written(bourse):
+    """What rests is written in the order in which it came, each with what is left."""
+    sent = "ASK z rye 120 9\nBID a rye 100 7\nASK q rye 110 1\nASK b rye 120 5\nBID c oats 3 1000000\nCANCEL q\nBID y rye 120 4\n"
+    book = bourse.day(sent)[1].splitlines()
+    assert (book[0].split()[0], book[1:]) == ("bourse", BOOK.splitlines()[1:])
+
+
+@pytest.mark.requirement("book-first-line", kind="core")
+def test_first_line(bourse):
+    """The book that is written begins with a line that says so, also when nothing rests."""
+    answers, book = bourse.day("BEST rye\n")
+    assert (answers, book) == ("BEST rye - - - -\n", "bourse 1\n")
+
+
+@pytest.mark.requirement("book-read", kind="integration")
+def test_next_day(bourse):
+    """A day begins with what rested at the end of the day before, in its order."""
+    answers, book = bourse.day("BID d rye 120 8\nCANCEL c\n", BOOK)
+    assert answers == "TRADE rye 120 5 d z\nTRADE rye 120 3 d b\nDONE d\nGONE c 1000000\n"
+    assert book.splitlines()[1:] == ["BID a rye 100 7", "ASK b rye 120 2"]
+    assert bourse.answers("BEST rye", with_book=True) == "BEST rye 100 7 120 2\n"
+
+
+@pytest.mark.requirement("book-read", kind="boundary")
+def test_reading_trades_nothing(bourse):
+    """Orders of a book whose prices meet rest beside each other until somebody comes."""
+    answers, book = bourse.day("BEST rye\n", "bourse 1\nASK a rye 90 5\nBID b rye 100 5\n")
+    assert answers == "BEST rye 100 5 90 5\n"
+    assert book.splitlines()[1:] == ["ASK a rye 90 5", "BID b rye 100 5"]
+
+
+@pytest.mark.requirement("book-read", kind="boundary")
+def test_without_the_option(bourse):
+    """Without the option nothing is read."""
+    bourse.write(BOOK)
+    assert bourse.answers("BEST rye") == "BEST rye - - - -\n"
+
+
+@pytest.mark.requirement("damage", kind="error")
+@pytest.mark.parametrize(
+    ("book", "line"),
+    [
+        ("", 1),
+        ("bourse\nASK z rye 120 5\n", 1),
+        ("ASK z rye 120 5\n", 1),
+        ("bourse 1\nASK z rye 120 5\nCANCEL z\n", 3),
+        ("bourse 1\nASK z rye 120 0\n", 2),
+        ("bourse 1\nASK z rye 120 5\nASK y rye 120 5\nBID z rye 1 5\n", 4),
+    ],
+    ids=["empty", "no-number", "no-first-line", "no-order", "word", "twice"],
+)
+def test_damaged(bourse, book, line):
+    """A file that is no book is refused by the line of its fault, and stays as it is."""
+    bourse.write(book)
+    status, answers, errors = bourse.run("BEST rye\n", with_book=True)
+    assert (status, answers, errors.count("\n")) == (3, "", 1)
+    assert errors.startswith(f"bourse: {bourse.path}:{line}: ")
+    assert bourse.book() == book
