@@ -3,6 +3,8 @@
 from bisect import bisect_left, insort
 from dataclasses import dataclass
 
+BOOKS = [None, 1, 1, 2, 2, 3, 3, 3, 3, 4, 5]
+"""The number in the first line of books, by edition."""
 OTHER = {"BID": "ASK", "ASK": "BID"}
 
 
@@ -14,6 +16,9 @@ class Order:
     price: int
     left: int
     came: int
+    by: str = ""
+    until: int = 0
+    had: int = 0
 
 
 class Model:
@@ -26,8 +31,7 @@ class Model:
         self.sides = {}
         self.came = 0
         for line in book.splitlines()[1:]:
-            side, id, good, price, left, *_rest = line.split()
-            self.rest(self.new(side, id, good, price, left))
+            self.rest(self.new(*line.split()))
 
     def answers(self, requests):
         """Return the answers to requests."""
@@ -37,15 +41,39 @@ class Model:
             getattr(self, verb.lower())(*words)
         return "".join(f"{line}\n" for line in self.lines)
 
+    def would_know(self, request):
+        """Answer a request, where it is none of an order that does not rest, and tell whether."""
+        verb, id, *_ = request.split()
+        known = verb not in ("CANCEL", "CHANGE") or id in self.orders
+        if known:
+            self.answers(request)
+        return known
+
     def book(self):
-        lines = ["bourse 1", *(f"{o.side} {o.id} {o.good} {o.price} {o.left}" for o in self.orders.values())]
+        lines = [f"bourse {BOOKS[self.edition]}"]
+        for order in sorted(self.orders.values(), key=lambda order: order.came):
+            line = f"{order.side} {order.id} {order.good} {order.price} {order.left}"
+            options = (("BY", order.by), ("UNTIL", order.until), ("HAD", order.had if self.edition >= 3 else 0))
+            lines.append(line + "".join(f" {option} {value}" for option, value in options if value))
         return "".join(f"{line}\n" for line in lines)
 
-    def bid(self, id, good, price, quantity):
-        self.send(self.new("BID", id, good, price, quantity))
+    def bid(self, *words):
+        self.send(self.new("BID", *words))
 
-    def ask(self, id, good, price, quantity):
-        self.send(self.new("ASK", id, good, price, quantity))
+    def ask(self, *words):
+        self.send(self.new("ASK", *words))
+
+    def member(self, name):
+        return sorted((o for o in self.orders.values() if o.by == name), key=lambda order: order.came)
+
+    def open(self, member):
+        self.lines += [f"ORDER {o.side} {o.id} {o.good} {o.price} {o.left}" for o in self.member(member)]
+        self.lines.append("END")
+
+    def clear(self, member):
+        for order in self.member(member):
+            self.cancel(order.id)
+        self.lines.append("END")
 
     def cancel(self, id):
         order = self.orders[id]
@@ -63,9 +91,37 @@ class Model:
                 words += ["-", "-"]
         self.lines.append(f"BEST {good} {' '.join(map(str, words))}")
 
-    def new(self, side, id, good, price, quantity):
+    def depth(self, good, most):
+        for side in ("BID", "ASK"):
+            levels = {}
+            for order in map(self.orders.get, self.ids(side, good)):
+                levels.setdefault(order.price, []).append(order.left)
+            for price in list(levels)[: int(most)]:
+                self.lines.append(f"LEVEL {side} {price} {sum(levels[price])} {len(levels[price])}")
+        self.lines.append("END")
+
+    def change(self, id, price, quantity):
+        order, price, quantity = self.orders[id], int(price), int(quantity)
+        if self.edition >= 3:
+            quantity -= order.had
+            if quantity <= 0:
+                self.cancel(id)
+                return
+        if price == order.price and quantity <= order.left:
+            self.lower(order, order.left - quantity)
+            self.lines.append(f"REST {id} {quantity}")
+        else:
+            self.remove(order)
+            self.came += 1
+            order.price, order.left, order.came = price, quantity, self.came
+            self.send(order)
+
+    def new(self, side, id, good, price, quantity, *options):
         self.came += 1
-        return Order(side, id, good, int(price), int(quantity), self.came)
+        order = Order(side, id, good, int(price), int(quantity), self.came)
+        for option, value in zip(options[::2], options[1::2]):
+            setattr(order, option.lower(), value if option == "BY" else int(value))
+        return order
 
     def send(self, order):
         there = self.sides.get((OTHER[order.side], order.good), [])
@@ -76,6 +132,8 @@ class Model:
             quantity = min(order.left, resting.left)
             self.lines.append(f"TRADE {order.good} {resting.price} {quantity} {order.id} {resting.id}")
             order.left -= quantity
+            order.had += quantity
+            resting.had += quantity
             self.lower(resting, quantity)
         if order.left:
             self.rest(order)

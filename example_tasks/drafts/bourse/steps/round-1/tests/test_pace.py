@@ -29,7 +29,7 @@ def test_one_price(bourse):
     ids = [f"a{n}" for n in range(14000)]
     sent = [f"BID {id} rye 500 5" for id in ids]
     gone = dice.sample(ids, 12000)
-    taken = [id for id in ids if id not in set(gone)]
+    taken = sorted({*ids} - {*gone}, key=lambda id: int(id[1:]))
     sent += [f"CANCEL {id}" for id in gone] + [f"ASK b{n} rye 500 5" for n in range(1900)]
     answers = [f"REST {id} 5" for id in ids] + [f"GONE {id} 5" for id in gone]
     for n in range(1900):
