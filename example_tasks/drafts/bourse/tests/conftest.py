@@ -44,6 +44,11 @@ class Bourse:
     def book(self):
         return self.workspace.read_text(self.path)
 
+    @staticmethod
+    def orders(book):
+        """Return the lines of a book that have orders."""
+        return [line for line in book.splitlines() if line.startswith(("BID ", "ASK "))]
+
     def run(self, requests, with_book=False):
         """Return what the program leaves: status, standard output, standard error."""
         command = ["python3", "-m", "bourse", *(["--book", self.path] if with_book else [])]

@@ -30,7 +30,11 @@ class Model:
         self.orders = {}
         self.sides = {}
         self.came = 0
+        self.now = 0
         for line in book.splitlines()[1:]:
+            if line.startswith("CLOCK "):
+                self.now = int(line.split()[1])
+                continue
             self.rest(self.new(*line.split()))
 
     def answers(self, requests):
@@ -51,6 +55,8 @@ class Model:
 
     def book(self):
         lines = [f"bourse {BOOKS[self.edition]}"]
+        if BOOKS[self.edition] >= 3:
+            lines.append(f"CLOCK {self.now}")
         for order in sorted(self.orders.values(), key=lambda order: order.came):
             line = f"{order.side} {order.id} {order.good} {order.price} {order.left}"
             options = (("BY", order.by), ("UNTIL", order.until), ("HAD", order.had if self.edition >= 3 else 0))
@@ -116,6 +122,15 @@ class Model:
             order.price, order.left, order.came = price, quantity, self.came
             self.send(order)
 
+    def clock(self, time):
+        self.now = int(time)
+        over = self.now if self.edition < 7 else self.now - 1
+        ended = [order for order in self.orders.values() if 0 < order.until <= over]
+        for order in sorted(ended, key=lambda order: (order.until, order.came)):
+            self.lines.append(f"EXPIRED {order.id} {order.left}")
+            self.remove(order)
+        self.lines.append(f"CLOCK {self.now}")
+
     def new(self, side, id, good, price, quantity, *options):
         self.came += 1
         order = Order(side, id, good, int(price), int(quantity), self.came)
@@ -129,6 +144,10 @@ class Model:
             resting = self.orders[there[0][-1]]
             if (order.price - resting.price) * (1 if order.side == "BID" else -1) < 0:
                 break
+            if self.edition >= 6 and order.by and order.by == resting.by:
+                self.lines.append(f"VOID {resting.id} {resting.left}")
+                self.remove(resting)
+                continue
             quantity = min(order.left, resting.left)
             self.lines.append(f"TRADE {order.good} {resting.price} {quantity} {order.id} {resting.id}")
             order.left -= quantity
@@ -146,7 +165,8 @@ class Model:
 
     def rank(self, order):
         """Return what orders are sorted by, the one that trades first in front, and the ID."""
-        return order.price * (-1 if order.side == "BID" else 1), order.came, order.id
+        size = -order.left if self.edition >= 4 else 0
+        return order.price * (-1 if order.side == "BID" else 1), size, order.came, order.id
 
     def rest(self, order):
         self.orders[order.id] = order

@@ -58,14 +58,14 @@ def test_who_came_first(bourse):
     assert bourse.answers(sent + "BID c rye 100 6").splitlines()[3:6] == [f"TRADE rye 100 2 c {id}" for id in ("m", "z", "a")]
 
 
-@pytest.mark.requirement("time-first", kind="core")
+@pytest.mark.requirement("time-first", kind="core", retired="round-4")
 def test_time_before_size(bourse):
     """Among orders of one price those trade first that came first, however large."""
     sent = "ASK small rye 100 2\nASK large rye 100 50\nBID c rye 100 3\n"
     assert bourse.answers(sent).splitlines()[2:] == ["TRADE rye 100 2 c small", "TRADE rye 100 1 c large", "DONE c"]
 
 
-@pytest.mark.requirement("time-first", kind="boundary")
+@pytest.mark.requirement("time-first", kind="boundary", retired="round-4")
 def test_time_of_what_is_left(bourse):
     """An order that has traded a part keeps its place before younger ones."""
     sent = "BID x rye 100 9\nBID y rye 100 8\nASK c rye 100 5\nASK d rye 100 5\n"

@@ -51,7 +51,7 @@ def test_in_the_book(bourse):
     """An order that went behind is behind in the book, one that kept its place is not."""
     sent = "ASK a rye 100 9\nASK b rye 100 9\nASK c rye 100 9\nCHANGE b 101 9\nCHANGE a 100 7\n"
     book = bourse.day(sent)[1]
-    assert book.splitlines()[1:] == ["ASK a rye 100 7", "ASK c rye 100 9", "ASK b rye 101 9"]
+    assert bourse.orders(book) == ["ASK a rye 100 7", "ASK c rye 100 9", "ASK b rye 101 9"]
 
 
 @pytest.mark.requirement("change-price", kind="error")
