@@ -19,6 +19,7 @@ class Order:
     by: str = ""
     until: int = 0
     had: int = 0
+    trigger: int = 0
 
 
 class Model:
@@ -31,11 +32,20 @@ class Model:
         self.sides = {}
         self.came = 0
         self.now = 0
+        self.trades = []
+        self.stops = {}
+        self.woken = []
+        self.used = set()
         for line in book.splitlines()[1:]:
             if line.startswith("CLOCK "):
                 self.now = int(line.split()[1])
                 continue
-            self.rest(self.new(*line.split()))
+            if line.startswith("STOP "):
+                self.wait(*line.split()[1:])
+            elif line.startswith("USED "):
+                self.used.add(line.split()[1])
+            else:
+                self.rest(self.new(*line.split()))
 
     def answers(self, requests):
         """Return the answers to requests."""
@@ -43,12 +53,20 @@ class Model:
         for line in requests.splitlines():
             verb, *words = line.split()
             getattr(self, verb.lower())(*words)
+            while self.woken:
+                order = min(self.woken, key=lambda order: order.came)
+                self.woken.remove(order)
+                del self.stops[order.id]
+                self.lines.append(f"WAKE {order.id}")
+                self.came += 1
+                order.came = self.came
+                self.send(order)
         return "".join(f"{line}\n" for line in self.lines)
 
     def would_know(self, request):
         """Answer a request, where it is none of an order that does not rest, and tell whether."""
         verb, id, *_ = request.split()
-        known = verb not in ("CANCEL", "CHANGE") or id in self.orders
+        known = verb not in ("CANCEL", "CHANGE") or id in self.orders or (verb == "CANCEL" and id in self.stops)
         if known:
             self.answers(request)
         return known
@@ -61,6 +79,11 @@ class Model:
             line = f"{order.side} {order.id} {order.good} {order.price} {order.left}"
             options = (("BY", order.by), ("UNTIL", order.until), ("HAD", order.had if self.edition >= 3 else 0))
             lines.append(line + "".join(f" {option} {value}" for option, value in options if value))
+        for o in self.stops.values():
+            by = f" BY {o.by}" if o.by else ""
+            lines.append(f"STOP {o.side} {o.id} {o.good} {o.trigger} {o.price} {o.left}{by}")
+        if self.edition >= 10:
+            lines += [f"USED {id}" for id in sorted(self.used - {*self.orders} - {*self.stops})]
         return "".join(f"{line}\n" for line in lines)
 
     def bid(self, *words):
@@ -82,6 +105,9 @@ class Model:
         self.lines.append("END")
 
     def cancel(self, id):
+        if id in self.stops:
+            self.lines.append(f"GONE {id} {self.stops.pop(id).left}")
+            return
         order = self.orders[id]
         self.lines.append(f"GONE {id} {order.left}")
         self.remove(order)
@@ -131,8 +157,47 @@ class Model:
             self.remove(order)
         self.lines.append(f"CLOCK {self.now}")
 
+    def bust(self, number):
+        self.trades[int(number) - 1] = None
+        self.lines.append(f"BUSTED {number}")
+
+    def range(self, good):
+        stand = [(price, quantity) for traded, price, quantity in filter(None, self.trades) if traded == good]
+        prices = [price for price, _ in stand]
+        ends = f"{min(prices)} {max(prices)}" if stand else "- -"
+        self.lines.append(f"RANGE {good} {ends} {sum(quantity for _, quantity in stand)}")
+
+    def volume(self, good, side, price):
+        sign = 1 if side == "BID" else -1
+        there = map(self.orders.get, self.ids(side, good))
+        total = sum(o.left for o in there if o.price * sign >= int(price) * sign)
+        self.lines.append(f"VOLUME {good} {side} {price} {total}")
+
+    def stop(self, *words):
+        self.wait(*words)
+        self.lines.append(f"WAIT {words[1]}")
+
+    def wait(self, side, id, good, trigger, *words):
+        self.stops[id] = self.new(side, id, good, *words)
+        self.stops[id].trigger = int(trigger)
+
+    def traded(self, good, price, quantity):
+        self.trades.append((good, price, quantity))
+        for stop in self.stops.values():
+            sign = 1 if stop.side == "BID" else -1
+            if stop.good == good and price * sign >= stop.trigger * sign and stop not in self.woken:
+                self.woken.append(stop)
+
+    def show(self, id):
+        if id in self.orders:
+            o = self.orders[id]
+            self.lines.append(f"SHOW {id} RESTS {o.side} {o.good} {o.price} {o.left}")
+        else:
+            self.lines.append(f"SHOW {id} {'WAITS' if id in self.stops else 'GONE'}")
+
     def new(self, side, id, good, price, quantity, *options):
         self.came += 1
+        self.used.add(id)
         order = Order(side, id, good, int(price), int(quantity), self.came)
         for option, value in zip(options[::2], options[1::2]):
             setattr(order, option.lower(), value if option == "BY" else int(value))
@@ -144,6 +209,9 @@ class Model:
             resting = self.orders[there[0][-1]]
             if (order.price - resting.price) * (1 if order.side == "BID" else -1) < 0:
                 break
+            if self.edition >= 8 and order.by and order.by == resting.by:
+                self.lines.append(f"VOID {order.id} {order.left}")
+                return
             if self.edition >= 6 and order.by and order.by == resting.by:
                 self.lines.append(f"VOID {resting.id} {resting.left}")
                 self.remove(resting)
@@ -154,6 +222,7 @@ class Model:
             order.had += quantity
             resting.had += quantity
             self.lower(resting, quantity)
+            self.traded(order.good, resting.price, quantity)
         if order.left:
             self.rest(order)
             self.lines.append(f"REST {order.id} {order.left}")

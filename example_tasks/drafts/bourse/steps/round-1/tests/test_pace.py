@@ -41,7 +41,7 @@ def test_one_price(bourse):
 def test_best_of_many(bourse):
     """BEST is asked after every order that comes to one price."""
     sent, answers = [], []
-    for n in range(9000):
+    for n in range(10000):
         sent += [f"ASK a{n} rye 700 3", "BEST rye"]
         answers += [f"REST a{n} 3", f"BEST rye - - 700 {3 * n + 3}"]
     bourse.keeps_pace(text(sent), text(answers))

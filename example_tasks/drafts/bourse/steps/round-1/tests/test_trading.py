@@ -72,7 +72,7 @@ def test_time_of_what_is_left(bourse):
     assert bourse.answers(sent).splitlines()[4:] == ["TRADE rye 100 4 d x", "TRADE rye 100 1 d y", "DONE d"]
 
 
-@pytest.mark.requirement("id-again", kind="boundary")
+@pytest.mark.requirement("id-again", kind="boundary", retired="round-10")
 @pytest.mark.parametrize("gone", ["CANCEL a", "BID b rye 100 5"], ids=["cancelled", "traded"])
 def test_id_of_an_order_that_is_gone(bourse, gone):
     """The ID of an order that rests no more may be used again."""

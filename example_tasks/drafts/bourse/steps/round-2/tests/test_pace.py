@@ -12,7 +12,7 @@ def text(lines):
 @pytest.mark.requirement("depth-pace", kind="core")
 def test_depth_of_many_prices(bourse):
     """DEPTH is asked while thousands of prices are bid, at the best of which orders come and go."""
-    prices = random.Random(21).sample(range(1, 500000), 6000)
+    prices = random.Random(21).sample(range(1, 500000), 9000)
     sent = [f"BID b{price} rye {price} 4" for price in prices]
     answers = [f"REST b{price} 4" for price in prices]
     best = sorted(prices)[-3:]
@@ -26,8 +26,8 @@ def test_depth_of_many_prices(bourse):
 @pytest.mark.requirement("change-pace", kind="core")
 def test_change_among_many(bourse):
     """Orders that rest by thousands at one price and go to another one by CHANGE."""
-    ids = [f"a{n}" for n in range(7000)]
-    moved = random.Random(22).sample(ids, 5500)
+    ids = [f"a{n}" for n in range(9000)]
+    moved = random.Random(22).sample(ids, 8000)
     sent = [f"ASK {id} rye 500 5" for id in ids] + [f"CHANGE {id} 501 5" for id in moved] + ["DEPTH rye 2"]
-    answers = [f"REST {id} 5" for id in ids + moved] + ["LEVEL ASK 500 7500 1500", "LEVEL ASK 501 27500 5500", "END"]
+    answers = [f"REST {id} 5" for id in ids + moved] + ["LEVEL ASK 500 5000 1000", "LEVEL ASK 501 40000 8000", "END"]
     bourse.keeps_pace(text(sent), text(answers))

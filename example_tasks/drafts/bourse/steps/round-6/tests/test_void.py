@@ -8,14 +8,14 @@ import pytest
 SENT = "ASK a rye 100 5 BY mill\nASK b rye 101 7 BY farm\nASK c rye 102 6 BY mill\nASK d rye 103 1\n"
 
 
-@pytest.mark.requirement("own-rests", kind="core")
+@pytest.mark.requirement("own-rests", kind="core", retired="round-8")
 def test_resting_order_is_gone(bourse):
     """A resting order of the same member is gone instead of trading, and the new order goes on."""
     answers = bourse.answers(f"{SENT}BID x rye 110 10 BY mill\nOPEN mill\n").splitlines()[4:]
     assert answers == ["VOID a 5", "TRADE rye 101 7 x b", "VOID c 6", "TRADE rye 103 1 x d", "REST x 2", "ORDER BID x rye 110 2", "END"]
 
 
-@pytest.mark.requirement("own-rests", kind="boundary")
+@pytest.mark.requirement("own-apart", kind="boundary")
 def test_only_what_would_trade(bourse):
     """Own orders that the new one does not reach, by its price or because it is done, stay."""
     sent = f"{SENT}BID x rye 99 1 BY mill\nBID y rye 110 2 BY farm\nOPEN farm\nOPEN mill\n"
@@ -32,7 +32,7 @@ def test_nobody_is_not_a_member(bourse):
     assert answers == ["TRADE rye 100 5 x a", "DONE x", "GONE c 6", "END", "GONE b 7", "END", "TRADE rye 103 1 y d", "DONE y"]
 
 
-@pytest.mark.requirement("own-rests", kind="integration")
+@pytest.mark.requirement("own-rests", kind="integration", retired="round-8")
 def test_sent_anew_by_a_change(bourse):
     """An order that a CHANGE sends anew does not trade with its own member's either, on the next day neither."""
     bourse.day(f"{SENT}BID x rye 90 8 BY mill\n")
