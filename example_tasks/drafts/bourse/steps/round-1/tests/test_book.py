@@ -57,12 +57,10 @@ def test_without_the_option(bourse):
     [
         ("", 1),
         ("bourse\nASK z rye 120 5\n", 1),
-        ("ASK z rye 120 5\n", 1),
         ("bourse 1\nASK z rye 120 5\nCANCEL z\n", 3),
-        ("bourse 1\nASK z rye 120 0\n", 2),
         ("bourse 1\nASK z rye 120 5\nASK y rye 120 5\nBID z rye 1 5\n", 4),
     ],
-    ids=["empty", "no-number", "no-first-line", "no-order", "word", "twice"],
+    ids=["empty", "no-number", "no-order", "twice"],
 )
 def test_damaged(bourse, book, line):
     """A file that is no book is refused by the line of its fault, and stays as it is."""

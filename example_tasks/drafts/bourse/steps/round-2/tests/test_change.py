@@ -27,7 +27,9 @@ def test_more_goes_behind(bourse):
 @pytest.mark.requirement("change-price", kind="core")
 def test_another_price(bourse):
     """An order with another price trades as a new one, under its ID, or rests behind those of this price."""
-    sent = "ASK a rye 100 5\nBID b rye 90 2\nASK c rye 95 1\nCHANGE a 95 1\nBID d rye 95 1\nCHANGE a 90 6\nDEPTH rye 5\n"
+    sent = (
+        "ASK a rye 100 5\nBID b rye 90 2\nASK c rye 95 1\nCHANGE a 95 1\nBID d rye 95 1\nCHANGE a 90 6\nDEPTH rye 5\n"
+    )
     answers = ["REST a 1", "TRADE rye 95 1 d c", "DONE d", "TRADE rye 90 2 a b", "REST a 4", "LEVEL ASK 90 4 1", "END"]
     assert bourse.answers(sent).splitlines()[3:] == answers
 
@@ -36,7 +38,12 @@ def test_another_price(bourse):
 def test_all_of_it_trades(bourse):
     """An order of which a CHANGE leaves nothing is done, and known no more."""
     sent = "ASK a rye 100 5\nBID b rye 90 8\nCHANGE a 80 5\nCHANGE a 80 5\nBEST rye\n"
-    assert bourse.answers(sent).splitlines()[2:] == ["TRADE rye 90 5 a b", "DONE a", "ERR 4 unknown", "BEST rye 90 3 - -"]
+    assert bourse.answers(sent).splitlines()[2:] == [
+        "TRADE rye 90 5 a b",
+        "DONE a",
+        "ERR 4 unknown",
+        "BEST rye 90 3 - -",
+    ]
 
 
 @pytest.mark.requirement("change-left", kind="core", retired="round-3")

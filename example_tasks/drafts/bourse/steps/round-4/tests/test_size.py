@@ -9,10 +9,15 @@ import pytest
 @pytest.mark.parametrize(("side", "other"), [("ASK", "BID"), ("BID", "ASK")], ids=["asks", "bids"])
 def test_largest_first(bourse, side, other):
     """Of orders of one price the largest trades first, whenever it came, and equal ones in the order in which they came."""
-    sent = "".join(f"{side} {id} rye 100 {size}\n" for id, size in [("a", 3), ("b", 20), ("c", 100), ("d", 20), ("e", 4)])
+    sent = "".join(
+        f"{side} {id} rye 100 {size}\n" for id, size in [("a", 3), ("b", 20), ("c", 100), ("d", 20), ("e", 4)]
+    )
     answers = bourse.answers(f"{sent}{other} x rye 100 147\n").splitlines()[5:]
     # Of c are left 100, which are all; then b and d, then e, then a.
-    assert answers == [*(f"TRADE rye 100 {n} x {id}" for n, id in [(100, "c"), (20, "b"), (20, "d"), (4, "e"), (3, "a")]), "DONE x"]
+    assert answers == [
+        *(f"TRADE rye 100 {n} x {id}" for n, id in [(100, "c"), (20, "b"), (20, "d"), (4, "e"), (3, "a")]),
+        "DONE x",
+    ]
 
 
 @pytest.mark.requirement("size-first", kind="core")
@@ -29,7 +34,14 @@ def test_equal_by_what_is_left(bourse):
     """Of orders of which equally much is left by now, the one that came first trades first."""
     sent = "ASK a rye 100 5\nASK b rye 100 9\nASK c rye 100 5\nBID x rye 100 4\nBID y rye 100 11\n"
     answers = bourse.answers(sent).splitlines()[3:]
-    assert answers == ["TRADE rye 100 4 x b", "DONE x", "TRADE rye 100 5 y a", "TRADE rye 100 5 y b", "TRADE rye 100 1 y c", "DONE y"]
+    assert answers == [
+        "TRADE rye 100 4 x b",
+        "DONE x",
+        "TRADE rye 100 5 y a",
+        "TRADE rye 100 5 y b",
+        "TRADE rye 100 1 y c",
+        "DONE y",
+    ]
 
 
 @pytest.mark.requirement("size-first", kind="boundary")

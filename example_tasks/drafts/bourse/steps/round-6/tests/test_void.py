@@ -12,7 +12,15 @@ SENT = "ASK a rye 100 5 BY mill\nASK b rye 101 7 BY farm\nASK c rye 102 6 BY mil
 def test_resting_order_is_gone(bourse):
     """A resting order of the same member is gone instead of trading, and the new order goes on."""
     answers = bourse.answers(f"{SENT}BID x rye 110 10 BY mill\nOPEN mill\n").splitlines()[4:]
-    assert answers == ["VOID a 5", "TRADE rye 101 7 x b", "VOID c 6", "TRADE rye 103 1 x d", "REST x 2", "ORDER BID x rye 110 2", "END"]
+    assert answers == [
+        "VOID a 5",
+        "TRADE rye 101 7 x b",
+        "VOID c 6",
+        "TRADE rye 103 1 x d",
+        "REST x 2",
+        "ORDER BID x rye 110 2",
+        "END",
+    ]
 
 
 @pytest.mark.requirement("own-apart", kind="boundary")
@@ -29,7 +37,16 @@ def test_nobody_is_not_a_member(bourse):
     """Orders without a member trade with each other, and members with other members."""
     sent = f"{SENT}BID x rye 110 5 BY inn\nCLEAR mill\nCLEAR farm\nBID y rye 110 1\n"
     answers = bourse.answers(sent).splitlines()[4:]
-    assert answers == ["TRADE rye 100 5 x a", "DONE x", "GONE c 6", "END", "GONE b 7", "END", "TRADE rye 103 1 y d", "DONE y"]
+    assert answers == [
+        "TRADE rye 100 5 x a",
+        "DONE x",
+        "GONE c 6",
+        "END",
+        "GONE b 7",
+        "END",
+        "TRADE rye 103 1 y d",
+        "DONE y",
+    ]
 
 
 @pytest.mark.requirement("own-rests", kind="integration", retired="round-8")
@@ -69,6 +86,16 @@ def test_question_is_asked(workspace):
 @pytest.mark.requirement("bust-doubt", kind="core", retired="round-7")
 def test_neither_is_built(bourse):
     """BUST is refused until there is an answer, and what it is about in doubt stays; the rest is built."""
-    answers = bourse.answers(f"{SENT}BID x rye 100 2 BY mill\nBID y rye 101 4\nBUST 1\nBUST 9\nDEPTH rye 9\n").splitlines()[4:]
+    answers = bourse.answers(
+        f"{SENT}BID x rye 100 2 BY mill\nBID y rye 101 4\nBUST 1\nBUST 9\nDEPTH rye 9\n"
+    ).splitlines()[4:]
     levels = ["LEVEL BID 100 2 1", "LEVEL ASK 101 3 1", "LEVEL ASK 102 6 1", "LEVEL ASK 103 1 1", "END"]
-    assert answers == ["VOID a 5", "REST x 2", "TRADE rye 101 4 y b", "DONE y", "ERR 7 request", "ERR 8 request", *levels]
+    assert answers == [
+        "VOID a 5",
+        "REST x 2",
+        "TRADE rye 101 4 y b",
+        "DONE y",
+        "ERR 7 request",
+        "ERR 8 request",
+        *levels,
+    ]
