@@ -60,7 +60,7 @@ class Bourse:
         return answers
 
     def apart(self, scenes):
-        """Hold the answers to several scenes (requests, answers) of one day, each with goods and IDs of its own, against those that are right."""
+        """Hold a day of several scenes, each with goods and IDs of its own, against their right answers."""
         requests, answers = [], []
         for number, (sent, said) in enumerate(scenes):
             requests.append(re.sub(r"\b([a-z]|rye|oats)\b", rf"\1-{number}", sent))
@@ -68,7 +68,7 @@ class Bourse:
         assert self.answers("".join(requests)) == "".join(answers)
 
     def day(self, requests, book=None):
-        """Return the answers of a day, and the book after it; with a book that is there before it, or that of the day before."""
+        """Return the answers of a day and the book after it, with this book before it or that of the day before."""
         if book is not None:
             self.write(book)
         answers = self.answers(requests, with_book=True)

@@ -199,7 +199,7 @@ class Model:
         self.came += 1
         self.used.add(id)
         order = Order(side, id, good, int(price), int(quantity), self.came)
-        for option, value in zip(options[::2], options[1::2]):
+        for option, value in zip(options[::2], options[1::2], strict=True):
             setattr(order, option.lower(), value if option == "BY" else int(value))
         return order
 

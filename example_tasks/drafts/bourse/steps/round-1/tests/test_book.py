@@ -48,7 +48,7 @@ def test_reading_trades_nothing(bourse):
 def test_without_the_option(bourse):
     """Without the option nothing is read."""
     bourse.write(BOOK)
-    assert bourse.answers("BEST rye") == "BEST rye - - - -\n"
+    assert bourse.answers("BID e rye 10 2\nBEST rye\n") == "REST e 2\nBEST rye 10 2 - -\n"
 
 
 @pytest.mark.requirement("damage", kind="error")

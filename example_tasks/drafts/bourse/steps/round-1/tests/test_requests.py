@@ -54,16 +54,46 @@ def test_best(bourse):
 
 
 WRONG = {
-    "request": ["", "bid x rye 1 1", "BID", "BID x rye 1", "CANCEL", "CANCEL one two", "BEST", "SELL x rye 1 1", "HELP", " BEST rye", "BEST  rye", "BEST rye "],
-    "word": ["BID x! rye 1 1", "ASK x r/e 1 1", "BID x rye 0 1", "BID x rye 1 0", "BID x rye 1000001 1", "BID x rye 1 1000001", "BID x rye 01 1", "ASK x rye +1 1", "ASK x rye 1.5 1", "ASK x rye -1 1", f"BID {'x' * 33} rye 1 1", "CANCEL a_b", "BEST a:b", "BID one rye 0 1", "CANCEL \xe9", "BEST rye\r"],
+    "request": [
+        "",
+        "bid x rye 1 1",
+        "BID",
+        "BID x rye 1",
+        "CANCEL",
+        "CANCEL one two",
+        "BEST",
+        "SELL x rye 1 1",
+        "HELP",
+        " BEST rye",
+        "BEST  rye",
+        "BEST rye ",
+    ],
+    "word": [
+        "BID x! rye 1 1",
+        "ASK x r/e 1 1",
+        "BID x rye 0 1",
+        "BID x rye 1 0",
+        "BID x rye 1000001 1",
+        "BID x rye 1 1000001",
+        "BID x rye 01 1",
+        "ASK x rye +1 1",
+        "ASK x rye 1.5 1",
+        "ASK x rye -1 1",
+        f"BID {'x' * 33} rye 1 1",
+        "CANCEL a_b",
+        "BEST a:b",
+        "BID one rye 0 1",
+        "CANCEL \xe9",
+        "BEST rye\r",
+    ],
     "duplicate": ["BID one rye 1 1", "ASK one oats 1 1"],
     "unknown": ["CANCEL two", "CANCEL One"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.requirement("errors", kind="error")
 def test_refused(bourse):
-    """A request that is refused is answered with its line's number and the first code that applies, and changes nothing."""
+    """A request that is refused is answered with its line and the first code that applies, and changes nothing."""
     wrong = [(request, code) for code, requests in WRONG.items() for request in requests]
     answers = bourse.answers(RESTING + "\n".join(request for request, _ in wrong) + "\nBEST rye").splitlines()
     assert answers == [
@@ -84,7 +114,7 @@ def test_limits_belong_to_it(bourse):
 @pytest.mark.requirement("errors", kind="boundary")
 def test_nothing(bourse):
     """A day without a request is a day."""
-    assert (bourse.answers(""), bourse.answers("BEST rye")) == ("", "BEST rye - - - -\n")
+    assert (bourse.answers(""), bourse.answers("BID a rye 3 1\nBEST rye")) == ("", "REST a 1\nBEST rye 3 1 - -\n")
 
 
 def any_day(seed, length=400):

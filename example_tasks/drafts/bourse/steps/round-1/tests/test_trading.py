@@ -6,7 +6,8 @@ import pytest
 @pytest.mark.requirement("rest", kind="core")
 def test_nothing_to_trade_with(bourse):
     """An order that meets none rests with all of its quantity."""
-    assert bourse.answers("BID b1 rye 100 7\nASK a1 rye 101 9\n") == "REST b1 7\nREST a1 9\n"
+    answers = bourse.answers("BID b1 rye 100 7\nASK a1 rye 101 9\nBEST rye\n")
+    assert answers == "REST b1 7\nREST a1 9\nBEST rye 100 7 101 9\n"
 
 
 @pytest.mark.requirement("trade", kind="core")
@@ -25,8 +26,12 @@ def test_two_orders(bourse):
 @pytest.mark.requirement("trade", kind="boundary")
 def test_no_trade(bourse):
     """Two orders rest beside each other where prices do not meet, or goods or sides are not those of a trade."""
-    for coming in ("BID c rye 100 5", "BID c oats 101 5", "ASK c rye 90 5"):
-        assert bourse.answers(f"ASK r rye 101 5\n{coming}\n") == "REST r 5\nREST c 5\n"
+    scenes = [
+        ("BID c rye 100 5", "BEST rye 100 5 101 5"),
+        ("BID c oats 101 5", "BEST rye - - 101 5"),
+        ("ASK c rye 90 5", "BEST rye - - 90 5"),
+    ]
+    bourse.apart([(f"ASK r rye 101 5\n{sent}\nBEST rye\n", f"REST r 5\nREST c 5\n{best}\n") for sent, best in scenes])
 
 
 @pytest.mark.requirement("trade", kind="core")

@@ -4,12 +4,15 @@ import random
 
 import pytest
 
-SENT = "ASK a rye 100 5\nBID b rye 100 2\nSTOP BID s rye 300 200 2\nBID c rye 90 4 UNTIL 3\nBID d rye 80 1\nCANCEL d\nCLOCK 4\n"
+SENT = (
+    "ASK a rye 100 5\nBID b rye 100 2\nSTOP BID s rye 300 200 2\nBID c rye 90 4 UNTIL 3\n"
+    "BID d rye 80 1\nCANCEL d\nCLOCK 4\n"
+)
 
 
 @pytest.mark.requirement("once", kind="core")
 def test_an_id_is_used_once(bourse):
-    """No order and no stop gets an ID that one ever had, whether it rests, was traded, waits, has ended or was cancelled."""
+    """No order and no stop gets an ID that one ever had, whatever has become of that one."""
     again = "".join(f"BID {id} rye 1 1\nSTOP ASK {id} rye 1 1 1\n" for id in "abscd")
     assert bourse.answers(SENT + again).splitlines()[-10:] == [f"ERR {number} duplicate" for number in range(8, 18)]
 
@@ -28,7 +31,10 @@ def test_on_all_later_days(bourse):
 @pytest.mark.requirement("once", kind="boundary")
 def test_refused_requests_use_none(bourse):
     """A request that is refused uses no ID; one that was changed or voided keeps its own used."""
-    sent = "CLOCK 5\nBID x rye 0 1\nBID x rye 1 1 UNTIL 4\nSTOP BID x rye 1 1\nCANCEL x\nSHOW x\nBID x rye 1 1\nCHANGE x 2 1\nCHANGE x 2 2\n"
+    sent = (
+        "CLOCK 5\nBID x rye 0 1\nBID x rye 1 1 UNTIL 4\nSTOP BID x rye 1 1\nCANCEL x\nSHOW x\n"
+        "BID x rye 1 1\nCHANGE x 2 1\nCHANGE x 2 2\n"
+    )
     answers = [
         "CLOCK 5",
         "ERR 2 word",
@@ -46,7 +52,10 @@ def test_refused_requests_use_none(bourse):
 @pytest.mark.requirement("once", kind="integration")
 def test_voided(bourse):
     """The ID of an order that met its own member's is used as well, and that of a stop by the order that it became."""
-    sent = "ASK a rye 5 9 BY mill\nBID v rye 5 1 BY mill\nBID v rye 1 1\nSTOP BID s rye 5 1 1\nBID w rye 5 1\nSHOW s\nSHOW v\nBID s rye 1 1\n"
+    sent = (
+        "ASK a rye 5 9 BY mill\nBID v rye 5 1 BY mill\nBID v rye 1 1\nSTOP BID s rye 5 1 1\n"
+        "BID w rye 5 1\nSHOW s\nSHOW v\nBID s rye 1 1\n"
+    )
     answers = [
         "VOID v 1",
         "ERR 3 duplicate",

@@ -3,7 +3,8 @@
 import pytest
 
 SENT = (
-    "BID a rye 100 5\nBID b rye 99 50\nBID c rye 100 6\nBID d rye 7 1\nASK e rye 120 7\nASK f rye 1000 1\nASK g rye 119 3\n"
+    "BID a rye 100 5\nBID b rye 99 50\nBID c rye 100 6\nBID d rye 7 1\nASK e rye 120 7\n"
+    "ASK f rye 1000 1\nASK g rye 119 3\n"
     "BID h oats 101 9\n"
 )
 

@@ -4,7 +4,10 @@ import random
 
 import pytest
 
-SENT = "BID a rye 100 5 BY mill\nASK b rye 120 7 BY farm\nBID c oats 90 6 BY mill\nBID d rye 95 1\nBID e rye 99 4 BY mill\n"
+SENT = (
+    "BID a rye 100 5 BY mill\nASK b rye 120 7 BY farm\nBID c oats 90 6 BY mill\nBID d rye 95 1\n"
+    "BID e rye 99 4 BY mill\n"
+)
 
 
 @pytest.mark.requirement("open", kind="core")
@@ -44,7 +47,7 @@ def test_refused(bourse):
     answers = bourse.answers("\n".join([*wrong, *words, "OPEN", "CLEAR a b", "OPEN a"])).splitlines()
     numbers = range(1, 12)
     codes = ["request"] * len(wrong) + ["word"] * len(words) + ["request"] * 2
-    assert answers == [*(f"ERR {number} {code}" for number, code in zip(numbers, codes)), "END"]
+    assert answers == [*(f"ERR {number} {code}" for number, code in zip(numbers, codes, strict=True)), "END"]
 
 
 @pytest.mark.requirement("book-2", kind="core")
@@ -96,7 +99,7 @@ def test_nothing_is_left(bourse):
 
 @pytest.mark.requirement("change-whole", kind="boundary")
 def test_what_it_has_traded_in_all(bourse):
-    """What an order has traded counts from when it was first sent, as the new one and as the one that rests, at all prices."""
+    """What an order has traded counts from when it was first sent, as the new one and as the resting one."""
     sent = "BID b rye 100 2\nASK a rye 100 9\nBID c rye 100 3\nCHANGE a 90 9\nBID d rye 90 1\nCHANGE a 95 7\nBEST rye\n"
     answers = ["REST a 4", "TRADE rye 90 1 d a", "DONE d", "REST a 1", "BEST rye - - 95 1"]
     assert bourse.answers(sent).splitlines()[-5:] == answers

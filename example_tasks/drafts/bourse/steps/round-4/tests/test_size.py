@@ -8,7 +8,7 @@ import pytest
 @pytest.mark.requirement("size-first", kind="core")
 @pytest.mark.parametrize(("side", "other"), [("ASK", "BID"), ("BID", "ASK")], ids=["asks", "bids"])
 def test_largest_first(bourse, side, other):
-    """Of orders of one price the largest trades first, whenever it came, and equal ones in the order in which they came."""
+    """Of orders of one price the largest trades first, whenever it came, and equal ones as they came."""
     sent = "".join(
         f"{side} {id} rye 100 {size}\n" for id, size in [("a", 3), ("b", 20), ("c", 100), ("d", 20), ("e", 4)]
     )

@@ -9,7 +9,7 @@ SENT = "BID a rye 100 5 UNTIL 30\nASK b rye 120 7 BY farm UNTIL 20\nBID c oats 9
 
 @pytest.mark.requirement("expired", kind="core")
 def test_orders_end(bourse):
-    """When the clock has passed their time, orders are gone, the earliest first and then as they came, and others are not."""
+    """When the clock has passed their time, orders are gone, the earliest first and then as they came."""
     answers = bourse.answers(
         f"{SENT}BID e rye 99 4 UNTIL 25\nCLOCK 19\nCLOCK 31\nCANCEL a\nDEPTH rye 5\n"
     ).splitlines()[5:]
@@ -48,7 +48,10 @@ def test_a_change_leaves_the_time(bourse):
 @pytest.mark.requirement("id-again", kind="integration", retired="round-10")
 def test_id_of_an_order_that_has_ended(bourse):
     """An ID may be used again when its order has ended, and the new order has the old one's time no more."""
-    sent = "BID a rye 100 5 UNTIL 3\nCANCEL a\nBID a rye 100 6\nCLOCK 4\nBID b rye 90 1 UNTIL 5\nCLOCK 6\nBID b rye 90 1\nCLOCK 9\nBEST rye\n"
+    sent = (
+        "BID a rye 100 5 UNTIL 3\nCANCEL a\nBID a rye 100 6\nCLOCK 4\nBID b rye 90 1 UNTIL 5\nCLOCK 6\n"
+        "BID b rye 90 1\nCLOCK 9\nBEST rye\n"
+    )
     answers = [
         "REST a 5",
         "GONE a 5",
@@ -132,7 +135,7 @@ def test_first_line(bourse):
     ids=["first", "third", "fifth"],
 )
 def test_books_of_all_deliveries(bourse, before, after):
-    """Books of every delivery are read, with all that they have, and the clock stands at 0 where they do not know it."""
+    """Books of every delivery are read, with all that they have; the clock stands at 0 where they have none."""
     answers, book = bourse.day("BEST rye\nCLOCK 1\n", before)
     assert answers.splitlines()[-1] == "CLOCK 1"
     assert bourse.orders(book) == after

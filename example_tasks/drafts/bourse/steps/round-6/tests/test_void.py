@@ -60,7 +60,8 @@ def test_sent_anew_by_a_change(bourse):
 def own_days(bourse, seed):
     dice, model, requests = random.Random(seed), bourse.model(), []
     for number in range(400):
-        request = f"{dice.choice(['BID', 'ASK'])} o{number} rye {dice.randint(98, 102)} {dice.randint(1, 9)} BY {dice.choice(['mill', 'farm'])}"
+        side, member = dice.choice(["BID", "ASK"]), dice.choice(["mill", "farm"])
+        request = f"{side} o{number} rye {dice.randint(98, 102)} {dice.randint(1, 9)} BY {member}"
         if dice.random() > 0.8:
             request = f"CHANGE o{dice.randrange(number + 1)} {dice.randint(98, 102)} {dice.randint(1, 9)}"
         if model.would_know(request):

@@ -5,7 +5,10 @@ import random
 import pytest
 
 # Trades: 1 of 3 at 100, 2 of 2 at 105, 3 of 4 at 98, 4 of 1 at 105.
-SENT = "ASK a rye 100 3\nASK b rye 105 9\nBID c rye 105 5\nBID d rye 98 4\nASK e rye 98 4\nBID f rye 105 1\nASK g oats 7 2\nBID h oats 8 2\n"
+SENT = (
+    "ASK a rye 100 3\nASK b rye 105 9\nBID c rye 105 5\nBID d rye 98 4\nASK e rye 98 4\n"
+    "BID f rye 105 1\nASK g oats 7 2\nBID h oats 8 2\n"
+)
 
 
 def after(bourse, requests):
@@ -124,7 +127,8 @@ def test_any_day_of_busts(bourse):
     dice, model, requests = random.Random(71), bourse.model(), []
     for number in range(500):
         standing = [n for n, trade in enumerate(model.trades, 1) if trade]
-        request = f"{dice.choice(['BID', 'ASK'])} o{number} {dice.choice(['rye', 'oats'])} {dice.randint(90, 110)} {dice.randint(1, 9)}"
+        side, good = dice.choice(["BID", "ASK"]), dice.choice(["rye", "oats"])
+        request = f"{side} o{number} {good} {dice.randint(90, 110)} {dice.randint(1, 9)}"
         if dice.random() > 0.6 and standing:
             request = dice.choice([f"BUST {dice.choice(standing)}", "RANGE rye", "RANGE oats"])
         model.answers(request)

@@ -9,7 +9,7 @@ SENT = "ASK a rye 101 5 BY farm\nASK b rye 102 7 BY mill\nASK c rye 103 6 BY far
 
 @pytest.mark.requirement("own-comes", kind="core")
 def test_new_order_is_gone(bourse):
-    """What is left of a new order is gone where it would trade with its own member, after the trades before; what rests stays."""
+    """What is left of a new order is gone where it would trade with its own member; what rests stays."""
     answers = bourse.answers(f"{SENT}BID x rye 110 9 BY mill\nOPEN mill\nCANCEL x\nBEST rye\n").splitlines()[4:]
     assert answers == [
         "TRADE rye 101 5 x a",
@@ -74,14 +74,15 @@ def test_refused(bourse):
 
 @pytest.mark.requirement("volume", kind="integration")
 def test_volume_of_any_day(bourse):
-    """VOLUME is right after trades, changes, cancels and ends of orders at prices of all sizes, and after a book is read."""
+    """VOLUME is right after trades, changes, cancels and ends at prices of all sizes, and after a book is read."""
     dice, model, requests, now = random.Random(81), bourse.model(), [], 1
     for number in range(700):
         roll = dice.random()
         price = min(1000000, max(1, round(10 ** dice.uniform(0, 6))))
         price += 3 if price < 999990 and roll > 0.3 else 0
         side, other = ("BID", "ASK") if price < 30000 else ("ASK", "BID")
-        request = f"{side if roll < 0.5 else other} o{number} rye {price} {dice.randint(1, 99)} UNTIL {now + dice.randint(1, 60)}"
+        until = now + dice.randint(1, 60)
+        request = f"{side if roll < 0.5 else other} o{number} rye {price} {dice.randint(1, 99)} UNTIL {until}"
         if roll > 0.95:
             now += 1
             request = f"CLOCK {now}"

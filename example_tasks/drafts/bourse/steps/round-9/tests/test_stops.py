@@ -13,7 +13,7 @@ def after(bourse, requests, sent=SENT):
 
 @pytest.mark.requirement("stop", kind="core")
 def test_woken(bourse):
-    """A bid is woken by a trade at its trigger or above, an ask by one at its trigger or below, and is an order from then on."""
+    """A trade at its trigger or above wakes a bid, one at its trigger or below an ask, and it is an order then."""
     scenes = [
         (
             "BID s rye 100 105 2",
@@ -40,7 +40,7 @@ def test_woken(bourse):
 
 @pytest.mark.requirement("stop", kind="boundary")
 def test_not_woken(bourse):
-    """A stop is not woken by a trade on the wrong side of its trigger, by one in another good, or by an order that does not trade."""
+    """A trade on the wrong side of its trigger or in another good wakes no stop, nor an order without a trade."""
     scenes = [
         ("BID s rye 101 105 2", "BID x rye 100 1", ["TRADE rye 100 1 x a", "DONE x"]),
         ("ASK s rye 89 85 6", "ASK x rye 90 1", ["TRADE rye 90 1 x d", "DONE x"]),
@@ -70,7 +70,7 @@ def test_trades_before_it_wake_nothing(bourse):
 
 @pytest.mark.requirement("stop-order", kind="core")
 def test_who_came_first_is_next(bourse):
-    """Of those that are woken the one that came first is always the next, also where another one's trades have woken it."""
+    """Of those that are woken the one that came first is next, also where another one's trades have woken it."""
     stops = ["STOP BID s rye 105 1 1", "STOP BID t rye 99 105 7", "STOP BID u rye 100 1 2", "STOP BID v rye 98 1 3"]
     answers = after(bourse, [*stops, "BID x rye 100 1"])[4:]
     woken = [
@@ -90,7 +90,7 @@ def test_who_came_first_is_next(bourse):
 
 @pytest.mark.requirement("stop-order", kind="boundary")
 def test_woken_stays_woken(bourse):
-    """One request's trades wake both sides, and all that they have woken become orders, whatever the price is by then."""
+    """One request's trades wake both sides, and what they have woken becomes an order, whatever happens then."""
     stops = ["STOP ASK s rye 90 300 1", "STOP BID t rye 85 1 1", "STOP ASK u rye 84 300 1"]
     answers = after(bourse, [*stops, "ASK x rye 85 7"])[3:]
     assert answers == ["TRADE rye 90 5 x d", "TRADE rye 85 2 x e", "DONE x", "WAKE s", "REST s 1", "WAKE t", "REST t 1"]
@@ -192,7 +192,10 @@ def test_refused(bourse):
 @pytest.mark.requirement("book-4", kind="core")
 def test_book(bourse):
     """Stops that wait are in the book behind the orders, in the order in which they came, and wait on the next day."""
-    requests = "STOP BID s rye 110 200 2 BY mill\nSTOP ASK t rye 85 80 1\nBID y rye 70 1\nSTOP BID r rye 100 1 4\nSTOP BID q oats 1 1 1\nCANCEL q\n"
+    requests = (
+        "STOP BID s rye 110 200 2 BY mill\nSTOP ASK t rye 85 80 1\nBID y rye 70 1\n"
+        "STOP BID r rye 100 1 4\nSTOP BID q oats 1 1 1\nCANCEL q\n"
+    )
     book = bourse.day(SENT + requests)[1].splitlines()
     assert book[6:10] == [
         "BID e rye 85 5",
@@ -259,7 +262,8 @@ def test_any_day_of_stops(bourse):
             if roll > 0.9:
                 request = f"CANCEL o{dice.randrange(number + 1)}"
             elif roll > 0.4:
-                request = f"STOP {dice.choice(['BID', 'ASK'])} o{number} rye {dice.randint(80, 120)} {dice.randint(85, 115)} {dice.randint(1, 9)}{by}"
+                side, trigger, price = dice.choice(["BID", "ASK"]), dice.randint(80, 120), dice.randint(85, 115)
+                request = f"STOP {side} o{number} rye {trigger} {price} {dice.randint(1, 9)}{by}"
             if model.would_know(request):
                 requests.append(f"{request}\n")
         answers, book = bourse.day("".join(requests), "bourse 4\nCLOCK 0\n")

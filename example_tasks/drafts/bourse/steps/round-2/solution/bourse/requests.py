@@ -40,4 +40,4 @@ def parse(line: str) -> tuple[str, list]:
     form = FORMS.get(verb)
     if form is None or len(words) != len(form):
         raise Refused("request")
-    return verb, [read(word) for read, word in zip(form, words)]
+    return verb, [read(word) for read, word in zip(form, words, strict=False)]

@@ -10,10 +10,10 @@ from bourse.requests import FORMS, Refused, parse
 def serve(market: Market, answers: list[str]) -> None:
     """Answer all requests of standard input."""
     do = {verb: getattr(market, verb.lower()) for verb in FORMS}
-    requests = open(0, encoding="latin-1", newline="\n")
-    for number, line in enumerate(requests, 1):
+    requests = sys.stdin.buffer.read().decode("latin-1").removesuffix("\n")
+    for number, line in enumerate(requests.split("\n") if requests else [], 1):
         try:
-            verb, arguments, options = parse(line.removesuffix("\n"))
+            verb, arguments, options = parse(line)
             do[verb](*arguments, **options)
         except Refused as refused:
             answers.append(f"ERR {number} {refused}")

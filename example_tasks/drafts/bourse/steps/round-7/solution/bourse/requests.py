@@ -53,5 +53,9 @@ def parse(line: str, options: Mapping[str, Callable] = OPTIONS) -> tuple[str, li
         known = iter(options if verb in ORDERS else ())
         if len(given) % 2 or not all(option in known for option in given[::2]):
             raise Refused("request")
-    arguments = [read(word) for read, word in zip(form, words)]
-    return verb, arguments, {option.lower(): options[option](word) for option, word in zip(given[::2], given[1::2])}
+    arguments = [read(word) for read, word in zip(form, words, strict=False)]
+    return (
+        verb,
+        arguments,
+        {option.lower(): options[option](word) for option, word in zip(given[::2], given[1::2], strict=True)},
+    )

@@ -67,7 +67,11 @@ def parse(line: str, options_of: Mapping[str, Mapping[str, Callable]] = OPTIONS)
         known = iter(options)
         if len(given) % 2 or not all(option in known for option in given[::2]):
             raise Refused("request")
-    arguments = [read(word) for read, word in zip(form, words)]
+    arguments = [read(word) for read, word in zip(form, words, strict=False)]
     if not given:
         return verb, arguments, {}
-    return verb, arguments, {option.lower(): options[option](word) for option, word in zip(given[::2], given[1::2])}
+    return (
+        verb,
+        arguments,
+        {option.lower(): options[option](word) for option, word in zip(given[::2], given[1::2], strict=True)},
+    )
