@@ -23,8 +23,8 @@ def test_what_is_left_is_written(bourse):
 @pytest.mark.requirement("book-first-line", kind="core", retired="round-3")
 def test_first_line(bourse):
     """The book that is written begins with a line that says so, also when nothing rests."""
-    answers, book = bourse.day("BEST rye\n")
-    assert (answers, book) == ("BEST rye - - - -\n", "bourse 1\n")
+    answers, book = bourse.day("BID a rye 3 1\nASK b rye 3 1\n")
+    assert (answers, book) == ("REST a 1\nTRADE rye 3 1 b a\nDONE b\n", "bourse 1\n")
 
 
 @pytest.mark.requirement("book-read", kind="integration")

@@ -83,7 +83,6 @@ WRONG = {
         "CANCEL a_b",
         "BEST a:b",
         "BID one rye 0 1",
-        "CANCEL \xe9",
         "BEST rye\r",
     ],
     "duplicate": ["BID one rye 1 1", "ASK one oats 1 1"],

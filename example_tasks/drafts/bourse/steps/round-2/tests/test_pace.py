@@ -12,11 +12,11 @@ def text(lines):
 @pytest.mark.requirement("depth-pace", kind="core")
 def test_depth_of_many_prices(bourse):
     """DEPTH is asked while thousands of prices are bid, at the best of which orders come and go."""
-    prices = random.Random(21).sample(range(1, 500000), 9000)
+    prices = random.Random(21).sample(range(1, 500000), 8000)
     sent = [f"BID b{price} rye {price} 4" for price in prices]
     answers = [f"REST b{price} 4" for price in prices]
     best = sorted(prices)[-3:]
-    for n in range(2400):
+    for n in range(1800):
         sent += [f"BID x{n} rye {600000 + n} 1", "DEPTH rye 4", f"CANCEL x{n}"]
         levels = [f"LEVEL BID {price} 4 1" for price in reversed(best)]
         answers += [f"REST x{n} 1", f"LEVEL BID {600000 + n} 1 1", *levels, "END", f"GONE x{n} 1"]

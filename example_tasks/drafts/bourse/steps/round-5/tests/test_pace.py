@@ -13,10 +13,10 @@ def text(lines):
 def test_the_clock_ticks(bourse):
     """The clock goes on by one, over and over, while thousands of orders rest of which few end."""
     dice = random.Random(52)
-    ends = [dice.randint(8000, 1000000) for _ in range(9000)]
+    ends = [dice.randint(6500, 1000000) for _ in range(7000)]
     sent = [f"BID a{n} rye {n + 1} 5 UNTIL {end}" for n, end in enumerate(ends)]
-    sent += [f"CLOCK {time}" for time in range(1, 8000)] + ["CLOCK 90000"]
-    answers = [f"REST a{n} 5" for n in range(9000)] + [f"CLOCK {time}" for time in range(1, 8000)]
+    sent += [f"CLOCK {time}" for time in range(1, 6500)] + ["CLOCK 90000"]
+    answers = [f"REST a{n} 5" for n in range(7000)] + [f"CLOCK {time}" for time in range(1, 6500)]
     ended = sorted((end, n) for n, end in enumerate(ends) if end < 90000)
     assert 90000 not in ends
     answers += [f"EXPIRED a{n} 5" for _end, n in ended] + ["CLOCK 90000"]

@@ -13,13 +13,16 @@ def text(lines):
 def test_volume_of_many_prices(bourse):
     """VOLUME is asked of any price while thousands of prices are asked, and orders come and go."""
     dice = random.Random(82)
-    prices = dice.sample(range(1, 1000001), 9000)
+    prices = dice.sample(range(3, 1000001), 8000)
     sent = [f"ASK a{price} rye {price} 1" for price in prices]
     answers = [f"REST a{price} 1" for price in prices]
-    # Thousands of prices are below any that is asked for, and those below are counted here beforehand.
     ordered = sorted(prices)
-    for n in range(3000):
-        index = dice.randrange(5000, 9000)
-        sent += [f"ASK x{n} rye 2 7", f"VOLUME rye ASK {ordered[index]}", f"CANCEL x{n}"]
-        answers += [f"REST x{n} 7", f"VOLUME rye ASK {ordered[index]} {index + 8}", f"GONE x{n} 7"]
+    for n in range(600):
+        sent.append(f"ASK x{n} rye 2 7")
+        answers.append(f"REST x{n} 7")
+        for index in [dice.randrange(4000, 8000) for _ in range(10)]:  # So many prices are better.
+            sent.append(f"VOLUME rye ASK {ordered[index]}")
+            answers.append(f"VOLUME rye ASK {ordered[index]} {index + 8}")
+        sent.append(f"CANCEL x{n}")
+        answers.append(f"GONE x{n} 7")
     bourse.keeps_pace(text(sent), text(answers))
