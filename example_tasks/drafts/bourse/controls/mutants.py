@@ -21,10 +21,14 @@ MUTANTS = [
     ("requests.py", "known = iter(options)", "known = list(options)"),
     ("requests.py", "    if word not in ORDERS:\n", "    if False:\n"),
     ("requests.py", '"STOP": {"BY": name},', '"STOP": {"BY": name, "UNTIL": number},'),
-    ("requests.py", '    "STOP": (side, name, name, number, number, number),', '    "STOP": (name, name, name, number, number, number),'),
+    (
+        "requests.py",
+        '    "STOP": (side, name, name, number, number, number),',
+        '    "STOP": (name, name, name, number, number, number),',
+    ),
     ("__main__.py", "1):", "0):"),
     ("__main__.py", "return 3", "return 1"),
-    ("__main__.py", "        print(f\"bourse: {damaged}\", file=sys.stderr)\n", ""),
+    ("__main__.py", '        print(f"bourse: {damaged}", file=sys.stderr)\n', ""),
     # Levels.
     ("levels.py", "(-order.left, order.came, order)", "(order.left, order.came, order)"),
     ("levels.py", "and order.left == -size ", ""),
@@ -39,7 +43,11 @@ MUTANTS = [
     ("levels.py", "start = 0 if sums is self._sums[-1] else price // 100 * 100", "start = price // 100 * 100"),
     ("levels.py", "self.sums.below(price + 1)", "self.sums.below(price)"),
     ("levels.py", "- self.sums.below(price)", "- self.sums.below(price + 1)"),
-    ("levels.py", "        if order.left:\n            level.enter(order)\n        else:", "        if not order.left:"),
+    (
+        "levels.py",
+        "        if order.left:\n            level.enter(order)\n        else:",
+        "        if not order.left:",
+    ),
     # The engine.
     ("market.py", "other.keys[-1] >= limit", "other.keys[-1] > limit"),
     ("market.py", "min(order.left, resting.left)", "resting.left"),
@@ -56,7 +64,11 @@ MUTANTS = [
     ("market.py", "and left <= order.left", "and left < order.left"),
     ("market.py", "and left <= order.left", ""),
     ("market.py", "            self._enter(order)\n            self._wake()\n", "            self._enter(order)\n"),
-    ("market.py", "        self._enter(Order(side, id, *arguments, **options))\n        self._wake()\n", "        self._enter(Order(side, id, *arguments, **options))\n"),
+    (
+        "market.py",
+        "        self._enter(Order(side, id, *arguments, **options))\n        self._wake()\n",
+        "        self._enter(Order(side, id, *arguments, **options))\n",
+    ),
     ("market.py", "if time < self.clock_stands:", "if time <= self.clock_stands:"),
     ("market.py", "        self.clock_stands = time\n", ""),
     ("market.py", "self._ends[0][0] < time", "self._ends[0][0] <= time"),
@@ -77,12 +89,20 @@ MUTANTS = [
     ("trades.py", "        while self._trades[heap[0][1]] is None:\n            heappop(heap)\n", ""),
     ("trades.py", "heappush(there.highs, (-price, number))", "heappush(there.highs, (price, number))"),
     ("stops.py", "<= distance", "< distance"),
-    ("stops.py", "                if stop.waits:\n                    heappush(self._woken, (came, stop))", "                heappush(self._woken, (came, stop))"),
+    (
+        "stops.py",
+        "                if stop.waits:\n                    heappush(self._woken, (came, stop))",
+        "                heappush(self._woken, (came, stop))",
+    ),
     ("stops.py", "heappush(self._woken, (came, stop))", "self._woken.append((came, stop))"),
     ("stops.py", '("ASK", -price)', '("ASK", price)'),
     ("stops.py", 'if stop.side == "BID" else -stop.trigger', 'if stop.side == "BID" else stop.trigger'),
     # Books.
-    ("books.py", 'OLDER = ("bourse 1", "bourse 2", "bourse 3", "bourse 4")', 'OLDER = ("bourse 1", "bourse 2", "bourse 3")'),
+    (
+        "books.py",
+        'OLDER = ("bourse 1", "bourse 2", "bourse 3", "bourse 4")',
+        'OLDER = ("bourse 1", "bourse 2", "bourse 3")',
+    ),
     ("books.py", 'WITHOUT_CLOCK = ("bourse 1", "bourse 2")', 'WITHOUT_CLOCK = ("bourse 1",)'),
     ("books.py", 'WITHOUT_CLOCK = ("bourse 1", "bourse 2")', 'WITHOUT_CLOCK = ("bourse 1", "bourse 2", "bourse 3")'),
     ("books.py", "                market.clock_stands = clock(line)\n", ""),
@@ -92,17 +112,47 @@ MUTANTS = [
     ("books.py", "        if order.by:\n", "        if False:\n"),
     ("books.py", 'f"{line} BY {stop.by}" if stop.by else line', "line"),
     ("books.py", '    lines += [f"USED {id}" for id in market.used()]\n', ""),
-    ("books.py", "                raise Refused(\"not an order\")\n", "                pass\n"),
+    ("books.py", '                raise Refused("not an order")\n', "                pass\n"),
     # What is right, and slow.
     ("levels.py", "insort(self.keys, key)", "self.keys.append(key); self.keys.sort(key=lambda each: each)"),
-    ("levels.py", "            yield self.levels[key]", "            yield self.levels[sorted(self.levels)[self.keys.index(key)]]"),
-    ("market.py", "for order in self._members.get(member, {}).values():", "for order in [each for each in self._orders.values() if each.by == member]:"),
-    ("market.py", "self._side(side, good).volume(price)", "sum(o.left for o in self._orders.values() if (o.side, o.good) == (side, good) and (o.price - price) * self._side(side, good).sign >= 0)"),
-    ("market.py", "        if id in self._used:\n            raise Refused(\"duplicate\")", "        if any(each == id for each in self._used):\n            raise Refused(\"duplicate\")"),
-    ("stops.py", "            while triggers and triggers[0][0]", "            triggers and triggers.sort(key=lambda each: each[0])\n            while triggers and triggers[0][0]"),
-    ("trades.py", "return f\"{self._first(there.lows)}", "there.lows.sort(key=lambda each: each[0])\n        return f\"{self._first(there.lows)}"),
-    ("market.py", "        self.clock_stands = time\n", "        self.clock_stands = time\n        any(0 < order.until < time for order in self._orders.values())\n"),
-]  # fmt: skip
+    (
+        "levels.py",
+        "            yield self.levels[key]",
+        "            yield self.levels[sorted(self.levels)[self.keys.index(key)]]",
+    ),
+    (
+        "market.py",
+        "for order in self._members.get(member, {}).values():",
+        "for order in [each for each in self._orders.values() if each.by == member]:",
+    ),
+    (
+        "market.py",
+        "self._side(side, good).volume(price)",
+        "sum(each.left for each in self._orders.values() if (each.side, each.good) == (side, good)"
+        " and (each.price - price) * self._side(side, good).sign >= 0)",
+    ),
+    (
+        "market.py",
+        '        if id in self._used:\n            raise Refused("duplicate")',
+        '        if any(each == id for each in self._used):\n            raise Refused("duplicate")',
+    ),
+    (
+        "stops.py",
+        "            while triggers and triggers[0][0]",
+        "            triggers and triggers.sort(key=lambda each: each[0])\n"
+        "            while triggers and triggers[0][0]",
+    ),
+    (
+        "trades.py",
+        'return f"{self._first(there.lows)}',
+        'there.lows.sort(key=lambda each: each[0])\n        return f"{self._first(there.lows)}',
+    ),
+    (
+        "market.py",
+        "        self.clock_stands = time\n",
+        "        self.clock_stands = time\n        any(0 < order.until < time for order in self._orders.values())\n",
+    ),
+]
 
 
 def last_modules() -> dict[str, str]:

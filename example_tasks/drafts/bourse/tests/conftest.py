@@ -4,7 +4,6 @@ import re
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from model import Model
@@ -13,7 +12,8 @@ KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
 """Variables with which no program is compiled anew; the image has it otherwise, for the sake of the agent's files."""
 TIMES = 10
 """How many times as long as the yardstick the contract lets the program take."""
-YARDSTICK = Path(__file__).with_name("yardstick.py")
+YARDSTICK = "/app/yardstick.py"
+"""The yardstick of the image, as no agent has touched it."""
 
 
 def yardstick(lines):
