@@ -31,9 +31,8 @@ MUTANTS = [
     ("__main__.py", '        print(f"bourse: {damaged}", file=sys.stderr)\n', ""),
     # Levels.
     ("levels.py", "(-order.left, order.came, order)", "(order.left, order.came, order)"),
-    ("levels.py", "and order.left == -size ", ""),
+    ("levels.py", "order.left == -size and ", "order.left and "),
     ("levels.py", " and order.came == came:", ":"),
-    ("levels.py", "order.level is self and ", ""),
     ("levels.py", "insort(self.keys, key)", "self.keys.append(key)"),
     ("levels.py", "[: -most - 1 : -1]", "[: -most : -1]"),
     ("levels.py", "        level.count += 1\n", "        level.count = 1\n"),

@@ -35,6 +35,14 @@ def test_another_price(bourse):
 
 
 @pytest.mark.requirement("change-price", kind="boundary")
+def test_back_again(bourse):
+    """An order that went to another price and came back is behind those that were there all the time."""
+    sent = "ASK a rye 100 5\nASK b rye 100 5\nCHANGE a 101 5\nCHANGE a 100 5\nBID c rye 100 6\n"
+    answers = ["REST a 5", "REST a 5", "TRADE rye 100 5 c b", "TRADE rye 100 1 c a", "DONE c"]
+    assert bourse.answers(sent).splitlines()[2:] == answers
+
+
+@pytest.mark.requirement("change-price", kind="boundary")
 def test_all_of_it_trades(bourse):
     """An order of which a CHANGE leaves nothing is done, and known no more."""
     sent = "ASK a rye 100 5\nBID b rye 90 8\nCHANGE a 80 5\nCHANGE a 80 5\nBEST rye\n"

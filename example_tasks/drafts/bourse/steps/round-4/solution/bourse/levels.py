@@ -41,7 +41,7 @@ class Level:
         """Return the order that trades next; there is one."""
         while True:
             size, came, order = self.heap[0]
-            if order.level is self and order.left == -size and order.came == came:
+            if order.left == -size and order.came == came:  # Not what was true once.
                 return order
             heappop(self.heap)
 
