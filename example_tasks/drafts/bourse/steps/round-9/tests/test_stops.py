@@ -234,10 +234,9 @@ def test_first_line(bourse):
 
 
 @pytest.mark.requirement("book-4", kind="error")
-@pytest.mark.parametrize("line", ["STOP BID a rye 1 1 1", "STOP BID s rye 1 1 1 HAD 1"], ids=["twice", "no-stop"])
-def test_damaged(bourse, line):
-    """A book with a stop that is none, or whose ID an order has, is refused."""
-    book = f"bourse 4\nCLOCK 0\nBID a rye 1 1\n{line}\n"
+def test_damaged(bourse):
+    """A book with a stop whose ID an order has is refused."""
+    book = "bourse 4\nCLOCK 0\nBID a rye 1 1\nSTOP BID a rye 1 1 1\n"
     bourse.write(book)
     status, answers, errors = bourse.run("BEST rye\n", with_book=True)
     assert (status, answers, errors.startswith(f"bourse: {bourse.path}:4: "), bourse.book()) == (3, "", True, book)
