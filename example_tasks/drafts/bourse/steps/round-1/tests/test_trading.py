@@ -87,5 +87,5 @@ def test_time_of_what_is_left(bourse):
 @pytest.mark.parametrize("gone", ["CANCEL a", "BID b rye 100 5"], ids=["cancelled", "traded"])
 def test_id_of_an_order_that_is_gone(bourse, gone):
     """The ID of an order that rests no more may be used again."""
-    answers = bourse.answers(f"ASK a rye 100 5\n{gone}\nBID a rye 90 1\n")
-    assert answers.splitlines()[-1] == "REST a 1"
+    answers = bourse.answers(f"ASK a rye 100 5\n{gone}\nBID a rye 90 1\nBEST rye\n")
+    assert answers.splitlines()[-2:] == ["REST a 1", "BEST rye 90 1 - -"]
