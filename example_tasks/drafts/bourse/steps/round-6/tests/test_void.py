@@ -23,7 +23,7 @@ def test_resting_order_is_gone(bourse):
     ]
 
 
-@pytest.mark.requirement("own-apart", kind="boundary")
+@pytest.mark.requirement("own-orders", kind="boundary")
 def test_only_what_would_trade(bourse):
     """Own orders that the new one does not reach, by its price or because it is done, stay."""
     sent = f"{SENT}BID x rye 99 1 BY mill\nBID y rye 110 2 BY farm\nOPEN farm\nOPEN mill\n"
@@ -32,7 +32,7 @@ def test_only_what_would_trade(bourse):
     assert bourse.answers(sent).splitlines()[4:] == [*answers, *opened]
 
 
-@pytest.mark.requirement("nobody", kind="boundary")
+@pytest.mark.requirement("own-orders", kind="boundary")
 def test_nobody_is_not_a_member(bourse):
     """Orders without a member trade with each other, and members with other members."""
     sent = f"{SENT}BID x rye 110 5 BY inn\nCLEAR mill\nCLEAR farm\nBID y rye 110 1\n"
@@ -69,7 +69,7 @@ def own_days(bourse, seed):
     return "".join(requests)
 
 
-@pytest.mark.requirement("own-day", kind="integration")
+@pytest.mark.requirement("own-orders", kind="integration")
 def test_any_day_of_two_members(bourse):
     """Days of two members who meet themselves all the time are answered as the contract has it."""
     requests = own_days(bourse, 61)
