@@ -1,0 +1,105 @@
+"""The engine: orders come, trade, rest and go."""
+
+from collections.abc import Callable, Iterator
+
+from bourse.levels import Order, Side
+from bourse.requests import Refused
+
+OTHER = {"BID": "ASK", "ASK": "BID"}
+
+
+class Market:
+    """All orders that rest. Answers go to `say`."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._orders: dict[str, Order] = {}  # In the order in which they came.
+        self._sides: dict[tuple[str, str], Side] = {}
+
+    def resting(self) -> Iterator[Order]:
+        return iter(self._orders.values())
+
+    def restore(self, side: str, id: str, good: str, price: int, left: int) -> None:
+        """Put an order of a book where it was."""
+        if id in self._orders:
+            raise Refused("duplicate")
+        self._rest(Order(side, id, good, price, left))
+
+    def bid(self, *arguments) -> None:
+        self._send("BID", *arguments)
+
+    def ask(self, *arguments) -> None:
+        self._send("ASK", *arguments)
+
+    def cancel(self, id: str) -> None:
+        order = self._known(id)
+        left = order.left
+        self._lower(order, left)
+        self._say(f"GONE {id} {left}")
+
+    def best(self, good: str) -> None:
+        words = []
+        for side in ("BID", "ASK"):
+            level = self._side(side, good).best()
+            words += ["-", "-"] if level is None else [str(level.price), str(level.total)]
+        self._say(f"BEST {good} {' '.join(words)}")
+
+    def depth(self, good: str, most: int) -> None:
+        for side in ("BID", "ASK"):
+            for level in self._side(side, good).best_first(most):
+                self._say(f"LEVEL {side} {level.price} {level.total} {len(level.orders)}")
+        self._say("END")
+
+    def change(self, id: str, price: int, quantity: int) -> None:
+        order = self._known(id)
+        if price == order.price and quantity <= order.left:
+            self._lower(order, order.left - quantity)
+            self._say(f"REST {id} {quantity}")
+        else:
+            self._lower(order, order.left)
+            order.price, order.left = price, quantity
+            self._enter(order)
+
+    def _send(self, side: str, id: str, good: str, price: int, quantity: int) -> None:
+        if id in self._orders:
+            raise Refused("duplicate")
+        self._enter(Order(side, id, good, price, quantity))
+
+    def _enter(self, order: Order) -> None:
+        """Trade what meets, and rest with what is left."""
+        self._trade(order)
+        if order.left:
+            self._rest(order)
+            self._say(f"REST {order.id} {order.left}")
+        else:
+            self._say(f"DONE {order.id}")
+
+    def _trade(self, order: Order) -> None:
+        other = self._side(OTHER[order.side], order.good)
+        limit = order.price * other.sign
+        while order.left and other.keys and other.keys[-1] >= limit:
+            resting = other.best().first()
+            quantity = min(order.left, resting.left)
+            order.left -= quantity
+            self._lower(resting, quantity)
+            self._say(f"TRADE {order.good} {resting.price} {quantity} {order.id} {resting.id}")
+
+    def _rest(self, order: Order) -> None:
+        self._orders[order.id] = order
+        self._side(order.side, order.good).put(order)
+
+    def _lower(self, order: Order, quantity: int) -> None:
+        self._side(order.side, order.good).lower(order, quantity)
+        if not order.left:
+            del self._orders[order.id]
+
+    def _side(self, side: str, good: str) -> Side:
+        try:
+            return self._sides[side, good]
+        except KeyError:
+            return self._sides.setdefault((side, good), Side(side))
+
+    def _known(self, id: str) -> Order:
+        if id not in self._orders:
+            raise Refused("unknown")
+        return self._orders[id]
