@@ -199,6 +199,19 @@ class Database:
         return self.query("SELECT number FROM public.edition")[0][0]
 
 
+class Later:
+    """A database that is made when a case first uses it: what goes wrong there fails the case, and no fixture."""
+
+    def __init__(self, make) -> None:
+        self._make = make
+        self._made = None
+
+    def __getattr__(self, name):
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
+
+
 def dump(
     kind: str, *records: str | bytes, version: str = "2.1", count: int | None = None, code: str = "cp850"
 ) -> bytes:

@@ -1,21 +1,25 @@
 """Edition 10: the register leads, rejects are tried again, and the district reads on."""
 
 import pytest
-from library import dump
+from library import Later, dump
 
 
 @pytest.fixture
 def database(library):
     """A database with two members, two titles and three loans."""
-    found = library.fresh()
-    found.enrol(A=1, B=2)
-    found.shelve(KI_1=2, KI_2=1)
-    found.query(
-        "INSERT INTO contact VALUES (1, 'phone', '+491'), (1, 'note', 'abends'), (1, 'note', 'Zettel');"
-        "INSERT INTO loan (member_no, sig, copy_number, out_on, back_on) VALUES (1, 'KI 1', 1, '2003-01-01', NULL),"
-        "(2, 'KI 1', 2, '2003-01-01', '2003-02-01'), (2, 'KI 2', 1, '2003-01-01', NULL)"
-    )
-    return found
+
+    def make():
+        found = library.fresh()
+        found.enrol(A=1, B=2)
+        found.shelve(KI_1=2, KI_2=1)
+        found.query(
+            "INSERT INTO contact VALUES (1, 'phone', '+491'), (1, 'note', 'abends'), (1, 'note', 'Zettel');"
+            "INSERT INTO loan (member_no, sig, copy_number, out_on, back_on) VALUES (1, 'KI 1', 1, '2003-01-01', NULL),"
+            "(2, 'KI 1', 2, '2003-01-01', '2003-02-01'), (2, 'KI 2', 1, '2003-01-01', NULL)"
+        )
+        return found
+
+    return Later(make)
 
 
 @pytest.mark.requirement("register-leads", kind="core")

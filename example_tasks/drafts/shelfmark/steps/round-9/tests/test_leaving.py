@@ -1,7 +1,7 @@
 """Edition 9: a member leaves and is forgotten."""
 
 import pytest
-from library import dump
+from library import Later, dump
 
 ROWS = """
 INSERT INTO member (no, name, first_name, since, version) VALUES
@@ -28,9 +28,13 @@ INSERT INTO reject VALUES
 @pytest.fixture
 def database(library):
     """A database in which member 7 has left nothing out."""
-    found = library.fresh()
-    found.query(ROWS)
-    return found
+
+    def make():
+        found = library.fresh()
+        found.query(ROWS)
+        return found
+
+    return Later(make)
 
 
 def everything(database):
