@@ -45,11 +45,7 @@ MUTANTS = [
     ("editions.py", "ON DELETE CASCADE,", ","),
     ("editions.py", 'set("÷³▀─▄")', 'set("÷³▀─▄õ")'),
     ("editions.py", 'set("÷³▀─▄")', 'set("÷³▀▄")'),
-    (
-        "editions.py",
-        "                continue\n            cursor",
-        "                right = row[1:]\n            cursor",
-    ),
+    ("editions.py", 'text.encode("cp850").decode', 'text.encode("cp850", "replace").decode'),
     ("editions.py", '.decode("cp1252") or None', '.decode("cp1252", "replace") or None'),
     ("editions.py", 'ORDER BY out_on, member_no"', 'ORDER BY id"'),
     ("editions.py", 'ORDER BY out_on, member_no"', 'ORDER BY out_on, member_no DESC"'),
