@@ -1,0 +1,6 @@
+"""The commands of the register: none yet."""
+
+import sys
+
+print("shelf: nothing is built yet", file=sys.stderr)
+sys.exit(1)

@@ -1,0 +1,2 @@
+#!/bin/sh
+PYTHONPATH=/app exec python3 -m shelf "$@"
