@@ -3,3 +3,5 @@
 set -euo pipefail
 cp "$(dirname "$0")"/knit/*.py knit/
 cp "$(dirname "$0")/loom.py" .
+# The question has its answer.
+rm -f QUESTIONS.md
