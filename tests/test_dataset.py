@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from pytest_evocode.tasks import load_task
 DATASET = Path(__file__).parents[1] / "example_tasks"
 TASKS = sorted(file.parent for file in DATASET.glob("*/task.toml"))
 NAMES = [task.name for task in TASKS]
+ACTIVITIES = ["Construction", "Spec evolution", "Review", "Migration"]
+INTERACTIONS = ["Explorative", "Contractual", "Document-driven"]
 
 
 def requirements(task: Path) -> set[str]:
@@ -34,9 +38,27 @@ def test_the_card_has_a_row_for_each_task_with_its_rounds() -> None:
     assert rows == [(task.name, str(len(load_task(task).rounds))) for task in TASKS]
 
 
+def test_there_is_a_full_task_for_each_cell() -> None:
+    metadata = [load_task(task).config.metadata.model_extra or {} for task in TASKS]
+    cells = [(each["activity"], each["interaction"]) for each in metadata]
+    assert sorted(cells) == sorted(itertools.product(ACTIVITIES, INTERACTIONS))
+    assert sum(len(load_task(task).rounds) for task in TASKS) >= 110
+
+
+@pytest.mark.parametrize("task", TASKS, ids=NAMES)
+def test_most_mutants_of_a_full_task_are_noticed(task: Path) -> None:
+    """The check ``control[mutants]`` plays them; those that survive say why."""
+    control = tomllib.loads((task / "controls/mutants.toml").read_text())
+    mutants = control["mutant"]
+    assert len(mutants) >= 50
+    assert {each["round"] for each in mutants} == {load_task(task).rounds[-1].name}
+    assert sum("survives" in each for each in mutants) <= len(mutants) / 10
+
+
 @pytest.mark.parametrize("task", TASKS, ids=NAMES)
 def test_a_full_task_has_what_the_card_promises(task: Path) -> None:
-    assert {file.stem for file in (task / "controls").glob("*.toml")} == {"only-round-1", "never-retires", "regresses"}
+    controls = {file.name for file in (task / "controls").iterdir()}
+    assert controls == {"only-round-1.toml", "never-retires.toml", "regresses.toml", "mutants.toml"}
     assert len([*(task / "cheat").glob("*.sh")]) >= 3
     rounds = load_task(task).rounds
     assert 8 <= len(rounds) <= 15
