@@ -18,6 +18,8 @@ SEALED = {
     "no such name": version_1("1", "x", "LOAD 1; RET"),
     "no such function": version_1("1", "", "PUSH 0; CALL SUM 1; RET"),
     "count of arguments": version_1("1", "", "PUSH 0; PUSH 0; CALL ABS 2; RET"),
+    "no arguments": version_1("1", "", "CALL MAX 0; RET"),
+    "an argument that is missing": version_1("1", "", "PUSH 0; CALL ROUND 1; RET"),
     "no ret": version_1("1", "", "PUSH 0"),
     "jump out": version_1("1", "", "PUSH 0; JZ 20; PUSH 0; RET"),
     "jump between": version_1("1", "", "PUSH 0; JZ 7; PUSH 0; RET"),
