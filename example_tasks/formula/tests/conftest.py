@@ -52,6 +52,7 @@ class Server:
         self._workspace = workspace
         self._source = source
         self._process = None
+        self.failed = False
 
     def __call__(self, directory, files, asked):
         """Return an answer to each, and what was printed beside the answers."""
@@ -63,6 +64,7 @@ class Server:
             printed = process.read_until(END, timeout=2 * LIMIT).removesuffix(END)
             answers = json.loads(process.read_until(END, timeout=LIMIT).removesuffix(END))
         except BaseException:
+            self.failed = True
             process.signal("KILL")
             raise
         self._process = process
@@ -89,14 +91,19 @@ class Program:
         write to descriptor 1, is started, and only that counts.
         """
         files = named(files)
-        try:
-            said, _ = self._commands(self._workspace.path, files, [shlex.split(line) for line in expected])
-            answers = {line: answer(*each) for line, each in zip(expected, said, strict=True)}
-        except (EOFError, TimeoutError, ValueError, TypeError):
-            answers = None
+        answers = self._in_threads(expected, files)
         if answers == expected:
             return answers
         return dict(zip(expected, self._started(list(expected), files), strict=False))
+
+    def _in_threads(self, lines, files):
+        if self._commands.failed:  # Trying again would cost each case a timeout.
+            return None
+        try:
+            said, _ = self._commands(self._workspace.path, files, [shlex.split(line) for line in lines])
+            return {line: answer(*each) for line, each in zip(lines, said, strict=True)}
+        except (EOFError, TimeoutError, ValueError, TypeError):
+            return None
 
     def _started(self, lines, files):
         end = r"""; status=$?; printf '\036'; cat errors; printf "\036$status\036" """
