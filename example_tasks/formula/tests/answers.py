@@ -4,6 +4,13 @@ from __future__ import annotations
 
 Answer = tuple[int, str, str]
 
+USAGE: Answer = (1, "", "usage:")
+
+
+def answer(status: int, output: str, errors: str) -> Answer:
+    """An answer, of whose usage only the beginning is part of the contract."""
+    return status, output, "usage:" if errors.startswith("usage:") else errors
+
 
 def prints(*lines: str) -> Answer:
     return 0, "".join(f"{line}\n" for line in lines), ""
@@ -11,8 +18,3 @@ def prints(*lines: str) -> Answer:
 
 def complains(status: int, message: str) -> Answer:
     return status, "", f"error: {message}\n"
-
-
-def is_usage(answer: Answer) -> bool:
-    status, output, errors = answer
-    return status == 1 and output == "" and errors.startswith("usage:")

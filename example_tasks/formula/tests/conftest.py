@@ -5,80 +5,124 @@ import shlex
 from base64 import b64encode
 
 import pytest
+from answers import answer, prints
 
 LIMIT = 8
 """Seconds for one call: many times what any machine needs."""
 
 END = "\x1e"
-CALLS = """
-const formula = require('/app/formula.js');
+SERVE = """
 const fs = require('fs');
-const call = ([name, ...given]) => {
+require('readline').createInterface({ input: process.stdin }).on('line', async (line) => {
+  const { directory, files, asked } = JSON.parse(line);
+  process.chdir(directory);
+  for (const [name, content] of Object.entries(files)) fs.writeFileSync(name, Buffer.from(content, 'base64'));
+  const answers = [];
+  for (const each of asked) answers.push(await answer(each));
+  process.stdout.write('\\x1e' + JSON.stringify(answers) + '\\x1e');
+});
+"""
+LIBRARY = """
+const formula = require('/app/formula.js');
+const answer = ([name, ...given]) => {
   try {
     return formula[name](...given);
   } catch (error) {
     return [error instanceof Error ? error.exitCode : 'no Error', String(error.message)];
   }
 };
-require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
-  const { directory, files, calls } = JSON.parse(line);
-  process.chdir(directory);
-  for (const [name, content] of Object.entries(files)) fs.writeFileSync(name, Buffer.from(content, 'base64'));
-  process.stdout.write(JSON.stringify(calls.map(call)) + '\\x1e');
-});
+"""
+COMMANDS = """
+const { Worker } = require('worker_threads');
+const { text } = require('stream/consumers');
+const answer = (argv) => {
+  const options = { argv, stdout: true, stderr: true, resourceLimits: { stackSizeMb: 1 } };
+  const worker = new Worker('/app/formula.js', options);
+  const status = new Promise((ended) => worker.on('error', () => {}).on('exit', ended));
+  return Promise.all([status, text(worker.stdout), text(worker.stderr)]);
+};
 """
 FUNCTIONS = {"eval": "evaluate", "list": "listing", "run": "run", "sheet": "sheet"}
+
+
+class Server:
+    """A process of node that lasts, since starting one takes time, and that is begun anew where it has failed."""
+
+    def __init__(self, workspace, source):
+        self._workspace = workspace
+        self._source = source
+        self._process = None
+        self.failed = False
+
+    def __call__(self, directory, files, asked):
+        """Return an answer to each, and what was printed beside the answers."""
+        process = self._process or self._workspace.popen(["node", "-e", self._source + SERVE])
+        self._process = None
+        contents = {name: b64encode(content).decode() for name, content in files.items()}
+        try:
+            process.write(json.dumps({"directory": directory, "files": contents, "asked": asked}) + "\n")
+            printed = process.read_until(END, timeout=2 * LIMIT).removesuffix(END)
+            answers = json.loads(process.read_until(END, timeout=LIMIT).removesuffix(END))
+        except BaseException:
+            self.failed = True
+            process.signal("KILL")
+            raise
+        self._process = process
+        return answers, printed + process.errors
 
 
 class Program:
     """The program, called in the directory of the test: `formula("eval", "1 + 1")` is (status, stdout, stderr)."""
 
-    def __init__(self, workspace):
+    def __init__(self, workspace, commands):
         self._workspace = workspace
+        self._commands = commands
 
     def __call__(self, *words, **files):
-        done = self._run(["node", "/app/formula.js", *words], files, LIMIT)
-        return done.exit_code, done.stdout, done.stderr
+        command = ["node", "/app/formula.js", *words]
+        done = self._workspace.run(command, files=named(files), cwd=self._workspace.path, timeout=LIMIT)
+        return answer(done.exit_code, done.stdout, done.stderr)
 
-    def each(self, *lines, **files):
-        """Call the program once for each of these command lines of a shell, and return all answers."""
+    def answers(self, expected, **files):
+        """Return what the program answers to each of these command lines of a shell.
+
+        Starting node takes time. So each is first done by a thread of a process that lasts: node gives a thread
+        arguments, output and a status of its own. Whoever answers otherwise than expected there, as programs may that
+        write to descriptor 1, is started, and only that counts.
+        """
+        files = named(files)
+        answers = self._in_threads(expected, files)
+        if answers == expected:
+            return answers
+        return dict(zip(expected, self._started(list(expected), files), strict=False))
+
+    def _in_threads(self, lines, files):
+        if self._commands.failed:  # Trying again would cost each case a timeout.
+            return None
+        try:
+            said, _ = self._commands(self._workspace.path, files, [shlex.split(line) for line in lines])
+            return {line: answer(*each) for line, each in zip(lines, said, strict=True)}
+        except (EOFError, TimeoutError, ValueError, TypeError):
+            return None
+
+    def _started(self, lines, files):
         end = r"""; status=$?; printf '\036'; cat errors; printf "\036$status\036" """
-        done = self._run("\n".join(f"node /app/formula.js {line} 2> errors{end}" for line in lines), files, 2 * LIMIT)
+        script = "\n".join(f"node /app/formula.js {line} 2> errors{end}" for line in lines)
+        done = self._workspace.run(script, files=files, cwd=self._workspace.path, timeout=2 * LIMIT)
         parts = done.stdout.split("\x1e")[:-1]
-        return [(int(parts[at + 2]), parts[at], parts[at + 1]) for at in range(0, len(parts), 3)]
-
-    def _run(self, command, files, timeout):
-        named = {name.replace("_", "."): content for name, content in files.items()}
-        return self._workspace.run(command, files=named, cwd=self._workspace.path, timeout=timeout)
+        return [answer(int(parts[at + 2]), parts[at], parts[at + 1]) for at in range(0, len(parts), 3)]
 
 
-class Library:
-    """The library in a process that lasts, since starting one takes time, and that is begun anew where it has ended."""
-
-    def __init__(self, workspace):
-        self._workspace = workspace
-        self._process = None
-
-    def __call__(self, directory, files, calls):
-        """Return what each call returns, or the pair of status and message that it throws."""
-        process = self._process or self._workspace.popen(["node", "-e", CALLS])
-        self._process = None
-        contents = {name: b64encode(content).decode() for name, content in files.items()}
-        process.write(json.dumps({"directory": directory, "files": contents, "calls": calls}) + "\n")
-        said = json.loads(process.read_until(END, timeout=2 * LIMIT).removesuffix(END))
-        assert process.errors == ""
-        self._process = process
-        return said
+def named(files):
+    """Files by their names, with points in place of underscores, as bytes."""
+    contents = {name.replace("_", "."): content for name, content in files.items()}
+    return {name: each.encode() if isinstance(each, str) else each for name, each in contents.items()}
 
 
 class Inside:
-    """The program as the library has it, for what is not about command lines: the same words have the same answers.
+    """The program as the library has it, for what is not about command lines: the same words have the same answers."""
 
-    What the library has no function for is done by the program.
-    """
-
-    def __init__(self, formula, library_process, directory):
-        self._formula = formula
+    def __init__(self, library_process, directory):
         self._process = library_process
         self._directory = directory
 
@@ -86,40 +130,47 @@ class Inside:
         return self.each(shlex.join(words), **files)[0]
 
     def each(self, *lines, **files):
-        named = {name.replace("_", "."): content for name, content in files.items()}
-        encoded = {name: each.encode() if isinstance(each, str) else each for name, each in named.items()}
-        calls, answers = {}, {}
-        for number, line in enumerate(lines):
+        calls = []
+        for line in lines:
             command, text, *rest = shlex.split(line)
-            if command in FUNCTIONS and not text.startswith("--"):
-                values = [dict(word.split("=", 1) for word in rest)] if command != "list" else []
-                calls[number] = [FUNCTIONS[command], text, *values]
-        said = self._process(self._directory, encoded, list(calls.values()))
-        for (number, call), each in zip(calls.items(), said, strict=True):
-            if isinstance(each, list):
-                answers[number] = (each[0], "", f"error: {each[1]}\n")
-            else:
-                answers[number] = (0, each if call[0] == "listing" or not each else f"{each}\n", "")
-        others = [number for number in range(len(lines)) if number not in calls]
-        if others:
-            done = self._formula.each(*(lines[number] for number in others))
-            answers |= dict(zip(others, done, strict=True))
-        return [answers[number] for number in range(len(lines))]
+            values = [dict(word.split("=", 1) for word in rest)] if command != "list" else []
+            calls.append([FUNCTIONS[command], text, *values])
+        said = self._process(self._directory, named(files), calls)
+        return [self._answer(call, each) for call, each in zip(calls, said, strict=True)]
+
+    @staticmethod
+    def _answer(call, said):
+        if isinstance(said, list):
+            return said[0], "", f"error: {said[1]}\n"
+        return 0, said if call[0] == "listing" or not said else f"{said}\n", ""
+
+
+@pytest.fixture(scope="session")
+def commands(workspace_session):
+    return Server(workspace_session, COMMANDS)
 
 
 @pytest.fixture
-def formula(workspace):
-    return Program(workspace)
+def formula(workspace, commands):
+    return Program(workspace, commands)
 
 
 @pytest.fixture(scope="session")
 def library_process(workspace_session):
-    return Library(workspace_session)
+    """Return what each call returns, or the pair of status and message that it throws; a library prints nothing."""
+    server = Server(workspace_session, LIBRARY)
+
+    def call(directory, files, calls):
+        answers, printed = server(directory, files, calls)
+        assert printed == ""
+        return answers
+
+    return call
 
 
 @pytest.fixture
-def inside(formula, library_process, workspace):
-    return Inside(formula, library_process, workspace.path)
+def inside(library_process, workspace):
+    return Inside(library_process, workspace.path)
 
 
 @pytest.fixture
@@ -131,8 +182,7 @@ def said(library_process, workspace):
 
     def of(function, contents, **values):
         files = {f"{number}.in": content for number, content in enumerate(contents.values())}
-        encoded = {name: each.encode() if isinstance(each, str) else each for name, each in files.items()}
-        answers = library_process(workspace.path, encoded, [[function, name, values] for name in files])
+        answers = library_process(workspace.path, named(files), [[function, name, values] for name in files])
         return {
             what: shown(answer).replace(name, "FILE")
             for what, name, answer in zip(contents, files, answers, strict=True)
@@ -173,7 +223,8 @@ def built(formula, workspace):
     """Build a file and return its bytes: `built("x + 1")`, or `built("--sheet", "prices.sheet", prices_sheet=TEXT)`."""
 
     def build(*words, **files):
-        assert formula("build", *words, "made.f", **files) == (0, "", "")
+        done = {shlex.join(["build", *words, "made.f"]): prints()}
+        assert formula.answers(done, **files) == done
         return workspace.read(f"{workspace.path}/made.f")
 
     return build

@@ -1,7 +1,7 @@
 """What formulas are worth."""
 
 import pytest
-from answers import complains, is_usage, prints
+from answers import USAGE, complains, prints
 from model import samples
 
 
@@ -59,16 +59,14 @@ def test_halves_go_away_from_zero(values):
 @pytest.mark.requirement("arithmetic", kind="integration")
 def test_the_program_does_what_the_library_does(formula):
     """The program prints the value, and for an error the message and nothing else."""
-    assert formula.each("eval '-2 * (3 + 1 / 8)'", "eval '-2 * (3 + 1 / 8'") == [
-        prints("-6.25"),
-        complains(2, "16: unexpected end"),
-    ]
+    assert formula("eval", "-2 * (net + 1 / 8)", "net=3") == prints("-6.25")
+    assert formula("eval", "-2 * (3 + 1 / 8") == complains(2, "16: unexpected end")
 
 
 @pytest.mark.requirement("names", kind="core")
-def test_names_have_values(formula):
+def test_names_have_values(inside):
     """Names have the values of the command line, also negative ones, and capitals count."""
-    assert formula("eval", "net * rate - Net", "net=12.50", "rate=-0.2", "Net=1") == prints("-3.5")
+    assert inside("eval", "net * rate - Net", "net=12.50", "rate=-0.2", "Net=1") == prints("-3.5")
 
 
 @pytest.mark.requirement("arithmetic", kind="integration")
@@ -81,8 +79,8 @@ def test_random_formulas(library):
 @pytest.mark.requirement("usage", kind="error")
 def test_usage(formula):
     """A command line that is none is answered with status 1 and the usage."""
-    answers = formula.each("", "eval", "list", "calc 1", "eval 1 x", "eval x x=.5", "list 1 2")
-    assert [is_usage(answer) for answer in answers] == [True] * 7
+    wrong = dict.fromkeys(["", "calc 1", "eval 1 x", "eval x x=.5", "list 1 2"], USAGE)
+    assert formula.answers(wrong) == wrong
 
 
 @pytest.mark.requirement("library", kind="core")

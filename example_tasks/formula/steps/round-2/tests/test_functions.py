@@ -67,6 +67,7 @@ def test_bad_calls(values):
         "toString(1)": "error 2: 1: unknown function 'toString'",
         "2 * ABS(1, 2)": "error 2: 5: wrong number of arguments for ABS",
         "MIN()": "error 2: 1: wrong number of arguments for MIN",
+        "MAX()": "error 2: 1: wrong number of arguments for MAX",
         "MAX(1,2,3,4,5,6,7,8,9,10)": "error 2: 1: wrong number of arguments for MAX",
         "IF(1, 2)": "error 2: 1: wrong number of arguments for IF",
         "MIN(1,)": "error 2: 7: unexpected ')'",

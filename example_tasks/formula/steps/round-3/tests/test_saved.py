@@ -1,7 +1,7 @@
 """Formulas in files."""
 
 import pytest
-from answers import complains, is_usage, prints
+from answers import complains, prints
 from files import version_1
 
 DISCOUNT = version_1(
@@ -39,52 +39,50 @@ def test_the_whole_format(built):
 
 
 @pytest.mark.requirement("build", kind="integration")
-def test_build_and_run(inside, built):
+def test_build_and_run(formula, inside):
     """What was built runs with the values that it is given, and lists as its formula does."""
     text = "IF(x > 2, ROUND(x * 1.19, 2), MIN(x, y) + 0.5)"
-    built(text)
-    run, other, listed, listed_text = inside.each(
-        "run made.f x=12.345", "run made.f x=2 y=-1", "list --file made.f", f"list '{text}'"
-    )
-    assert (run, other) == (prints("14.69"), prints("-0.5"))
-    assert listed == listed_text
+    assert formula("build", text, "made.f") == prints()
+    assert inside.each("run made.f x=12.345", "run made.f x=2 y=-1") == [prints("14.69"), prints("-0.5")]
+    assert formula("list", "--file", "made.f") == inside("list", text)
 
 
 @pytest.mark.requirement("build", kind="error")
 def test_build_of_what_is_wrong(formula, workspace):
     """A formula that is wrong is reported as by eval, and no file is written."""
-    wrong, short = formula.each("build '1 + ' never.f", "build 1")
-    assert wrong == complains(2, "5: unexpected end")
-    assert is_usage(short)
+    wrong = {"build '1 + ' never.f": complains(2, "5: unexpected end")}
+    assert formula.answers(wrong) == wrong
     assert not workspace.exists(f"{workspace.path}/never.f")
 
 
 @pytest.mark.requirement("saved-run", kind="core")
-def test_files_of_version_1_run(inside):
+def test_files_of_version_1_run(formula, inside):
     """A file of version 1 runs, with the values of the command line, and is listed."""
-    *runs, listed = inside.each(
+    runs = inside.each(
         "run old.f amount=12 limit=12 price=99",
         "run old.f amount=1 limit=12 price=99",
         "run old.f amount=1 limit=12 price=0.5",
-        "list --file old.f",
         old_f=DISCOUNT,
     )
     assert runs == [prints("89"), prints("-99"), prints("-0.9")]
-    assert listed == prints(
-        "0000 LOAD amount",
-        "0003 LOAD limit",
-        "0006 GE",
-        "0007 JZ 0020",
-        "0010 LOAD price",
-        "0013 PUSH 10",
-        "0016 SUB",
-        "0017 JMP 0030",
-        "0020 LOAD price",
-        "0023 PUSH 0.9",
-        "0026 CALL MAX 2",
-        "0029 NEG",
-        "0030 RET",
-    )
+    listed = {
+        "list --file old.f": prints(
+            "0000 LOAD amount",
+            "0003 LOAD limit",
+            "0006 GE",
+            "0007 JZ 0020",
+            "0010 LOAD price",
+            "0013 PUSH 10",
+            "0016 SUB",
+            "0017 JMP 0030",
+            "0020 LOAD price",
+            "0023 PUSH 0.9",
+            "0026 CALL MAX 2",
+            "0029 NEG",
+            "0030 RET",
+        )
+    }
+    assert formula.answers(listed, old_f=DISCOUNT) == listed
 
 
 @pytest.mark.requirement("saved-run", kind="integration")
@@ -123,7 +121,7 @@ def test_saved_powers(inside):
 
 
 @pytest.mark.requirement("promise", kind="error")
-def test_saved_errors(formula, said):
+def test_saved_errors(inside, said):
     """What version 1 could not compute ends for ever as it did then."""
     expected = {
         ("1 0", "PUSH 0; PUSH 1; DIV; RET"): "error 3: division by zero",
@@ -132,6 +130,5 @@ def test_saved_errors(formula, said):
     }
     contents = {(constants, code): version_1(constants, "", code) for constants, code in expected}
     assert said("run", contents) == expected
-    assert formula("run", "old.f", old_f=contents["1 0", "PUSH 0; PUSH 1; DIV; RET"]) == complains(
-        3, "division by zero"
-    )
+    division = contents["1 0", "PUSH 0; PUSH 1; DIV; RET"]
+    assert inside("run", "old.f", old_f=division) == complains(3, "division by zero")

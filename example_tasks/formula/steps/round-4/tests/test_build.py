@@ -1,7 +1,7 @@
 """Sheets do not change what is saved."""
 
 import pytest
-from answers import complains, is_usage
+from answers import USAGE, complains
 from files import code, sealed, texts, version_1, wide
 
 
@@ -14,7 +14,8 @@ def test_version_1_is_still_written(built):
 @pytest.mark.requirement("build", kind="error", retired="round-6")
 def test_sheets_cannot_be_saved(formula):
     """There is no command that saves a sheet."""
-    assert is_usage(formula("build", "--sheet", "a.sheet", "a.f", a_sheet="a = 1\n"))
+    wrong = {"build --sheet a.sheet a.f": USAGE}
+    assert formula.answers(wrong, a_sheet="a = 1\n") == wrong
 
 
 @pytest.mark.requirement("damage", kind="boundary")

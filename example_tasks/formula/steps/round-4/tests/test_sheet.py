@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from answers import is_usage, prints
+from answers import USAGE, prints
 
 SCREWS = """\
 # Screws
@@ -15,13 +15,12 @@ rate = 0.19
 
 
 @pytest.mark.requirement("sheet", kind="core")
-def test_sheet(formula):
+def test_sheet(formula, inside):
     """Cells are printed in the sheet's order, whatever order they need one another in."""
-    answers = formula.each("sheet prices.sheet packs=2", "sheet prices.sheet packs=-3", prices_sheet=SCREWS)
-    assert answers == [
-        prints("gross = 29.75", "net = 25", "rate = 0.19"),
-        prints("gross = -44.625", "net = -37.5", "rate = 0.19"),
-    ]
+    assert formula("sheet", "prices.sheet", "packs=2", prices_sheet=SCREWS) == prints(
+        "gross = 29.75", "net = 25", "rate = 0.19"
+    )
+    assert inside("sheet", "prices.sheet", "packs=-3") == prints("gross = -44.625", "net = -37.5", "rate = 0.19")
 
 
 @pytest.mark.requirement("sheet", kind="boundary")
@@ -34,10 +33,10 @@ def test_lines(inside):
 
 
 @pytest.mark.requirement("order-of-names", kind="core")
-def test_the_command_line_goes_before_cells(formula):
+def test_the_command_line_goes_before_cells(inside):
     """A number of the command line takes the place of a cell, whose formula is not computed."""
     text = "a = b + 1\nb = 1 / missing\nc = b\n"
-    assert formula("sheet", "a.sheet", "b=-2.50", a_sheet=text) == prints("a = -1.5", "b = -2.5", "c = -2.5")
+    assert inside("sheet", "a.sheet", "b=-2.50", a_sheet=text) == prints("a = -1.5", "b = -2.5", "c = -2.5")
 
 
 @pytest.mark.requirement("order-of-names", kind="boundary")
@@ -121,46 +120,52 @@ def test_order_of_lines_does_not_matter(said):
 @pytest.mark.requirement("sheet", kind="error")
 def test_no_sheet(formula):
     """A sheet that cannot be read, or is not named, is a wrong command line."""
-    lines = ["sheet gone.sheet", "list --sheet gone.sheet", "sheet", "sheet a.sheet packs"]
-    assert [is_usage(answer) for answer in formula.each(*lines, a_sheet=SCREWS)] == [True] * 4
+    wrong = dict.fromkeys(["sheet gone.sheet", "list --sheet gone.sheet", "sheet", "sheet a.sheet packs"], USAGE)
+    assert formula.answers(wrong, a_sheet=SCREWS) == wrong
 
 
 @pytest.mark.requirement("sheet-listing", kind="core")
 def test_listing(formula):
     """The listing has a line before each cell and definition, and offsets that begin anew."""
     text = SCREWS + "def all() = with_tax(net + gross)\n"
-    assert formula("list", "--sheet", "prices.sheet", prices_sheet=text) == prints(
-        "cell gross:",
-        "0000 LOAD net",
-        "0003 INVOKE with_tax 1",
-        "0007 RET",
-        "cell net:",
-        "0000 PUSH 12.5",
-        "0003 LOAD packs",
-        "0006 MUL",
-        "0007 RET",
-        "def with_tax(price):",
-        "0000 ARG price",
-        "0002 PUSH 1",
-        "0005 LOAD rate",
-        "0008 ADD",
-        "0009 MUL",
-        "0010 RET",
-        "cell rate:",
-        "0000 PUSH 0.19",
-        "0003 RET",
-        "def all():",
-        "0000 LOAD net",
-        "0003 LOAD gross",
-        "0006 ADD",
-        "0007 INVOKE with_tax 1",
-        "0011 RET",
-    )
+    listed = {
+        "list --sheet prices.sheet": prints(
+            "cell gross:",
+            "0000 LOAD net",
+            "0003 INVOKE with_tax 1",
+            "0007 RET",
+            "cell net:",
+            "0000 PUSH 12.5",
+            "0003 LOAD packs",
+            "0006 MUL",
+            "0007 RET",
+            "def with_tax(price):",
+            "0000 ARG price",
+            "0002 PUSH 1",
+            "0005 LOAD rate",
+            "0008 ADD",
+            "0009 MUL",
+            "0010 RET",
+            "cell rate:",
+            "0000 PUSH 0.19",
+            "0003 RET",
+            "def all():",
+            "0000 LOAD net",
+            "0003 LOAD gross",
+            "0006 ADD",
+            "0007 INVOKE with_tax 1",
+            "0011 RET",
+        )
+    }
+    assert formula.answers(listed, prices_sheet=text) == listed
 
 
 @pytest.mark.requirement("sheet-listing", kind="boundary")
 def test_listing_of_parameters(formula):
     """Parameters are separated by a comma and a blank, and are no names that are loaded."""
-    assert formula("list", "--sheet", "a.sheet", a_sheet="def f(a,b) = b - a / c\n") == prints(
-        "def f(a, b):", "0000 ARG b", "0002 ARG a", "0004 LOAD c", "0007 DIV", "0008 SUB", "0009 RET"
-    )
+    listed = {
+        "list --sheet a.sheet": prints(
+            "def f(a, b):", "0000 ARG b", "0002 ARG a", "0004 LOAD c", "0007 DIV", "0008 SUB", "0009 RET"
+        )
+    }
+    assert formula.answers(listed, a_sheet="def f(a,b) = b - a / c\n") == listed

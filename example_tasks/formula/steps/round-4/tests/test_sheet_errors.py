@@ -14,7 +14,7 @@ def same(sheets):
 
 
 @pytest.mark.requirement("sheet-syntax", kind="error")
-def test_lines_and_columns(formula, said):
+def test_lines_and_columns(inside, said):
     """Errors have the line, and the column from the beginning of the line."""
     sheets = {
         "a = 1\n\n  b = 2 +\n": "3:10: unexpected end",
@@ -32,7 +32,7 @@ def test_lines_and_columns(formula, said):
         "a = 1\nb = 3 + f(1)\ndef f() = a\n": "2:9: wrong number of arguments for f",
     }
     assert said("sheet", same(sheets)) == refused(sheets, 2)
-    assert formula("sheet", "a.sheet", a_sheet="a = 1\n b = (") == complains(2, "2:7: unexpected end")
+    assert inside("sheet", "a.sheet", a_sheet="a = 1\n b = (") == complains(2, "2:7: unexpected end")
 
 
 @pytest.mark.requirement("duplicate", kind="error")

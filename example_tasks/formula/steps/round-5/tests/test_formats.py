@@ -9,7 +9,7 @@ def sheet(*cells):
 
 
 @pytest.mark.requirement("format", kind="core")
-def test_formats(formula):
+def test_formats(inside):
     """A value has the places of its format, rounded, with commas and a percent sign where asked."""
     text = sheet(
         "total [#,##0.00] = 1234567.891",
@@ -24,7 +24,7 @@ def test_formats(formula):
         "h [#,##0.00] = -123456.005 - 0.001",
         "i [0.0]=5",
     )
-    assert formula("sheet", "a.sheet", a_sheet=text) == prints(
+    assert inside("sheet", "a.sheet", a_sheet=text) == prints(
         "total = 1,234,567.89",
         "share = 19.3%",
         "a = 7",

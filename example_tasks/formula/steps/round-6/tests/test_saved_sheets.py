@@ -56,25 +56,25 @@ def test_saved_sheets_run(inside):
 
 
 @pytest.mark.requirement("run-sheet", kind="integration")
-def test_build_and_run_a_sheet(inside, built):
+def test_build_and_run_a_sheet(formula, inside, built):
     """A saved sheet prints what the sheet prints, and lists as it lists."""
     built("--sheet", "prices.sheet", prices_sheet=PRICES)
-    run, listed, listed_sheet = inside.each("run made.f packs=3", "list --file made.f", "list --sheet prices.sheet")
-    assert run == PRINTED
-    assert listed == listed_sheet
+    assert inside("run", "made.f", "packs=3") == PRINTED
+    listed = formula("list", "--sheet", "prices.sheet")
+    assert listed[0] == 0
+    assert formula.answers({"list --file made.f": listed}) == {"list --file made.f": listed}
 
 
 @pytest.mark.requirement("build-sheet", kind="error")
 def test_what_is_not_saved(formula, workspace):
     """A sheet that is wrong is reported as when it is computed, and no file is written."""
-    assert formula("build", "--sheet", "a.sheet", "a.f", a_sheet="a = 1\nb = (\n") == complains(
-        2, "2:6: unexpected end"
-    )
+    wrong = {"build --sheet a.sheet a.f": complains(2, "2:6: unexpected end")}
+    assert formula.answers(wrong, a_sheet="a = 1\nb = (\n") == wrong
     assert not workspace.exists(f"{workspace.path}/a.f")
 
 
 @pytest.mark.requirement("damage-sheet", kind="error")
-def test_damaged_sheets(formula, said):
+def test_damaged_sheets(inside, said):
     """What is no sheet of version 2 is damaged, with a right checksum too, and no cell is printed."""
     cell = part(CELL, 0, "PUSH 0; RET")
     definition = part(DEF, 0, "ARG 0; RET", parameters=(0,))
@@ -95,7 +95,7 @@ def test_damaged_sheets(formula, said):
     names = {"an empty stack": "a b"}
     contents = {what: version(2, "1", names.get(what, "a"), *parts) for what, parts in sheets.items()}
     assert said("run", contents) == dict.fromkeys(contents, "error 4: FILE: damaged")
-    assert formula("run", "old.f", old_f=contents["an empty stack"]) == complains(4, "old.f: damaged")
+    assert inside("run", "old.f", old_f=contents["an empty stack"]) == complains(4, "old.f: damaged")
 
 
 @pytest.mark.requirement("damage-sheet", kind="boundary")

@@ -19,9 +19,9 @@ def test_question_is_asked(workspace):
 
 
 @pytest.mark.requirement("doubt", kind="core")
-def test_no_price_of_a_damaged_file(formula, said):
+def test_no_price_of_a_damaged_file(formula, inside, said):
     """A file of version 1 in which a digit of a price has changed prints nothing and is refused."""
-    assert formula("run", "good.f", "amount=2", good_f=GOOD) == prints("130.345")
+    assert inside("run", "good.f", "amount=2", good_f=GOOD) == prints("130.345")
     random = Random(9)
     digits = [at for at in range(8, 22) if chr(GOOD[at]).isdigit()]
     contents = {at: bytearray(GOOD) for at in digits}

@@ -11,14 +11,14 @@ const OPERATORS = {
 
 class Compiler {
   constructor() {
-    this.constants = [];
-    this.names = [];
+    this.constants = new Map();
+    this.names = new Map();
     this.parts = [];
     this.definitions = [];
   }
 
   program() {
-    return { constants: this.constants, names: this.names, parts: this.parts };
+    return { constants: [...this.constants.keys()], names: [...this.names.keys()], parts: this.parts };
   }
 
   // Parts are formulas, which have no name, cells and definitions.
@@ -34,10 +34,10 @@ class Compiler {
     this.parts.push({ kind, name, parameters, format, code: this.code, positions: this.positions });
   }
 
-  // The index of a value in a list, to which it is added where it is new.
-  place(list, value) {
-    const found = list.indexOf(value);
-    return found >= 0 ? found : list.push(value) - 1;
+  // The number of a value among others, to which it is added where it is new.
+  place(others, value) {
+    if (!others.has(value)) others.set(value, others.size);
+    return others.get(value);
   }
 
   wide(name, operand) {
