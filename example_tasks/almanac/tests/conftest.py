@@ -31,7 +31,7 @@ class Almanac:
         commands = [step if isinstance(step, list) else ["/app/almanac", *shlex.split(step)] for step in steps]
         script = "\n".join([END, *(f"{shlex.join(words)}; end $?" for words in commands)])
         directory = None if files else self.workspace.path
-        done = self.workspace.run(script, files=files, cwd=directory, timeout=20)
+        done = self.workspace.run(script, files=files, cwd=directory, timeout=30)
         *parts, rest = re.split("\n--- ([0-9]+)\n", text_of(done.stdout_bytes))
         errors = text_of(done.stderr_bytes).split("\n---\n")
         answers = [Answer(int(status), *each) for status, *each in zip(parts[1::2], parts[::2], errors, strict=False)]
