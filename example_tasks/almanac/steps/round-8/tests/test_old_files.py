@@ -1,7 +1,7 @@
 """Files that others came in place of."""
 
 import pytest
-from records import log
+from records import log, table
 from scripts import starter_files
 from steps import show, shown, take_over
 
@@ -10,17 +10,26 @@ ONE, TWO = "1;01.05.2006;22:10;x;HA;9;1", "2;01.05.2006;22:10;x;HA;9;1"
 
 @pytest.mark.requirement("export-all", kind="core")
 def test_all_versions(almanac):
-    """Each file that was ever imported is written, the replaced ones with a number, the oldest first."""
+    """Each file that was ever imported is written, replaced ones as they were and with a number, the oldest first."""
     versions = [log(ONE) + b"# \xff\r", log(ONE, "\r"), log(TWO), log(ONE, "\r")]
-    files = {f"{number}/a.log": version for number, version in enumerate(versions)} | {"b.log": log(TWO)}
-    after = dict(zip(["a.log.1", "a.log.2", "a.log.3", "a.log", "b.log"], [*versions, log(TWO)], strict=True))
+    tables = [table("A0001|2019-03-01T20:00|x|HA|9|1|"), table("A0001|2019-03-01T20:00|x|HA|9|1|", "# more")]
+    files = {f"{number}/a.log": version for number, version in enumerate(versions)}
+    files |= {"0/almanac.tsv": tables[0], "2/almanac.tsv": tables[1], "b.log": log(TWO)}
     imports = [f"import --replace {number}/a.log b.log" for number in range(4)]
+    imports[0] += " 0/almanac.tsv"
+    imports[2] += " 2/almanac.tsv"
+    written = "add 2019-03-02T00:15 x HA 9 1 y"  # Into the table as it is now, and not as it was.
+    after = dict(zip(["a.log.1", "a.log.2", "a.log.3", "a.log"], versions, strict=True)) | {
+        "almanac.tsv.1": tables[0],
+        "almanac.tsv": tables[1] + b"A0002\t2019-03-02T00:15\tx\tHA\t9\t1\ty\n",
+        "b.log": log(TWO),
+    }
     shows = ["export --all out", show(after), ["ls", "out"], "export only", ["ls", "only"]]
-    *_, printed, exported, names, _, only = almanac.prints(*imports, *shows, files=files)
+    *_, printed, exported, names, _, only = almanac.prints(*imports, written, *shows, files=files)
     assert printed == ""
     assert exported == shown(after)
     assert names.split() == sorted(after)
-    assert only.split() == ["a.log", "b.log"]
+    assert only.split() == ["a.log", "almanac.tsv", "b.log"]
 
 
 @pytest.mark.requirement("export-all", kind="error")
