@@ -52,3 +52,24 @@ def text_of(data):
 @pytest.fixture
 def almanac(workspace):
     return Almanac(workspace)
+
+
+@pytest.fixture(scope="module")
+def listed(request, workspace_module):
+    """Return what `list` prints of some years; the FILES of a module are in one database, each case's in its own years.
+
+    One call imports them all. Where that fails each is imported alone, so that one file does not keep others out.
+    """
+    files = request.module.FILES
+    together, *alone = (
+        shlex.join(["timeout", "10", "/app/almanac", "import", *names])
+        for names in (files, *([name] for name in files))
+    )
+    imports = ["bash", "-c", f"{together} || {{ {'; '.join(alone)}; }}"]
+    _, answer = Almanac(workspace_module).answers(imports, "list", files=files)
+
+    def of_years(*years):
+        assert (answer.status, answer.errors) == (0, "")
+        return "".join(line for line in answer.output.splitlines(keepends=True) if line.startswith(years))
+
+    return of_years
