@@ -1,63 +1,75 @@
 """What the tests of all rounds share: the fixture `almanac`."""
 
-from ast import literal_eval
+import re
+import shlex
+from typing import NamedTuple
 
 import pytest
 
-QUERY = """\
-import sqlite3, sys
-database = sqlite3.connect("file:almanac.db?mode=ro", uri=True)
-print(ascii(database.execute(sys.argv[1]).fetchall()))
-"""
+END = r"""end() { printf '\n--- %d\n' "$1"; printf '\n---\n' >&2; }"""
+
+
+class Answer(NamedTuple):
+    """How a step ended, and what it printed; bytes that are no UTF-8 are surrogates."""
+
+    status: int | None
+    output: str
+    errors: str
 
 
 class Almanac:
-    """A directory with a database of its own, and the program run in it."""
+    """A directory with a database of its own, in which the program runs."""
 
     def __init__(self, workspace):
         self.workspace = workspace
-        self.path = None
 
-    def complete(self, command, files=None):
-        """Run a program in the directory, beside files (contents by name)."""
-        self.path = self.path or self.workspace.path
-        return self.workspace.run(command, files=files, cwd=self.path, timeout=20)
+    def answers(self, *steps, files=None):
+        """Take steps in one shell, as that is cheaper than one at a time, beside files (contents by name).
 
-    def run(self, *arguments, files=None):
-        """Run the program: (status, standard output, standard error)."""
-        done = self.complete(["/app/almanac", *arguments], files)
-        return done.exit_code, done.stdout, done.stderr
+        A step is a text, with which the program is called, or a list of the words of another program.
+        """
+        commands = [step if isinstance(step, list) else ["/app/almanac", *shlex.split(step)] for step in steps]
+        script = "\n".join([END, *(f"{shlex.join(words)}; end $?" for words in commands)])
+        directory = None if files else self.workspace.path
+        done = self.workspace.run(script, files=files, cwd=directory, timeout=30)
+        *parts, rest = re.split("\n--- ([0-9]+)\n", text_of(done.stdout_bytes))
+        errors = text_of(done.stderr_bytes).split("\n---\n")
+        answers = [Answer(int(status), *each) for status, *each in zip(parts[1::2], parts[::2], errors, strict=False)]
+        never = [Answer(None, rest, errors[-1])] * len(steps)  # Nothing is known of steps behind one that hangs.
+        return [*answers, *never][: len(steps)]
 
-    def prints(self, *arguments, files=None):
-        """Return what a command prints that has to succeed."""
-        return self.prints_bytes(*arguments, files=files).decode()
+    def prints(self, *steps, files=None):
+        """Return what each of the steps prints, which all have to succeed."""
+        answers = self.answers(*steps, files=files)
+        assert [(each.status, each.errors) for each in answers] == [(0, "")] * len(steps)
+        return [each.output for each in answers]
 
-    def prints_bytes(self, *arguments, files=None):
-        done = self.complete(["/app/almanac", *arguments], files)
-        assert (done.exit_code, done.stderr) == (0, "")
-        return done.stdout_bytes
 
-    def load(self, files):
-        """Import files, which have to be in order, in this order."""
-        return self.prints("import", *files, files=files)
-
-    def rows(self, select):
-        """Return what somebody else reads from the database."""
-        done = self.complete(["python3", "-IS", "-c", QUERY, select])
-        assert (done.exit_code, done.stderr) == (0, "")
-        return literal_eval(done.stdout)
-
-    def exported(self, names, directory="out"):
-        """Return the files of these names in a directory, by name."""
-        return {name: self.workspace.read(f"{self.path}/{directory}/{name}") for name in names}
-
-    def take_over(self, database="almanac.db"):
-        """Begin with a copy of the user's own database, on which the versions of the rounds before have worked."""
-        self.path = self.path or self.workspace.path
-        copy = self.workspace.run(["cp", f"/app/live/{database}", f"{self.path}/almanac.db"])
-        assert (copy.exit_code, copy.stderr) == (0, "")
+def text_of(data):
+    return data.decode("utf-8", "surrogateescape")
 
 
 @pytest.fixture
 def almanac(workspace):
     return Almanac(workspace)
+
+
+@pytest.fixture(scope="module")
+def listed(request, workspace_module):
+    """Return what `list` prints of some years; the FILES of a module are in one database, each case's in its own years.
+
+    One call imports them all. Where that fails each is imported alone, so that one file does not keep others out.
+    """
+    files = request.module.FILES
+    together, *alone = (
+        shlex.join(["timeout", "10", "/app/almanac", "import", *names])
+        for names in (files, *([name] for name in files))
+    )
+    imports = ["bash", "-c", f"{together} || {{ {'; '.join(alone)}; }}"]
+    _, answer = Almanac(workspace_module).answers(imports, "list", files=files)
+
+    def of_years(*years):
+        assert (answer.status, answer.errors) == (0, "")
+        return "".join(line for line in answer.output.splitlines(keepends=True) if line.startswith(years))
+
+    return of_years

@@ -15,6 +15,11 @@ def cards(*lines):
     return "".join(f"{line}\r\n" for line in lines).encode("latin-1")
 
 
+def load(files):
+    """Return the call that imports files, in their order."""
+    return f"import {' '.join(files)}"
+
+
 def log(*lines):
     return "".join(f"{line}\n" for line in lines).encode("latin-1")
 

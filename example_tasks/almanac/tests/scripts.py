@@ -9,12 +9,13 @@ STARTER = Path("/app/files")
 
 
 def script(name, files, *words):
-    """Return what a script prints for these files (contents by name), named in this order."""
+    """Return what a script prints for these files (contents by name), named in this order; bytes as in an `Answer`."""
     with TemporaryDirectory() as directory:
         for file, content in files.items():
             Path(directory, file).write_bytes(content)
         command = ["sh", OLD / f"{name}.sh", *words, *files]
-        return subprocess.run(command, cwd=directory, check=True, capture_output=True).stdout  # the verifier's own awk
+        done = subprocess.run(command, cwd=directory, check=True, capture_output=True)  # the verifier's own awk
+        return done.stdout.decode("utf-8", "surrogateescape")
 
 
 def starter_files():

@@ -1,8 +1,9 @@
 """`object` and `nights` print what the old scripts print."""
 
 import pytest
-from records import Records, card, cards, log, table
+from records import Records, card, cards, load, log, table
 from scripts import script, starter_files
+from steps import take_over
 
 FILES = {
     "a.crd": cards(
@@ -32,9 +33,8 @@ FILES = {
 @pytest.mark.requirement("object", kind="core")
 def test_object(almanac):
     """The observations of an object, each with its note, however many lines that has."""
-    almanac.load(FILES)
-    printed = almanac.prints_bytes("object", "T CrB")
-    assert printed.decode() == (
+    _, printed, other = almanac.prints(load(FILES), "object 'T CrB'", "object 'T  CrB'", files=FILES)
+    assert printed == (
         "2003-05-12 22:10 HJK  10.2   1200s 0001\n"
         "    first second third\n"
         "2003-05-12 22:10 HA      9     60s 0004\n"
@@ -49,15 +49,16 @@ def test_object(almanac):
         "      on an empty note\n"
     )
     assert printed == script("object", FILES, "T CrB")
-    assert almanac.prints("object", "T  CrB").splitlines() == ["2003-05-12 22:11 HA      9     60s 0005"]
+    assert other.splitlines() == ["2003-05-12 22:11 HA      9     60s 0005"]
 
 
 @pytest.mark.requirement("object", kind="boundary")
 def test_object_that_nobody_has_observed(almanac):
     """An object without an observation prints nothing; part of a name, or other letters, is no name."""
-    almanac.load(FILES)
-    assert [almanac.run("object", name) for name in ("t crb", "T Cr")] == [(0, "", "")] * 2
-    assert almanac.prints("object", "T CrBx") == "2003-05-12 01:10 HA      9     60s 0002\n"
+    steps = ["object 't crb'", "object 'T Cr'", "object 'T CrBx'"]
+    _, *nobody, printed = almanac.prints(load(FILES), *steps, files=FILES)
+    assert nobody == ["", ""]
+    assert printed == "2003-05-12 01:10 HA      9     60s 0002\n"
 
 
 @pytest.mark.requirement("object-bytes", kind="boundary", retired="round-3")
@@ -66,12 +67,11 @@ def test_bytes_of_an_object(almanac):
     files = {
         "a.log": log("1;01.05.2006;22:10;Häufchen;HA;9;1;für \xa0Jörg"),
         "b.tsv": table("2|2012-03-01T20:15|Häufchen|HÄK|9|1|für Jörg"),
+        "c.log": log("1;01.05.2006;22:10;x;HA;9;1;für \xa0Jörg\xa0 "),
     }
-    almanac.load(files)
-    assert almanac.prints_bytes("object", "Häufchen") == script("object", files, "Häufchen")
-    other = {"c.log": log("1;01.05.2006;22:10;x;HA;9;1;für \xa0Jörg\xa0 ")}
-    almanac.load(other)
-    assert almanac.prints_bytes("object", "x").splitlines()[1] == "    für \xa0Jörg\xa0".encode("latin-1")
+    _, printed, other = almanac.prints(load(files), "object Häufchen", "object x", files=files)
+    assert printed == script("object", files, "Häufchen")
+    assert other.encode("utf-8", "surrogateescape").splitlines()[1] == "    für \xa0Jörg\xa0".encode("latin-1")
 
 
 @pytest.mark.requirement("nights", kind="core")
@@ -83,9 +83,8 @@ def test_nights(almanac):
             *[card("2", "110503", "2310", "x", "HA", "9", "999")] * 3,
         )
     }
-    almanac.load(files)
-    printed = almanac.prints_bytes("nights")
-    assert printed == b"2003-05-11    4  239760s\n2003-05-12    8    1502s\n"
+    _, printed = almanac.prints(load(files), "nights", files=files)
+    assert printed == "2003-05-11    4  239760s\n2003-05-12    8    1502s\n"
     assert printed == script("nights", files)
 
 
@@ -93,14 +92,13 @@ def test_nights(almanac):
 def test_many_observations(almanac):
     """However the lines of many files are mixed, objects and nights are printed as before."""
     files = Records(22).files
-    almanac.load(files)
-    assert almanac.prints_bytes("nights") == script("nights", files)
-    for name in ("R Leo", "a long name of a star"):
-        assert almanac.prints_bytes("object", name) == script("object", files, name)
+    _, nights, printed = almanac.prints(load(files), "nights", "object 'a long name of a star'", files=files)
+    assert nights == script("nights", files)
+    assert printed == script("object", files, "a long name of a star")
 
 
 @pytest.mark.requirement("take-over", kind="integration", retired="round-3")
 def test_the_files_of_the_user(almanac):
     """The database that the first version made has what the scripts print."""
-    almanac.take_over("backups/1.db")
-    assert almanac.prints_bytes("object", "T CrB") == script("object", starter_files(), "T CrB")
+    _, printed = almanac.prints(take_over("backups/1.db"), "object 'T CrB'")
+    assert printed == script("object", starter_files(), "T CrB")

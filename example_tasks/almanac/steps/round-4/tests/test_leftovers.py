@@ -1,7 +1,8 @@
 """What the scripts passed over."""
 
 import pytest
-from records import card, cards, log, table
+from records import card, cards, load, log, table
+from steps import take_over
 
 GOOD = card("1", "120503", "2210", "x", "HA", "9", "1")
 FILES = {
@@ -41,8 +42,7 @@ FILES = {
 @pytest.mark.requirement("leftovers", kind="core")
 def test_leftovers(almanac):
     """All lines that are of no observation and not meant to be none, as they are, file by file."""
-    almanac.load(FILES)
-    assert almanac.prints("leftovers").split("\n") == [
+    assert almanac.prints(load(FILES), "leftovers", files=FILES)[1].split("\n") == [
         "a.crd:1: + nothing before",
         "a.crd:6: + too late",
         "a.crd:8:  0002 1205 2210 \t für ",
@@ -67,8 +67,7 @@ def test_leftovers(almanac):
 @pytest.mark.requirement("leftovers", kind="integration")
 def test_an_older_database(almanac):
     """They are still there in a database that the first version made."""
-    almanac.take_over("backups/1.db")
-    assert almanac.prints("leftovers") == (
+    assert almanac.prints(take_over("backups/1.db"), "leftovers")[1] == (
         "2003.crd:11:      Wolken bis Monatsende\n"
         "2006.log:9: 0124;5.3.2006;20:40;SS Cyg;HA;11,8;90;Datum falsch geschrieben\n"
         "2010.log:10: die Batterie der Kamera war leer\n"
@@ -79,5 +78,6 @@ def test_an_older_database(almanac):
 @pytest.mark.requirement("leftovers", kind="error")
 def test_wrong_calls(almanac):
     """Without a database, and with a word too many, it is as with the others."""
-    assert almanac.run("leftovers") == (1, "", "error: no almanac.db\n")
-    assert almanac.run("leftovers", "a.crd")[:2] == (2, "")
+    missing, wrong = almanac.answers("leftovers", "leftovers a.crd")
+    assert missing == (1, "", "error: no almanac.db\n")
+    assert wrong[:2] == (2, "")

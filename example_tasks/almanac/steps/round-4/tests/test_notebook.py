@@ -2,6 +2,7 @@
 
 import pytest
 from records import log, table
+from steps import take_over
 
 LINES = [
     ("30.06.2010;23:10", "2010-06-30 23:10"),
@@ -20,17 +21,18 @@ LINES = [
 @pytest.mark.requirement("moments", kind="core")
 def test_dates_of_the_moment(almanac):
     """From July 2010 on a date of the notebook is that of the moment, and before that of the evening."""
-    almanac.load({"a.log": log(*(f"1;{date};x;HA;9;1" for date, _ in reversed(LINES)))})
-    assert [line[:16] for line in almanac.prints("list").splitlines()] == [night for _, night in LINES]
-    assert almanac.prints("nights").splitlines()[0] == "2010-06-30    4     240s"
+    files = {"a.log": log(*(f"1;{date};x;HA;9;1" for date, _ in reversed(LINES)))}
+    _, listed, nights = almanac.prints("import a.log", "list", "nights", files=files)
+    assert [line[:16] for line in listed.splitlines()] == [night for _, night in LINES]
+    assert nights.splitlines()[0] == "2010-06-30    4     240s"
 
 
 @pytest.mark.requirement("take-over-moments", kind="integration")
 def test_the_files_of_the_user(almanac):
     """What is in the user's database already is of the right night, and is exported as it was."""
-    almanac.take_over()
-    listed = almanac.prints("list", "--from", "2010-06-30", "--to", "2011-01-01").splitlines()
-    assert [line[:29] for line in listed] == [
+    period = "list --from 2010-06-30 --to 2011-01-01"
+    _, listed, _, exported = almanac.prints(take_over(), period, "export out", ["cat", "out/2010.log"])
+    assert [line[:29] for line in listed.splitlines()] == [
         "2010-06-30 23:10 T CrB       ",
         "2010-06-30 01:05 R Leo       ",
         "2010-07-03 23:30 SS Cyg      ",
@@ -38,12 +40,12 @@ def test_the_files_of_the_user(almanac):
         "2010-12-31 23:50 o Cet       ",
         "2010-12-31 00:10 o Cet       ",
     ]
-    almanac.prints("export", "out")
-    assert b"0306;01.01.2011;00:10;o Cet;M\xdcL;4,0;1.5;Prosit" in almanac.exported(["2010.log"])["2010.log"]
+    assert "0306;01.01.2011;00:10;o Cet;M\udcdcL;4,0;1.5;Prosit" in exported
 
 
 @pytest.mark.requirement("moments", kind="boundary")
 def test_only_the_notebook(almanac):
     """Dates of tables are what they were."""
-    almanac.load({"a.tsv": table("1|2010-07-01T00:10|x|HA|9|1|", "2|2010-06-01T00:10|x|HA|9|1|")})
-    assert [line[:16] for line in almanac.prints("list").splitlines()] == ["2010-05-31 00:10", "2010-06-30 00:10"]
+    files = {"a.tsv": table("1|2010-07-01T00:10|x|HA|9|1|", "2|2010-06-01T00:10|x|HA|9|1|")}
+    _, listed = almanac.prints("import a.tsv", "list", files=files)
+    assert [line[:16] for line in listed.splitlines()] == ["2010-05-31 00:10", "2010-06-30 00:10"]

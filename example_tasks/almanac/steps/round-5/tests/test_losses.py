@@ -1,7 +1,11 @@
 """Imports that would take observations away."""
 
+from ast import literal_eval
+
 import pytest
-from records import card, cards, log, table
+from records import card, cards, load, log, table
+from scripts import starter_files
+from steps import select, take_over
 
 ONE, TWO, THREE = (f"{number};01.05.2006;22:1{number};x;HA;9;1;note" for number in (1, 2, 3))
 LOG = log("# start", ONE, TWO, TWO, "x")
@@ -18,12 +22,15 @@ def test_lost(almanac):
         (log(ONE, TWO, TWO).replace(b"1;01.05", b"1;02.05"), 1),
         (b"", 3),
     ]
-    almanac.load({"a.log": LOG})
-    for number, (content, lost) in enumerate(contents):
-        files = {"b.log": log(THREE), f"{number}/a.log": content}
-        call = almanac.run("import", *files, files=files)
-        assert call == (1, "", f"error: {number}/a.log: {lost} observations would be lost\n")
-    assert almanac.prints("list").splitlines() == [
+    files = {"a.log": LOG, "b.log": log(THREE)}
+    files |= {f"{number}/a.log": content for number, (content, _) in enumerate(contents)}
+    calls = [f"import b.log {number}/a.log" for number in range(len(contents))]
+    _, *refused, listed = almanac.answers("import a.log", *calls, "list", files=files)
+    assert refused == [
+        (1, "", f"error: {number}/a.log: {lost} observations would be lost\n")
+        for number, (_, lost) in enumerate(contents)
+    ]
+    assert listed.output.splitlines() == [
         f"2006-05-01 22:1{number} x            HA      9     60s {number}" for number in (1, 2, 2)
     ]
 
@@ -31,13 +38,11 @@ def test_lost(almanac):
 @pytest.mark.requirement("losses", kind="boundary")
 def test_not_lost(almanac):
     """Other lines, another order and another way to write the same take nothing away."""
-    almanac.load(
-        {
-            "a.log": LOG,
-            "b.crd": cards(card("1", "120503", "2210", "x", "HA", "9", "1", "a b")),
-            "c.tsv": table("1|2012-03-01T20:15|é|HA|9|1|"),
-        }
-    )
+    files = {
+        "a.log": LOG,
+        "b.crd": cards(card("1", "120503", "2210", "x", "HA", "9", "1", "a b")),
+        "c.tsv": table("1|2012-03-01T20:15|é|HA|9|1|"),
+    }
     written = log(
         THREE,
         "# exposure s",
@@ -47,49 +52,50 @@ def test_not_lost(almanac):
         TWO.replace(";1;", ";60.0; "),
     )
     changed = {
-        "b.crd": cards(" " + card("1", "120503", "2210", "x", "HA", "9", "1", "a")[1:], "+b"),
-        "a.log": written,
-        "c.tsv": "ut\tid\tobserver\texp\tmag\tobject\n2012-03-01T20:15\t1\tHA\t1\t9\té".encode("latin-1"),
+        "new/b.crd": cards(" " + card("1", "120503", "2210", "x", "HA", "9", "1", "a")[1:], "+b"),
+        "new/a.log": written,
+        "new/c.tsv": "ut\tid\tobserver\texp\tmag\tobject\n2012-03-01T20:15\t1\tHA\t1\t9\té".encode("latin-1"),
     }
-    assert almanac.load(changed).splitlines() == [
-        "b.crd: 1 observations, replacing 1",
-        "a.log: 4 observations, replacing 3",
-        "c.tsv: 1 observations, replacing 1",
+    _, printed = almanac.prints(load(files), load(changed), files=files | changed)
+    assert printed.splitlines() == [
+        "new/b.crd: 1 observations, replacing 1",
+        "new/a.log: 4 observations, replacing 3",
+        "new/c.tsv: 1 observations, replacing 1",
     ]
 
 
 @pytest.mark.requirement("replace", kind="core")
 def test_replace(almanac):
     """With --replace a file takes the place of the one before, whatever is no longer in it."""
-    almanac.load({"a.log": LOG})
-    files = {"a.log": log(THREE), "b.log": log(ONE)}
-    assert almanac.prints("import", "--replace", "a.log", "b.log", "b.log", files=files) == (
-        "a.log: 1 observations, replacing 3\nb.log: 1 observations\nb.log: unchanged\n"
+    files = {"a.log": LOG, "new/a.log": log(THREE), "b.log": log(ONE)}
+    query = select("SELECT number, file FROM observations ORDER BY 1")
+    steps = ["import a.log", "import --replace new/a.log b.log b.log", query, "import --replace"]
+    _, replaced, rows, wrong = almanac.answers(*steps, files=files)
+    assert replaced == (
+        0,
+        "new/a.log: 1 observations, replacing 3\nb.log: 1 observations\nb.log: unchanged\n",
+        "",
     )
-    assert almanac.rows("SELECT number, file FROM observations ORDER BY 1") == [("1", "b.log"), ("3", "a.log")]
-    assert almanac.run("import", "--replace")[:2] == (2, "")
+    assert literal_eval(rows.output) == [("1", "b.log"), ("3", "a.log")]
+    assert wrong[:2] == (2, "")
 
 
 @pytest.mark.requirement("losses", kind="integration")
 def test_twice_in_one_call(almanac):
     """Of two files of one name in a call the second must have all of the first."""
     files = {"a.log": log(ONE, TWO), "b/a.log": log(TWO)}
-    assert almanac.run("import", "a.log", "b/a.log", files=files) == (
-        1,
-        "",
-        "error: b/a.log: 1 observations would be lost\n",
-    )
-    status, output, _ = almanac.run("import", "b/a.log", "a.log")
-    assert (status, output) == (0, "b/a.log: 1 observations\na.log: 2 observations, replacing 1\n")
+    assert almanac.answers("import a.log b/a.log", "import b/a.log a.log", files=files) == [
+        (1, "", "error: b/a.log: 1 observations would be lost\n"),
+        (0, "b/a.log: 1 observations\na.log: 2 observations, replacing 1\n", ""),
+    ]
 
 
 @pytest.mark.requirement("losses", kind="integration")
 def test_the_files_of_the_user(almanac):
     """A file of the user's database may come longer, and not with a note that is another one."""
-    almanac.take_over()
-    almanac.prints("export", "out")
-    text = almanac.exported(["2006.crd"])["2006.crd"]
+    text = starter_files()["2006.crd"]
     grown = text.replace(b"*", b"* more", 1) + cards(card("0126", "040306", "2210", "x", "HA", "9", "1"))
-    assert almanac.load({"2006.crd": grown}) == "2006.crd: 5 observations, replacing 4\n"
-    shorter = grown.replace(b"Vergleichssterne", b"Sterne")
-    assert almanac.run("import", "2006.crd", files={"2006.crd": shorter})[0] == 1
+    files = {"2006.crd": grown, "new/2006.crd": grown.replace(b"Vergleichssterne", b"Sterne")}
+    _, longer, other = almanac.answers(take_over(), "import 2006.crd", "import new/2006.crd", files=files)
+    assert longer == (0, "2006.crd: 5 observations, replacing 4\n", "")
+    assert other.status == 1
