@@ -115,8 +115,8 @@ def test_into_an_empty_directory(crate):
 
 @pytest.mark.requirement("system", kind="error")
 def test_missing_archive(reader):
-    """An archive that is missing is the system's matter."""
-    for done in reader.runs(["list", "none"], ["unpack", "none", "to"]):
+    """An archive that is missing, or a directory, is the system's matter."""
+    for done in reader.runs(["list", "none"], ["unpack", "none", "to"], ["list", "."]):
         assert (done.exit_code, done.stdout, done.stderr[:14]) == (1, "", "crate: system:")
 
 

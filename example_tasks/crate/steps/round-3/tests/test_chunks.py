@@ -131,12 +131,13 @@ def test_every_byte_counts(crate, edition):
 
 CHUNKS = {
     "too-long": number(65537) + b"\0" + b"x" * 65537 + number(0),
-    "method": number(1) + b"\x02x" + number(0),
+    "method": number(3) + b"\x02" + string(b"\x80x") + number(0),
     "no-end": chunk(b"abc", 0),
     "short": number(3) + b"\x01" + string(b"\x01ab") + number(0),
     "long": number(1) + b"\x01" + string(b"\x01ab") + number(0),
     "nothing": number(1) + b"\x01" + string(b"") + number(0),
     "literal-cut": number(3) + b"\x01" + string(b"\x02ab") + number(0),
+    "literal-cut-at-its-length": number(2) + b"\x01" + string(b"\x02ab") + number(0),
     "run-cut": number(3) + b"\x01" + string(b"\x80") + number(0),
     "run-too-long": number(129) + b"\x01" + string(b"\xffx") + number(0),
     "size": number(3) + b"\x01" + number(2**62) + b"\x80x" + number(0),

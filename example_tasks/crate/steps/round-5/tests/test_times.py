@@ -47,6 +47,14 @@ def test_there_and_back(crate, reader):
     assert reader.trees(crate.pack(TREE)) == [TREE]
 
 
+@pytest.mark.requirement("pack-fails", kind="boundary")
+def test_a_time_that_is_too_far(crate):
+    """A time that no NUMBER can be is one that the edition has no entry for; the one before it is packed."""
+    near, far = crate.ask(*(crate.packing({b"a": file(b"", time=time)}) for time in (2**62 - 1, 2**62)))
+    assert near.exit_code == 0
+    assert (far.exit_code, far.stdout, far.stderr[:14], far.made) == (1, "", "crate: system:", None)
+
+
 @pytest.mark.requirement("nanoseconds", kind="core")
 def test_list(reader):
     """Times are listed in seconds with nine digits behind the point, and a sign for the whole of it."""

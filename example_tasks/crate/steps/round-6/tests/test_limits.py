@@ -82,6 +82,7 @@ def test_usage(crate):
     wrong = [
         ["list", "--limit", "many", name],
         ["list", "--limit", "-1", name],
+        ["list", "--limit", "\u0663", name],
         ["list", "--limit", "1234567890123456789", name],
         ["list", name, "--limit", "5000"],
         ["unpack", "--limit", "", name, "to"],
@@ -120,6 +121,7 @@ LEADING_OUT = [
     (b"d/a", b"x/../../../y"),
     (b"a", b"../here/b"),
     (b"a", b"./..//b"),
+    (b"a", b"x//../.."),
 ]
 STAYING = [
     (b"a", b"."),

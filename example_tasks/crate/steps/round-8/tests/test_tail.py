@@ -23,6 +23,7 @@ TREE = {
     b"b": file(b"the same\n" * 90, 0o755, 1_700_000_000_123_456_789),
     b"c": link(b"a/x"),
     b"d": file(b"", time=5 * SECOND),
+    b"e" * 127: file(b""),
 }
 ITEMS = [
     (b"d", directory()),
@@ -51,10 +52,15 @@ def test_bytes(crate):
 
 @pytest.mark.requirement("read-8", kind="core")
 def test_read(reader):
-    """A whole archive is read as ever, and nothing is said about it."""
-    [contents] = reader.contents(archive(8, ITEMS))
-    assert contents.tree == what_counts(ITEMS)
-    assert contents.lines == listed(list(what_counts(ITEMS).items()))
+    """A whole archive is read as ever, with nothing said about it, and one of editions 6 and 7 as one of edition 5."""
+    for contents in reader.contents(archive(8, ITEMS), *(numbered(each, archive(5, ITEMS)) for each in (6, 7))):
+        assert contents.tree == what_counts(ITEMS)
+        assert contents.lines == listed(list(what_counts(ITEMS).items()))
+
+
+def numbered(edition, whole):
+    """Return an archive with the number of another edition."""
+    return header(edition) + whole[6:]
 
 
 def assert_rescued(reader, *rescued):
@@ -98,6 +104,7 @@ def test_wrong_tails(reader):
         tail([starts[0] + 1, *starts[1:-1]], len(body)),
         tail(starts[:-2], len(body)),
         tail(starts[:-1], len(body) + 1),
+        tail(starts[:-1], len(body) + 2**32),
         tail(starts[:-1], len(body))[:-1] + b"c",
         tail(starts[:-1], len(body)) + b"\n",
     ]
@@ -135,5 +142,7 @@ def test_damaged_all_the_same(reader):
         "cut-circle": circle[:-20],
         "astray": astray,
         "old": archive(5, ITEMS)[:-1],
+        "none": numbered(6, archive(5, ITEMS))[:-1],
+        "next": numbered(9, whole),
     }
     reader.refuses(wrong, sound=whole)
