@@ -31,8 +31,9 @@ def test_list(reader):
 @pytest.mark.requirement("list", kind="core")
 def test_list_in_order(reader):
     """A line for each entry in the order of the archive."""
-    [lines] = reader.lists(ARCHIVE)
+    lines, closed = reader.lists(ARCHIVE, archive_1([(b"c", directory(0o007))]))
     assert without_times(lines) == ["F 600 6 b", "D 750 - t", "F 444 300 t/a b", "F 000 0 a"]
+    assert closed == ["D 007 - - c"]
 
 
 @pytest.mark.requirement("escape", kind="boundary")

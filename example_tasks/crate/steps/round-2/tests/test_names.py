@@ -89,6 +89,7 @@ def with_table(names, entries=b"", count=0):
 
 DAMAGED = {
     "unsorted": with_table([b"b", b"a"]),
+    "unsorted-later": with_table([b"a", b"c", b"b"]),
     "twice": with_table([b"a", b"a"]),
     "empty-name": with_table([b""]),
     "slash": with_table([b"a/b"]),
