@@ -104,14 +104,14 @@ def test_into_an_empty_directory(crate):
         _, filled, found, *refused, left = crate.ask(
             crate.shell(f"mkdir {into}", file="a.crate", archive=archive),
             program.request("unpack", "a.crate", into),
-            crate.shell(f"ls {into}; rm {into}/b"),
-            *(program.request("unpack", "a.crate", place) for place in (into, f"{into}/a", f"{into}/a/below")),
+            crate.shell(f"ls {into}; rm -r {into}/*; echo > {into}/own"),
+            *(program.request("unpack", "a.crate", place) for place in (into, f"{into}/own", f"{into}/own/below")),
             crate.shell(f"ls {into}"),
         )
         assert (filled.exit_code, found.stdout.split()) == (0, ["a", "b", "t"]), program.name
         for done in refused:
             assert (done.exit_code, done.stdout, done.stderr[:14]) == (1, "", "crate: system:"), program.name
-        assert left.stdout.split() == ["a", "t"]
+        assert left.stdout.split() == ["own"]
 
 
 @pytest.mark.requirement("system", kind="error")
