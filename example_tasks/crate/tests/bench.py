@@ -17,33 +17,57 @@ DRIVER = Path(__file__).with_name("driver.txt").read_text()
 
 @dataclass(frozen=True)
 class Done:
-    """How a program ended, and what it printed."""
+    """How a program ended, what it printed, and what it has made: an archive or a tree, None where there is none."""
 
     exit_code: int | None
     stdout: str
     stderr: str
     stdout_bytes: bytes
+    made: str | list | None
+
+    @property
+    def tree(self) -> dict[bytes, Item] | None:
+        return tree_of(self.made)
 
 
 class Driver:
     """The process in the workspace that runs both programs, started when the first test needs it."""
 
-    def __init__(self, workspace, script: str) -> None:
+    def __init__(self, workspace) -> None:
         self._workspace = workspace
-        self._script = script
         self._process = None
+        self._started = 0
+        self._places = 0
 
-    def ask(self, *requests: dict) -> list:
-        if not self._process:
-            self._process = self._workspace.popen(["python3", "-c", DRIVER, self._script])
-        self._process.write(base64.b64encode(zlib.compress(json.dumps(requests).encode(), 1)) + b"\n")
-        answer = self._process.read_until("\n", timeout=2 * LIMIT + len(requests))
-        return json.loads(zlib.decompress(base64.b64decode(answer)))
+    @property
+    def script(self) -> str:
+        """The reader of the shops, which stands alone, in a directory where there is nothing else."""
+        return f"{self._workspace.path}/shop{self._started}/crate.py"
+
+    def place(self) -> str:
+        """Return a directory that nobody else has; it is made when a program is run there."""
+        self._places += 1
+        return f"{self._workspace.path}/{self._places}"
+
+    def ask(self, *requests: dict) -> list[Done]:
+        """Do what requests say, in one go. A driver that is lost fails this test, and the next one has another."""
+        try:
+            if not self._process:
+                name = f"{self._workspace.path}/driver.py"
+                self._workspace.write(name, DRIVER)
+                self._process = self._workspace.popen(["python3", name, "crate.py", self.script])
+            self._process.write(base64.b64encode(zlib.compress(json.dumps(requests).encode(), 1)) + b"\n")
+            answer = self._process.read_until("\n", timeout=2 * LIMIT + len(requests))
+            return [done_of(*each) for each in json.loads(zlib.decompress(base64.b64decode(answer)))]
+        except BaseException:
+            self._process = None
+            self._started += 1
+            raise
 
 
-def done_of(status: int | None, stdout: str, stderr: str) -> Done:
+def done_of(status: int | None, stdout: str, stderr: str, made: str | list | None) -> Done:
     out, err = stdout.encode("latin-1"), stderr.encode("latin-1")
-    return Done(status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), out)
+    return Done(status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), out, made)
 
 
 def tree_of(items: list | None) -> dict[bytes, Item] | None:
@@ -59,6 +83,22 @@ def tree_of(items: list | None) -> dict[bytes, Item] | None:
     return tree
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What a program says to be in an archive, with the times of the list and without, and what it makes of it."""
+
+    whole_lines: list[str]
+    tree: dict[bytes, Item]
+
+    @property
+    def lines(self) -> list[str]:
+        return without_times(self.whole_lines)
+
+    @property
+    def times(self) -> list[str]:
+        return [line.split(" ")[3] for line in self.whole_lines]
+
+
 class Program:
     """One of the two: it lists and unpacks."""
 
@@ -71,99 +111,124 @@ class Program:
     def request(self, *arguments: str, **more) -> dict:
         return {"command": [*self.command, *arguments], "cwd": self._place, "limit": LIMIT, **more}
 
-    def _list(self, archive: bytes, *options: str) -> dict:
+    def listing(self, archive: bytes, *options: str) -> dict:
+        """Return the request to list an archive."""
         name = f"{self._place}/listed.crate"
         return self.request("list", *options, name, file=name, archive=archive.decode("latin-1"))
 
-    def _unpack(self, archive: bytes, *options: str) -> dict:
+    def unpacking(self, archive: bytes, *options: str) -> dict:
+        """Return the request to unpack an archive into a directory that is not there."""
         name, made = f"{self._place}/unpacked.crate", f"{self._place}/unpacked-by-{self.name}"
         return self.request("unpack", *options, name, made, file=name, archive=archive.decode("latin-1"), made=made)
 
+    def ask(self, *requests: dict) -> list[Done]:
+        return self._driver.ask(*requests)
+
     def run(self, *arguments: str) -> Done:
         """Run it, in the directory of the test."""
-        [[*answer, _]] = self._driver.ask(self.request(*arguments))
-        return done_of(*answer)
+        return self.runs(list(arguments))[0]
+
+    def runs(self, *commands: list[str]) -> list[Done]:
+        """Run it with one command line after the other."""
+        return self.ask(*(self.request(*arguments) for arguments in commands))
 
     def list(self, archive: bytes, *options: str) -> Done:
-        [[*answer, _]] = self._driver.ask(self._list(archive, *options))
-        return done_of(*answer)
+        return self.ask(self.listing(archive, *options))[0]
 
-    def lines(self, archive: bytes, *options: str) -> list[str]:
-        """Return the lines of a list that has to come, without their fourth word, the time."""
-        return [without_time(line) for line in self.whole_lines(archive, *options)]
+    def unpack(self, archive: bytes, *options: str) -> Done:
+        return self.ask(self.unpacking(archive, *options))[0]
 
-    def whole_lines(self, archive: bytes, *options: str) -> list[str]:
-        done = self.list(archive, *options)
+    def contents(self, *archives: bytes) -> list[Contents]:
+        """List and unpack archives that have to be read."""
+        requests = [request for each in archives for request in (self.listing(each), self.unpacking(each))]
+        answers = self.ask(*requests)
+        return [
+            Contents(self._lines_of(listing), self._tree_of(unpacking))
+            for listing, unpacking in zip(answers[::2], answers[1::2], strict=True)
+        ]
+
+    def lists(self, *archives: bytes) -> list[list[str]]:
+        """Return the lines of lists that have to come."""
+        return [self._lines_of(done) for done in self.ask(*map(self.listing, archives))]
+
+    def trees(self, *archives: bytes) -> list[dict[bytes, Item]]:
+        """Return the trees of archives that have to be unpacked."""
+        return [self._tree_of(done) for done in self.ask(*map(self.unpacking, archives))]
+
+    def _lines_of(self, done: Done) -> list[str]:
         assert (done.exit_code, done.stderr) == (0, ""), f"{self.name} does not list"
         return done.stdout.splitlines()
 
-    def unpack(self, archive: bytes, *options: str) -> tuple[Done, dict[bytes, Item] | None]:
-        """Unpack into a directory that is not there: what the program did, and the tree, None where there is none."""
-        [[*answer, tree]] = self._driver.ask(self._unpack(archive, *options))
-        return done_of(*answer), tree_of(tree)
-
-    def tree(self, archive: bytes, *options: str) -> dict[bytes, Item]:
-        """Return the tree of an archive that has to be unpacked."""
-        done, tree = self.unpack(archive, *options)
+    def _tree_of(self, done: Done) -> dict[bytes, Item]:
         assert (done.exit_code, done.stdout, done.stderr) == (0, "", ""), f"{self.name} does not unpack"
-        return tree
+        assert done.tree is not None, f"{self.name} makes nothing"
+        return done.tree
 
     def answers(self, archives: list[bytes]) -> list[tuple]:
-        """List and unpack many archives: status, output, word of the error and tree of each time."""
-        requests = [request for whole in archives for request in (self._list(whole), self._unpack(whole))]
+        """Unpack many archives and list every third one: status, output, word of the error and tree of each time."""
+        requests = [self.unpacking(each) for each in archives] + [self.listing(each) for each in archives[::3]]
         answers = []
-        for *answer, tree in self._driver.ask(*requests):
-            done = done_of(*answer)
+        for done in self.ask(*requests):
             word, colon, rest = done.stderr.partition(": ")[2].partition(":")
             assert not done.stderr or (done.stderr.startswith("crate: ") and colon), f"{self.name}: {done.stderr}"
             assert rest.count("\n") == bool(done.stderr), f"{self.name}: {done.stderr}"
-            answers.append((done.exit_code, done.stdout_bytes, word, tree_of(tree)))
+            answers.append((done.exit_code, done.stdout_bytes, word, done.tree))
         return answers
 
-    def refuses(self, archive: bytes, status: int = 3, word: str = "damaged") -> None:
-        """Assert that an archive is refused, with one line, and that nothing comes of it."""
-        self.refuses_all({"": archive}, status, word)
-
-    def refuses_all(self, archives: dict[str, bytes], status: int = 3, word: str = "damaged") -> None:
-        """Assert that archives are refused, with one line, and that nothing comes of them."""
-        answers = self.answers(list(archives.values()))
-        for index, name in enumerate(archives):
-            assert answers[2 * index : 2 * index + 2] == [(status, b"", word, None)] * 2, f"{self.name}: {name}"
+    def refuses(self, archives: dict[str, bytes], sound: bytes) -> None:
+        """Assert that `sound` is read, that the others are refused as damaged, and that nothing comes of them."""
+        names, wrong = [*archives], [*archives.values()]
+        (status, *_), *answers = self.answers([sound, *wrong])
+        assert status == 0, f"{self.name} does not read what is sound"
+        del answers[len(wrong)]  # That of the list of what is sound.
+        for name, answer in zip([*names, *names[2::3]], answers, strict=True):
+            assert answer == (3, b"", "damaged", None), f"{self.name}: {name}"
 
 
 class Bench:
     """Both programs, and the packing of the one that packs."""
 
-    def __init__(self, workspace, driver: Driver, binary: str, script: str) -> None:
-        self.workspace = workspace
-        self.c = Program(driver, workspace.path, "crate", [binary])
-        self.python = Program(driver, workspace.path, "crate.py", ["python3", script])
+    def __init__(self, driver: Driver, binary: str) -> None:
+        self.place = driver.place()
+        self.c = Program(driver, self.place, "crate", [binary])
+        self.python = Program(driver, self.place, "crate.py", ["python3", driver.script])
         self.both = [self.c, self.python]
         self._driver = driver
         self._trees = 0
 
-    def make_tree(self, tree: dict[bytes, Item], *, backwards: bool = False) -> str:
-        """Make a tree in a fresh directory, and return its path."""
+    def shell(self, script: str, **more) -> dict:
+        """Return the request to run a script for sh in the directory of the test."""
+        return {"command": ["/bin/sh", "-c", script], "cwd": self.place, "limit": LIMIT, **more}
+
+    def ask(self, *requests: dict) -> list[Done]:
+        return self._driver.ask(*requests)
+
+    def packing(self, tree: dict[bytes, Item], *, backwards: bool = False, umask: int = 0o022) -> dict:
+        """Return the request to make a tree in a fresh directory and to pack it."""
         self._trees += 1
-        where = f"{self.workspace.path}/tree{self._trees}"
+        where = f"{self.place}/tree{self._trees}"
         items = [
             [path.decode("latin-1"), item.kind, item.mode, item.time, (item.content or item.target).decode("latin-1")]
             for path, item in sorted(tree.items(), reverse=backwards)
         ]
-        self._driver.ask({"where": where, "items": items})
-        return where
-
-    def pack(self, tree: dict[bytes, Item], *, backwards: bool = False, umask: int = 0o022) -> bytes:
-        """Pack a tree that can be packed, and return the archive."""
-        where = self.make_tree(tree, backwards=backwards)
         name = f"{where}.crate"
-        [[*answer, made]] = self._driver.ask(self.c.request("pack", name, where, made=name, umask=umask))
-        done = done_of(*answer)
-        assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
-        assert made is not None
-        return made.encode("latin-1")
+        return self.c.request("pack", name, where, where=where, items=items, made=name, umask=umask)
+
+    def pack(self, tree: dict[bytes, Item]) -> bytes:
+        """Pack a tree that can be packed, and return the archive."""
+        return self.packed(self.packing(tree))[0]
+
+    def packed(self, *requests: dict) -> list[bytes]:
+        """Return the archives of trees that can be packed."""
+        archives = []
+        for done in self.ask(*requests):
+            assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+            assert isinstance(done.made, str)
+            archives.append(done.made.encode("latin-1"))
+        return archives
 
 
-def without_time(line: str) -> str:
-    kind, mode, size, _, rest = line.split(" ", 4)
-    return f"{kind} {mode} {size} {rest}"
+def without_times(lines: list[str]) -> list[str]:
+    """Return the lines of a list without their fourth word."""
+    parts = [line.split(" ", 4) for line in lines]
+    return [" ".join([*words[:3], *words[4:]]) for words in parts]

@@ -11,24 +11,15 @@ def built(workspace_session):
 
 
 @pytest.fixture(scope="session")
-def script(workspace_session):
-    """The reader of the shops stands alone, in a directory where there is nothing else."""
-    script = f"{workspace_session.path}/shop/crate.py"
-    if workspace_session.exists("crate.py"):
-        workspace_session.write(script, workspace_session.read("crate.py"))
-    return script
-
-
-@pytest.fixture(scope="session")
-def driver(workspace_session, script):
+def driver(workspace_session):
     """What runs both."""
-    return Driver(workspace_session, script)
+    return Driver(workspace_session)
 
 
 @pytest.fixture
-def crate(workspace, built, driver, script):
+def crate(workspace_session, built, driver):
     """Both programs."""
-    return Bench(workspace, driver, f"{workspace.workdir}/crate", script)
+    return Bench(driver, f"{workspace_session.workdir}/crate")
 
 
 @pytest.fixture(params=["c", "python"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from dataclasses import dataclass
 
@@ -110,6 +111,7 @@ def archive_2_as_it_was(items: list[tuple[bytes, Item]]) -> bytes:
     return header(2) + table.bytes() + entries + end(len(items))
 
 
+@functools.cache
 def coded(content: bytes) -> bytes:
     """Code the runs of a chunk, as it is packed."""
     out, literal, at = bytearray(), bytearray(), 0

@@ -49,43 +49,46 @@ def test_fractions_and_old_times(crate):
 def test_same_tree(crate):
     """The order in which the system lists a directory, the place and the umask change nothing."""
     tree = {f"{name:03x}".encode(): file(str(name).encode()) for name in range(0, 4000, 37)} | TREE
-    one = crate.pack(tree)
-    assert crate.pack(tree, backwards=True, umask=0o077) == one
-    assert len(crate.c.lines(one)) == len(tree)
+    one, other = crate.packed(crate.packing(tree), crate.packing(tree, backwards=True, umask=0o077))
+    assert one == other
+    assert [len(lines) for lines in crate.c.lists(one)] == [len(tree)]
 
 
 @pytest.mark.requirement("round-trip", kind="core")
 def test_there_and_back(crate, reader):
     """What was packed is listed and unpacked: contents, permissions, times."""
-    archive = crate.pack(TREE)
-    assert reader.tree(archive) == TREE
-    assert [line.split(" ")[0] for line in reader.lines(archive)] == [item.kind for _, item in in_order(TREE)]
+    [contents] = reader.contents(crate.pack(TREE))
+    assert contents.tree == TREE
+    assert [line.split(" ")[0] for line in contents.lines] == [item.kind for _, item in in_order(TREE)]
 
 
 @pytest.mark.requirement("pack-fails", kind="error")
 def test_what_has_no_entry(crate):
     """Where a tree has something that no edition knows, the old archive stays, and there is no other new file."""
-    where = crate.make_tree(TREE)
-    made = crate.workspace.run(
-        f"mkfifo {where}/tents/pipe && mkdir out && echo old > out/a.crate", cwd=crate.workspace.path
+    packing = crate.packing(TREE)
+    where, items = packing["where"], packing["items"]
+    pack, look = crate.c.request("pack", "out/a.crate", where), crate.shell("ls out; cat out/a.crate")
+    made, done, left, _, again, listing, found = crate.ask(
+        crate.shell(f"mkfifo {where}/tents/pipe && mkdir out && echo old > out/a.crate", where=where, items=items),
+        pack,
+        look,
+        crate.shell(f"rm {where}/tents/pipe"),
+        pack,
+        crate.c.request("list", "out/a.crate"),
+        crate.shell("ls out"),
     )
     assert made.exit_code == 0
-    done = crate.c.run("pack", "out/a.crate", where)
     assert (done.exit_code, done.stdout, done.stderr[:14]) == (1, "", "crate: system:")
-    assert crate.workspace.list(f"{crate.workspace.path}/out") == ["a.crate"]
-    assert crate.workspace.read_text(f"{crate.workspace.path}/out/a.crate") == "old\n"
-    assert crate.workspace.run(f"rm {where}/tents/pipe").exit_code == 0
-    assert crate.c.run("pack", "out/a.crate", where).exit_code == 0
-    assert crate.c.run("list", "out/a.crate").exit_code == 0
-    assert crate.workspace.list(f"{crate.workspace.path}/out") == ["a.crate"]
+    assert left.stdout == "a.crate\nold\n"
+    assert (again.exit_code, listing.exit_code, found.stdout) == (0, 0, "a.crate\n")
 
 
 @pytest.mark.requirement("system", kind="error")
 def test_pack_of_nothing(crate):
     """A directory that is missing is not packed."""
-    done = crate.c.run("pack", "a.crate", "missing")
+    done, left = crate.ask(crate.c.request("pack", "a.crate", "missing"), crate.shell("ls -a"))
     assert (done.exit_code, done.stderr[:14], done.stderr.count("\n")) == (1, "crate: system:", 1)
-    assert not crate.workspace.exists(f"{crate.workspace.path}/a.crate")
+    assert left.stdout.split() == [".", ".."]
 
 
 @pytest.mark.requirement("usage", kind="error")
@@ -93,8 +96,8 @@ def test_usage(crate):
     """A command line that is none has status 2; only one of the two packs."""
     wrong = [[], ["list"], ["list", "a", "b"], ["unpack", "a"], ["pack", "a"], ["show", "a"]]
     for program in crate.both:
-        for arguments in [*wrong, *([["pack", "a", "b"]] if program is crate.python else [])]:
-            done = program.run(*arguments)
+        commands = [*wrong, *([["pack", "a", "b"]] if program is crate.python else [])]
+        for arguments, done in zip(commands, program.runs(*commands), strict=True):
             assert (done.exit_code, done.stdout, done.stderr[:13]) == (2, "", "crate: usage:"), (
                 program.name,
                 arguments,

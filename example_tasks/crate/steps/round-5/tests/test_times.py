@@ -44,14 +44,22 @@ def test_bytes(crate):
 @pytest.mark.requirement("nanoseconds", kind="core")
 def test_there_and_back(crate, reader):
     """A tree has the times that it had, to the nanosecond."""
-    assert reader.tree(crate.pack(TREE)) == TREE
+    assert reader.trees(crate.pack(TREE)) == [TREE]
+
+
+@pytest.mark.requirement("pack-fails", kind="boundary")
+def test_a_time_that_is_too_far(crate):
+    """A time that no NUMBER can be is one that the edition has no entry for; the one before it is packed."""
+    near, far = crate.ask(*(crate.packing({b"a": file(b"", time=time)}) for time in (2**62 - 1, 2**62)))
+    assert near.exit_code == 0
+    assert (far.exit_code, far.stdout, far.stderr[:14], far.made) == (1, "", "crate: system:", None)
 
 
 @pytest.mark.requirement("nanoseconds", kind="core")
 def test_list(reader):
     """Times are listed in seconds with nine digits behind the point, and a sign for the whole of it."""
     lines = [f"F 644 0 {text} {path.decode()}" for path, (_, text) in TIMES.items()]
-    assert reader.whole_lines(archive(5, in_order(TREE))) == lines
+    assert reader.lists(archive(5, in_order(TREE))) == [lines]
 
 
 @pytest.mark.requirement("nanoseconds", kind="boundary")
@@ -63,7 +71,7 @@ def test_farthest_times(reader):
         for path, time in ((b"a", 2**63 - 1), (b"b", 2**63 - 2))
     )
     lines = ["F 644 0 -4611686018.427387904 a", "F 644 0 4611686018.427387903 b"]
-    assert reader.whole_lines(header(5) + table.bytes() + entries + end(2)) == lines
+    assert reader.lists(header(5) + table.bytes() + entries + end(2)) == [lines]
 
 
 @pytest.mark.requirement("widened", kind="integration")
@@ -74,9 +82,9 @@ def test_old_times(reader, edition):
     if edition == 4:
         items.append((b"d", same(0, time=7 * SECOND)))
     whole = archive(edition, items) if edition > 1 else archive_1(items)
-    assert reader.tree(whole) == what_counts(items)
-    lines = [line.split(" ")[3] for line in reader.whole_lines(whole)]
-    assert lines == [f"{seconds}.000000000" for seconds in (5, NOON, 0, 7)[: len(items)]]
+    [contents] = reader.contents(whole)
+    assert contents.tree == what_counts(items)
+    assert contents.times == [f"{seconds}.000000000" for seconds in (5, NOON, 0, 7)[: len(items)]]
 
 
 @pytest.mark.requirement("widened", kind="boundary")
@@ -86,12 +94,14 @@ def test_far_old_times(reader, edition):
     seconds = [2**33, 9_223_372_037, 2**62 + 1, 2**63 - 1]
     items = [(b"%d" % index, file(b"", time=time * SECOND)) for index, time in enumerate(seconds)]
     whole = archive(edition, items) if edition > 1 else archive_1(items)
-    assert [line.split(" ")[3] for line in reader.whole_lines(whole)] == [f"{time}.000000000" for time in seconds]
+    [lines] = reader.lists(whole)
+    assert [line.split(" ")[3] for line in lines] == [f"{time}.000000000" for time in seconds]
 
 
 @pytest.mark.requirement("nanoseconds", kind="integration")
 def test_references_have_their_own_times(reader):
     """A file with the content of another one has a time of its own."""
     items = [(b"a", file(b"x", time=-5)), (b"b", same(0, 0o600, 1_500_000_000))]
-    assert reader.tree(archive(5, items)) == what_counts(items)
-    assert [line.split(" ")[3] for line in reader.whole_lines(archive(5, items))] == ["-0.000000005", "1.500000000"]
+    [contents] = reader.contents(archive(5, items))
+    assert contents.tree == what_counts(items)
+    assert contents.times == ["-0.000000005", "1.500000000"]
