@@ -139,10 +139,11 @@ class Loom:
     def lines(self, lines, count, files=None):
         """Give a batch these lines, and return so many answers."""
         done = self._run(["python3", self.script, "batch"], files, lines)
-        assert (done.exit_code, done.stderr, done.truncated) == (0, "", False)
-        answers = [answer_of(line) for line in done.stdout_bytes.split(b"\n")[:-1]]
-        assert (len(answers), done.stdout_bytes[-1:]) == (count, b"\n")
-        assert None not in answers
+        assert (done.exit_code, done.stderr, done.truncated) == (0, "", False), f"{done.exit_code}: {done.stderr}"
+        *said, rest = done.stdout_bytes.split(b"\n")
+        answers = [answer_of(line) for line in said]
+        assert (len(answers), rest) == (count, b""), f"{len(answers)} lines for {count} commands"
+        assert None not in answers, f"no answer: {said[answers.index(None)]!r}"
         return answers
 
     def one(self, *words, files=None):
