@@ -55,6 +55,8 @@ ERRORS = {
         ".repeat 2\n @.width 5\n.end",
         ".repeat 0\n @.const a, 5\n.end",
         '.repeat 2\n @.include "none"\n.end',
+        # The first of these patterns, which is there and is not read all the same.
+        '.repeat 2\n @.include "p0.knit"\n.end',
         "row\n@.end",
         ".repeat 2\n.end\n  @.end ; twice",
         "row\n @.repeat 2\nrow",

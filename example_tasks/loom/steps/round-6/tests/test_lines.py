@@ -62,7 +62,7 @@ def test_old_decks_have_none(loom):
 ODD_NAMES = {
     b"\x1b[2Jx": "?[2Jx",
     b"a b\nloom: fault": "a?b?loom:?fault",
-    "ä~!".encode(): "??~!",
+    "ä~!\x7f".encode(): "??~!?",
     b"\0" * 255: "?" * 255,
     b"%s{0}\\n": "%s{0}\\n",
 }

@@ -27,6 +27,7 @@ TEXT = """.width 9
     rand r5, 100
     load r6, 9
     cmp r6, 0
+    jeq bad
     rand r6, 10
     skip r6
     knit 1
@@ -58,7 +59,7 @@ def test_stop_and_resume(loom):
     whole, *answers, again = loom.all([["run", "p.knit"], *pieces, ["resume", "p.knit.1"]], {"p.knit": TEXT})
     assert joined(answers, [1, 1, 1, 1]) == whole
     assert (whole.status, answers[-1].out) == (4, "")
-    assert [answer.err for answer in answers[:-1]] == [f"loom: stopped at {at}\n" for at in (6, 10, 15, 23)]
+    assert [answer.err for answer in answers[:-1]] == [f"loom: stopped at {at}\n" for at in (6, 10, 15, 24)]
     assert again == whole._replace(out="".join(whole.out.splitlines(keepends=True)[2:]))
 
 
