@@ -41,14 +41,12 @@ def test_nothing_is_left(loom):
         "jlt no\njeq no\nknit 1\nadd r0, r5\nload r1, 0\nadd r0, r1\nload r1, 2\nadd r0, r1\nskip r0\nrand r1, 9\n"
         "skip r1\nyarn 1\nknit 1\nrow\nhalt\nno: row\n"
     )
-    alone = loom.one("run", "f.knit", files={"f.knit": fresh})
+    files = {"d.knit": dirty, "f.knit": fresh, "l.knit": "jmp l", "k.knit": "knit k"}
+    answers = loom.all([["run", f"{name}.knit"] for name in "dfdflk"], files)
     skipped = (1103527590 // 65536) % 9
-    assert alone == (0, ("0" + "." * skipped + "1").ljust(40, ".") + "\n", "")
-    assert loom.runs([dirty, fresh, dirty, fresh, "jmp l", "knit k"])[1::2][:2] == [alone, alone]
-    assert [answer.err for answer in loom.runs([dirty, "jmp l", "knit k"])[1:]] == [
-        "p1.knit:1:5: name\n",
-        "p2.knit:1:6: name\n",
-    ]
+    alone = (0, ("0" + "." * skipped + "1").ljust(40, ".") + "\n", "")
+    assert [answers[1], answers[3], loom.one("run", "f.knit")] == [alone] * 3
+    assert [answer.err for answer in answers[4:]] == ["l.knit:1:5: name\n", "k.knit:1:6: name\n"]
 
 
 @pytest.mark.requirement("usage", kind="error")
@@ -56,7 +54,7 @@ def test_usage(loom):
     """A command that is none has status 2, whatever it lacks or has too much."""
     wrong = [[], ["run"], ["build", "a.knit"], ["build", "a.knit", "b.deck", "c"], ["Run", "a.knit"], ["", "a.knit"]]
     wrong += [["run", "a.knit", "b.knit"], ["--help"]]
-    for answer in [loom.one(), loom.one("run"), loom.one("batch", "x"), *loom.all(wrong, {"a.knit": "halt"})]:
+    for answer in [*loom.all(wrong, {"a.knit": "halt"}), loom.one(), loom.one("batch", "x")]:
         assert (answer.status, answer.out) == (2, "")
         assert is_line(answer.err, "loom: usage: ")
     assert loom.names() == ["a.knit"]
@@ -89,18 +87,17 @@ def test_bytes(loom):
     """A deck is what section 4 says, byte for byte, and the same whenever it is built."""
     data = [*POWERS, -1, -32768]
     text = pattern(CODE, data, 16)
-    assert loom.built(text, text) == [deck(1, CODE, data, 16)] * 2
-    assert loom.built("halt") == [b"LOOM\x01\x28\x01\x00\x00\x00" + bytes(5)]
-    assert loom.built(".width 200") == [b"LOOM\x01\xc8\x00\x00\x00\x00"]
+    assert loom.built(text, text, "halt", ".width 200") == [
+        deck(1, CODE, data, 16),
+        deck(1, CODE, data, 16),
+        b"LOOM\x01\x28\x01\x00\x00\x00" + bytes(5),
+        b"LOOM\x01\xc8\x00\x00\x00\x00",
+    ]
 
 
 @pytest.mark.requirement("deck", kind="core")
 def test_deck_runs(loom):
     """A deck runs as the pattern that it was built from, with its negative numbers, and so does one of edition 1."""
-    assert loom.runs([pattern(CODE, POWERS, 16)])[0] == (0, ROWS, "")
     files = {"old.deck": deck(1, CODE, POWERS, 16), "p.knit": pattern(CODE, POWERS, 16)}
-    answers = loom.all(
-        [["build", "p.knit", "p.deck"], ["run", "p.deck"], ["run", "old.deck"], ["run", "./old.deck"]], files
-    )
-    assert answers == [(0, "", ""), (0, ROWS, ""), (0, ROWS, ""), (0, ROWS, "")]
-    assert loom.one("run", "p.deck") == (0, ROWS, "")
+    runs = [["run", name] for name in ("p.knit", "p.deck", "old.deck", "./old.deck")]
+    assert loom.all([["build", "p.knit", "p.deck"], *runs], files) == [(0, "", ""), *[(0, ROWS, "")] * 4]

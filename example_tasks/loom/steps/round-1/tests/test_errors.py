@@ -1,7 +1,7 @@
 """Edition 1: errors of patterns, their kinds and their places. `@` marks a place."""
 
 import pytest
-from tool import told
+from tool import asks, marks, patterns, told
 
 ERRORS = {
     "byte": [
@@ -86,48 +86,60 @@ ERRORS = {
 
 @pytest.mark.requirement("errors", kind="error")
 @pytest.mark.parametrize("kind", ERRORS)
+@asks(lambda kind: marks({kind: ERRORS[kind]}))
 def test_errors(loom, kind):
     """Each error has its kind, and its place in lines and columns from 1 on."""
-    told(loom, {kind: ERRORS[kind]})
+    told(*loom.answers(), {kind: ERRORS[kind]})
+
+
+TABS = {"word": ["\t@hlt", "\ta:\t @x"], "number": ["set\tr1,\t@5x"]}
 
 
 @pytest.mark.requirement("errors", kind="error", retired="round-4")
+@asks(marks(TABS))
 def test_tab_is_one_column(loom):
     """A tab is one column, as each byte is."""
-    told(loom, {"word": ["\t@hlt", "\ta:\t @x"], "number": ["set\tr1,\t@5x"]})
+    told(*loom.answers(), TABS)
+
+
+LINES = {"word": ["\n\n; a\n\n  @hlt", "; \x0b \x0c \x85 \r \x1c\r\n\r\n@hlt\r\n", "halt ; \u00ff\n@hlt"]}
 
 
 @pytest.mark.requirement("errors", kind="boundary")
+@asks(marks(LINES))
 def test_lines_are_counted(loom):
     """Every line counts, also empty ones and comments; nothing but a line feed ends one."""
-    told(loom, {"word": ["\n\n; a\n\n  @hlt", "; \x0b \x0c \x85 \r \x1c\r\n\r\n@hlt\r\n", "halt ; \u00ff\n@hlt"]})
+    told(*loom.answers(), LINES)
+
+
+TOO_MUCH = {"limit": ["row\n" * 4096 + " @row", ".data 1\n" * 1023 + ".data 1, @5x", "row\n" * 4096 + "a: @row 5\nhlt"]}
+FITS = "jmp a\n" * 4095 + "halt\na:\n" + ".data " + ",".join("5" * 1024)
 
 
 @pytest.mark.requirement("errors", kind="error")
+@asks(marks(TOO_MUCH), patterns([FITS]))
 def test_too_much(loom):
     """There are at most 4096 instructions and 1024 numbers of data."""
-    told(
-        loom,
-        {"limit": ["row\n" * 4096 + " @row", ".data 1\n" * 1023 + ".data 1, @5x", "row\n" * 4096 + "a: @row 5\nhlt"]},
-    )
-    fits = loom.runs(["jmp a\n" * 4095 + "halt\na:\n" + ".data " + ",".join("5" * 1024)])
+    refused, fits = loom.answers()
+    told(refused, TOO_MUCH)
     assert fits == [(0, "", "")]
 
 
+SEVERAL = {
+    "name": ["jmp @a\nhlt\nset", "b: jmp @a\nb:", "halt\n  set r1, @x\n set 5"],
+    "operand": ["set @X1, y\nset r1, 5x", "knit @K, x, 5"],
+    "word": ["a: @hlt \n jmp b", "@hlt\n\x01"],
+    "byte": ["jmp a @\x01\nhlt", "a: hlt @\xff\xfe"],
+    "twice": [".width 4\n@.width 999"],
+    "number": [".data @5x, 7x", ".data @99999, a"],
+}
+
+
 @pytest.mark.requirement("first-error", kind="error")
+@asks(marks(SEVERAL))
 def test_first_error(loom):
     """Of several errors the first is told, whatever kind they have."""
-    told(
-        loom,
-        {
-            "name": ["jmp @a\nhlt\nset", "b: jmp @a\nb:", "halt\n  set r1, @x\n set 5"],
-            "operand": ["set @X1, y\nset r1, 5x", "knit @K, x, 5"],
-            "word": ["a: @hlt \n jmp b", "@hlt\n\x01"],
-            "byte": ["jmp a @\x01\nhlt", "a: hlt @\xff\xfe"],
-            "twice": [".width 4\n@.width 999"],
-            "number": [".data @5x, 7x", ".data @99999, a"],
-        },
-    )
+    told(*loom.answers(), SEVERAL)
 
 
 @pytest.mark.requirement("first-error", kind="error")

@@ -1,9 +1,11 @@
 """Edition 3: decks that are checked before anything else, and lists of them."""
 
+import functools
 import random
 
 import pytest
 from model import CODES, OPERANDS, POWERS, Run, chance_codes, deck, instruction, pattern, sealed, showing, shown, two
+from tool import asks, decks, outs
 
 CODE = showing([("set", "r1", -2), ("jlt", 3), ("push", "r1"), ("rand", "r2", 99)], ["r1"])
 ROW = "." * 40 + "\n"
@@ -52,60 +54,87 @@ DAMAGED = {
 }
 
 
-def all_damaged(loom, decks):
+SOUND = [sealed(head() + instruction("row")), head(1) + instruction("row")]
+
+
+def read(contents):
+    """Ask for decks to be run, and to be listed."""
+    contents = list(contents)
+    return decks(contents), decks(contents, verb="list")
+
+
+def all_damaged(names, answers):
     """Assert that none of these decks is run or listed."""
-    for verb in ("run", "list"):
-        answers = loom.runs(decks.values(), kind="deck", verb=verb)
-        assert {name for name, answer in zip(decks, answers, strict=True) if not answer.is_damage} == set(), verb
+    assert {name for name, answer in zip(names, answers, strict=True) if not answer.is_damage} == set()
 
 
 @pytest.mark.requirement("damage", kind="error")
+@asks(decks(SOUND), *read(map(sealed, DAMAGED.values())))
 def test_damaged(loom):
     """What no pattern could have led to is damaged, with a checksum that is right, and nothing is printed."""
-    sound = loom.runs([sealed(head() + instruction("row"))], kind="deck")
-    assert sound == [(0, ROW, "")]
-    all_damaged(loom, {name: sealed(content) for name, content in DAMAGED.items()})
+    sound, *damaged = loom.answers()
+    assert sound == [(0, ROW, "")] * 2
+    for answers in damaged:
+        all_damaged(DAMAGED, answers)
+
+
+OLD_DAMAGED = {name: content[:4] + b"\x01" + content[5:] for name, content in DAMAGED.items() if "edition" not in name}
+OLD_DAMAGED["with a checksum"] = sealed(SOUND[1])
 
 
 @pytest.mark.requirement("damage", kind="error")
+@asks(decks(SOUND), *read(OLD_DAMAGED.values()))
 def test_damaged_edition_1(loom):
     """A deck of edition 1 is checked as well, although it has no checksum."""
-    sound = loom.runs([head(1) + instruction("row")], kind="deck")
-    assert sound == [(0, ROW, "")]
-    decks = {name: (content[:4] + b"\x01" + content[5:]) for name, content in DAMAGED.items() if "edition" not in name}
-    all_damaged(loom, decks)
-    all_damaged(loom, {"with a checksum": sealed(head(1) + instruction("row"))})
+    sound, *damaged = loom.answers()
+    assert sound == [(0, ROW, "")] * 2
+    for answers in damaged:
+        all_damaged(OLD_DAMAGED, answers)
+
+
+WHOLE = deck(3, CODE, POWERS, 16)
+
+
+@functools.cache
+def broken():
+    """Return what becomes of a deck by an accident."""
+    chance = random.Random(301)
+    found = {}
+    for at in range(0, len(WHOLE), 3):
+        wrong = bytearray(WHOLE)
+        wrong[at] ^= 1 << chance.randrange(8)
+        found[f"bit of {at}"] = bytes(wrong)
+    for length in [*range(0, 16), *range(16, len(WHOLE), 17), len(WHOLE) - 1]:
+        found[f"{length} bytes"] = WHOLE[:length]
+    none = deck(1, CODE, POWERS, 16)[:4] + b"\3" + WHOLE[5:-4]
+    return found | {"more": WHOLE + b"\0", "twice": WHOLE + WHOLE, "none": none}
 
 
 @pytest.mark.requirement("checksum", kind="error")
+@asks(decks([WHOLE]), lambda: decks(broken().values()), lambda: decks(list(broken().values())[::9], verb="list"))
 def test_any_byte(loom):
     """Whatever byte of a deck is another one, too many or missing, it is damaged."""
-    chance = random.Random(301)
-    whole = deck(3, CODE, POWERS, 16)
-    decks = {}
-    for at in range(0, len(whole), 3):
-        wrong = bytearray(whole)
-        wrong[at] ^= 1 << chance.randrange(8)
-        decks[f"bit of {at}"] = bytes(wrong)
-    for length in [*range(0, 16), *range(16, len(whole), 17), len(whole) - 1]:
-        decks[f"{length} bytes"] = whole[:length]
-    decks |= {
-        "more": whole + b"\0",
-        "twice": whole + whole,
-        "none": deck(1, CODE, POWERS, 16)[:4] + b"\3" + whole[5:-4],
-    }
-    assert loom.runs([whole], kind="deck") == [(0, shown(-2), "")]
-    all_damaged(loom, decks)
+    whole, run, listed = loom.answers()
+    assert whole == [(0, shown(-2), "")]
+    all_damaged(broken(), run)
+    all_damaged(list(broken())[::9], listed)
+
+
+LARGEST = [("jmp", 4094)] + [("push", 1)] * 4093 + [("row",), ("jmp", 4096)]
 
 
 @pytest.mark.requirement("damage", kind="boundary")
+@asks(
+    decks(deck(edition, LARGEST, [-1] * 1024, 200) for edition in (1, 3)),
+    decks([deck(3, [], (), 1)]),
+    decks([sealed(head(width=201) + instruction("row"))]),
+)
 def test_largest(loom):
     """The largest deck is sound: 4096 instructions, 1024 numbers, 200 needles, an address at the end."""
-    code = [("jmp", 4094)] + [("push", 1)] * 4093 + [("row",), ("jmp", 4096)]
-    for edition in (1, 3):
-        assert loom.runs([deck(edition, code, [-1] * 1024, 200)], kind="deck") == [(0, "." * 200 + "\n", "")]
-    assert loom.runs([deck(3, [], (), 1)], kind="deck") == [(0, "", "")]
-    assert loom.runs([sealed(head(width=201) + instruction("row"))], kind="deck")[0].is_damage
+    largest, smallest, damaged = loom.answers()
+    assert largest == [(0, "." * 200 + "\n", "")] * 2
+    assert smallest == [(0, "", "")]
+    all_damaged(["width 201"], damaged)
 
 
 @pytest.mark.requirement("deck-3", kind="core", retired="round-4")
@@ -114,44 +143,55 @@ def test_bytes(loom):
     assert loom.built(pattern(CODE, POWERS, 16), "halt") == [deck(3, CODE, POWERS, 16), deck(3, [("halt",)])]
 
 
+@functools.cache
+def at_random(seed, count):
+    return chance_codes(random.Random(seed), count, rules=1)
+
+
 @pytest.mark.requirement("deck-3", kind="core")
+@asks(lambda: decks(deck(edition, code, POWERS, 16) for code in at_random(302, 8) for edition in (1, 3)))
 def test_old_decks_run(loom):
     """Decks of edition 1 and of edition 3 run as they did."""
-    codes = chance_codes(random.Random(302), 20, rules=1)
-    decks = [deck(edition, code, POWERS, 16) for code in codes for edition in (1, 3)]
-    answers = loom.runs(decks, kind="deck")
-    rows = ["".join(Run(code, POWERS, 16, rules=1).rows) for code in codes]
-    assert [answer.out for answer in answers] == [each for each in rows for _ in (1, 3)]
+    (answers,) = loom.answers()
+    rows = ["".join(Run(code, POWERS, 16, rules=1).rows) for code in at_random(302, 8)]
+    assert outs(answers) == [each for each in rows for _ in (1, 3)]
 
 
-@pytest.mark.requirement("list", kind="core")
-def test_list(loom):
-    """A list has width, data by eights, and each instruction, with labels where something leads to."""
+@functools.cache
+def programs():
+    """Return code, data and width of decks that are listed."""
     every = [
         (word, *{"RV": ["r1", -9], "V": ["r7"], "R": ["r3"], "L": [3], "": []}[kinds])
         for word, kinds in OPERANDS.items()
     ]
-    programs = [
+    return [
         (CODE, POWERS, 16),
         (every, [-1], 200),
         ([("jmp", 2), ("jmp", 2)], [5] * 8, 1),
         ([("call", 0)], [5] * 17, 40),
         ([], [], 40),
+        *((code, POWERS, 16) for code in at_random(303, 3)),
     ]
-    programs += [(code, POWERS, 16) for code in chance_codes(random.Random(303), 5, rules=1)]
-    for edition in (1, 3):
-        answers = loom.runs([deck(edition, *each) for each in programs], kind="deck", verb="list")
-        assert [tuple(answer) for answer in answers] == [(0, pattern(*each), "") for each in programs]
+
+
+@pytest.mark.requirement("list", kind="core")
+@asks(lambda: decks((deck(edition, *each) for edition in (1, 3) for each in programs()), verb="list"))
+def test_list(loom):
+    """A list has width, data by eights, and each instruction, with labels where something leads to."""
+    (answers,) = loom.answers()
+    assert [tuple(answer) for answer in answers] == [(0, pattern(*each), "") for each in programs()] * 2
 
 
 @pytest.mark.requirement("list", kind="integration")
 def test_list_is_a_pattern(loom):
     """What is listed is a pattern that gives a deck with the same list."""
-    texts = [pattern(code, POWERS, 16) for code in chance_codes(random.Random(304), 5, rules=1)]
-    lists = [answer.out for answer in loom.runs(loom.built(*texts), kind="deck", verb="list")]
-    assert lists == texts
-    answers = loom.all([["list", "none.deck"], ["list"], ["list", "b0.deck", "x"], ["list", "b0.knit"]])
-    assert [answer.status for answer in answers] == [1, 2, 2, 5]
+    files = {f"{index}.knit": pattern(code, POWERS, 16) for index, code in enumerate(at_random(304, 3))}
+    commands = [["build", name, f"{name}.deck"] for name in files] + [["list", f"{name}.deck"] for name in files]
+    commands += [["list", "none.deck"], ["list"], ["list", "0.knit.deck", "x"], ["list", "0.knit"]]
+    answers = loom.all(commands, files)
+    assert answers[:3] == [(0, "", "")] * 3
+    assert outs(answers[3:6]) == list(files.values())
+    assert [answer.status for answer in answers[6:]] == [1, 2, 2, 5]
 
 
 @pytest.mark.requirement("build-whole", kind="error")

@@ -1,22 +1,21 @@
 """Edition 4: what may be included, and where errors are told to be."""
 
 import pytest
-from tool import marked, told
+from tool import asks, marked, marks, patterns, told
 
 SOUND = "skip 1\n"
 MAIN = '.width 3\n.include "{}"\n knit 1\n row\n'
 
 
-def includes(loom, names, files, script=None, pattern="hall/p.knit"):
-    """Run a pattern for each name that includes it, and return its answers by the names."""
-    where = pattern.rpartition("/")[0]
-    made = {f"{where}/{index}.knit": MAIN.format(name) for index, name in enumerate(names)}
+def includes(loom, names, files, script="", more=()):
+    """Run a pattern for each name that includes it, and more files; return the answers, those of patterns by names."""
+    made = {f"hall/{index}.knit": MAIN.format(name) for index, name in enumerate(names)}
+    files = {**files, **made}
     if script:
-        assert loom.lay(files, script).exit_code == 0
-        files = {}
-    answers = loom.all([["run", name] for name in made], {**files, **made})
-    assert len(names) == len(answers)
-    return dict(zip(names, map(tuple, answers), strict=True))
+        loom.shell(script, files)
+        files = None
+    answers = loom.all([["run", name] for name in [*made, *more]], files)
+    return dict(zip(names, map(tuple, answers), strict=False)), answers[len(names) :]
 
 
 def refused(names):
@@ -59,7 +58,7 @@ def test_names(loom):
         "x/./x",
     ]
     names += ["~/a.knit", "$HOME", "..\\outside.knit"]
-    assert includes(loom, names, files) == refused(names)
+    assert includes(loom, names, files) == (refused(names), [])
 
 
 @pytest.mark.requirement("include-names", kind="boundary")
@@ -67,23 +66,22 @@ def test_odd_names(loom):
     """Eight parts, 64 bytes, blanks around and names of dots and dashes are included."""
     names = ["x/x/x/x/x/x/x/a", "n" * 64, "-rf", "a..b", "_", "9.", "x/a-1/b"]
     files = {f"hall/{name}": SOUND for name in names}
-    assert includes(loom, names, files) == dict.fromkeys(names, OK)
     # From anywhere, and by whatever name the pattern has.
-    assert loom.all([["run", f"{loom.here}/hall/0.knit"], ["run", "hall/../hall/1.knit"]]) == [OK, OK]
-    assert includes(loom, ["a/../-rf"], {}) == refused(["a/../-rf"])
+    more = [f"{loom.here}/hall/1.knit", "hall/../hall/2.knit"]
+    answers = includes(loom, ["a/../-rf", *names], files, more=more)
+    assert answers == (refused(["a/../-rf"]) | dict.fromkeys(names, OK), [OK, OK])
 
 
 @pytest.mark.requirement("include-links", kind="error")
 def test_links(loom):
     """No part is a link, wherever it leads; the pattern itself may be reached by one."""
     files = {"outside/o.knit": SOUND, "hall/a.knit": SOUND, "hall/d/b.knit": SOUND}
-    files |= {"hall/out.knit": ("../outside/o.knit",), "hall/in.knit": ("a.knit",), "hall/dir": ("../outside",)}
-    files |= {"hall/in": ("d",), "hall/zero": ("/dev/zero",), "hall/gone": ("nowhere",), "hall/self": ("self",)}
-    files |= {"way": ("hall",)}
+    links = {"out.knit": "../outside/o.knit", "in.knit": "a.knit", "dir": "../outside", "in": "d"}
+    links |= {"zero": "/dev/zero", "gone": "nowhere", "self": "self"}
+    script = "ln -s hall way; cd hall; " + "; ".join(f"ln -s {target} {name}" for name, target in links.items())
     names = ["out.knit", "in.knit", "dir/o.knit", "in/b.knit", "zero", "gone", "self", "d/b.knit/x"]
-    assert includes(loom, names, files) == refused(names)
-    assert includes(loom, ["d/b.knit", "a.knit"], {}) == dict.fromkeys(["d/b.knit", "a.knit"], OK)
-    assert loom.one("run", "way/1.knit") == OK
+    answers = includes(loom, [*names, "d/b.knit", "a.knit"], files, script, ["way/9.knit"])
+    assert answers == (refused(names) | {"d/b.knit": OK, "a.knit": OK}, [OK])
 
 
 @pytest.mark.requirement("include-files", kind="error")
@@ -92,18 +90,19 @@ def test_what_is_no_file(loom):
     files = {"hall/large": "; " + "x" * 65533 + "\n\n", "hall/fits": "; " + "x" * 65533 + "\n", "hall/d/x": ""}
     files |= {"hall/empty": "", "hall/skips": "\n" * 65529 + "skip 1\n"}
     names = ["none", "d", "large", "pipe", "fits/x"]
-    script = "mkfifo hall/pipe"
-    assert includes(loom, names, files, script) == refused(names)
-    answers = includes(loom, ["fits", "empty", "skips"], {})
-    assert answers == {"fits": (0, "0..\n", ""), "empty": (0, "0..\n", ""), "skips": OK}
+    included = {"fits": (0, "0..\n", ""), "empty": (0, "0..\n", ""), "skips": OK}
+    answers, _ = includes(loom, [*names, *included], files, "mkfifo hall/pipe")
+    assert answers == refused(names) | included
+
+
+LARGEST = [".width 3\nrow\n;".ljust(65536, "x"), ".width 3\nhlt\n;".ljust(65537, "x")]
 
 
 @pytest.mark.requirement("include-files", kind="boundary")
+@asks(patterns(LARGEST))
 def test_large_pattern(loom):
     """A pattern has at most 65536 bytes; one that has more is told so, and nothing else."""
-    fits, large = ".width 3\nrow\nhlt\n;", ".width 3\nhlt\n;"
-    answers = loom.runs([fits.replace("hlt", "") + "x" * (65536 - len(fits) + 3), large + "x" * (65537 - len(large))])
-    assert answers == [(0, "...\n", ""), (3, "", "p1.knit:1:1: limit\n")]
+    assert loom.answers() == [[(0, "...\n", ""), (3, "", "p1.knit:1:1: limit\n")]]
 
 
 @pytest.mark.requirement("include-circles", kind="error")
@@ -195,26 +194,26 @@ def shown_column(source):
     return text, f"{place.partition(':')[0]}:{len(line.expandtabs(8)) + 1}"
 
 
+COLUMNS = {
+    "word": [
+        "\t@hlt",
+        "a:\t @x",
+        " \t \t@hlt",
+        "\t\t\t@x",
+        "halt\n\na234567:\t@x",
+        "a2345678:\t@x",
+        "a23456:\t@x",
+    ],
+    "number": ["\tset\tr1,\t@5x", "knit\t\t @99999", "\t.data\t1,2,\t@32768"],
+    "operand": ["\tset\tr1@", "\thalt\t@5\t\t", "set\tr1,\t@,5"],
+    "byte": ["\thalt\t@\x01"],
+    "include": ['\t.include\t@"none"'],
+}
+
+
 @pytest.mark.requirement("columns", kind="core")
+@asks(marks(COLUMNS))
 def test_columns(loom):
     """Columns are as editors show them, with tabs that end at 9, 17, 25."""
     assert shown_column("ab\t@x")[1] == "1:9"
-    told(
-        loom,
-        {
-            "word": [
-                "\t@hlt",
-                "a:\t @x",
-                " \t \t@hlt",
-                "\t\t\t@x",
-                "halt\n\na234567:\t@x",
-                "a2345678:\t@x",
-                "a23456:\t@x",
-            ],
-            "number": ["\tset\tr1,\t@5x", "knit\t\t @99999", "\t.data\t1,2,\t@32768"],
-            "operand": ["\tset\tr1@", "\thalt\t@5\t\t", "set\tr1,\t@,5"],
-            "byte": ["\thalt\t@\x01"],
-            "include": ['\t.include\t@"none"'],
-        },
-        shown_column,
-    )
+    told(*loom.answers(), COLUMNS, shown_column)

@@ -25,5 +25,5 @@ def test_decks_stay(loom):
         ["run", "p.deck"],
     ]
     answers = loom.all(commands, {"p.knit": pattern(code), **decks})
-    assert {name: loom.tree[name] for name in decks} == decks
+    assert {name: loom.tree.get(name) for name in decks} == decks
     assert answers[-3:] == [(0, "", ""), (0, "." * 40 + "\n", ""), (0, "00".ljust(40, ".") + "\n", "")]

@@ -2,6 +2,7 @@
 
 import pytest
 from model import deck, instruction, sealed, two
+from tool import asks, decks
 
 ROW = "." * 40 + "\n"
 FILES = {
@@ -22,52 +23,56 @@ PRINTED = ROW + ROW
 def test_bytes(loom):
     """A deck has its files, and the line of each instruction, whatever directory it is built in."""
     commands = [["build", "hall/p.knit", "one.deck"], ["build", f"{loom.here}/hall/../hall/p.knit", "two.deck"]]
-    answers = loom.all([*commands, ["build", "hall/z", "three.deck"]], FILES)
-    assert [answer.status for answer in answers] == [0, 0, 0]
+    commands += [["build", "hall/z", "three.deck"], ["build", "d.knit", "four.deck"]]
+    answers = loom.all(commands, {**FILES, "d.knit": ".data 5"})
+    assert [answer.status for answer in answers] == [0] * 4
     expected = deck(6, CODE, [5, 5], files=NAMES, lines=LINES)
     assert [loom.tree[f"{name}.deck"] for name in ("one", "two")] == [expected] * 2
     single = deck(6, [("halt",), ("div", "r1", "r0")], files=[b"z"], lines=[(0, 2), (0, 3)])
     assert loom.tree["three.deck"] == single
-    assert loom.built(".data 5") == [deck(6, [], [5], files=[b"b0.knit"])]
+    assert loom.tree["four.deck"] == deck(6, [], [5], files=[b"d.knit"])
 
 
 @pytest.mark.requirement("fault-lines", kind="core")
 def test_faults_have_lines(loom):
     """A fault tells file and line, of patterns and of decks that are built from them."""
-    commands = [
-        ["run", "hall/p.knit"],
-        ["build", "hall/p.knit", "p.deck"],
-        ["run", "p.deck"],
-        ["run", f"{loom.here}/hall/z"],
-    ]
-    answers = loom.all(commands, FILES)
+    files = {**FILES, "a/r.knit": '.include "x/e"\n\n.repeat 9\nrow\nskip 30\n.end', "a/x/e": "\nskip 11"}
+    files["n.knit"] = "row\n.repeat 3\nskip 20\n\n.end"
     fault = (4, PRINTED, "loom: fault: divide at 9, z:3\n")
-    assert [answers[0], answers[2], answers[3]] == [fault, fault, (0, "", "")]
-    files = {"a/r.knit": '.include "x/e"\n\n.repeat 9\nrow\nskip 30\n.end', "a/x/e": "\nskip 11"}
-    answers = loom.all(
-        [["run", "a/r.knit"], ["run", "a/r.knit", "--budget", "1"], ["run", "a/x/e", "--budget", "1"]], files
-    )
-    assert answers == [(0, ROW * 9, ""), (4, "", "loom: fault: budget at 1, r.knit:4\n"), (0, "", "")]
-    assert loom.runs(["row\n.repeat 3\nskip 20\n\n.end"]) == [(4, ROW, "loom: fault: needle at 3, p0.knit:3\n")]
+    expected = {
+        ("build", "hall/p.knit", "p.deck"): (0, "", ""),
+        ("run", "hall/p.knit"): fault,
+        ("run", "p.deck"): fault,
+        ("run", f"{loom.here}/hall/z"): (0, "", ""),
+        ("run", "a/r.knit"): (0, ROW * 9, ""),
+        ("run", "a/r.knit", "--budget", "1"): (4, "", "loom: fault: budget at 1, r.knit:4\n"),
+        ("run", "a/x/e", "--budget", "1"): (0, "", ""),
+        ("run", "n.knit"): (4, ROW, "loom: fault: needle at 3, n.knit:3\n"),
+    }
+    assert dict(zip(expected, map(tuple, loom.all(expected, files)), strict=True)) == expected
 
 
 @pytest.mark.requirement("fault-lines", kind="boundary")
+@asks(decks(deck(edition, [("row",), ("pop", "r1")]) for edition in (1, 3, 4, 5)))
 def test_old_decks_have_none(loom):
     """Of decks up to edition 5 nobody knows the lines, and their faults end with the address."""
-    code = [("row",), ("pop", "r1")]
-    answers = loom.runs([deck(edition, code) for edition in (1, 3, 4, 5)], kind="deck")
-    assert answers == [(4, ROW, "loom: fault: stack at 1\n")] * 4
+    assert loom.answers() == [[(4, ROW, "loom: fault: stack at 1\n")] * 4]
+
+
+ODD_NAMES = {
+    b"\x1b[2Jx": "?[2Jx",
+    b"a b\nloom: fault": "a?b?loom:?fault",
+    "ä~!\x7f".encode(): "??~!?",
+    b"\0" * 255: "?" * 255,
+    b"%s{0}\\n": "%s{0}\\n",
+}
 
 
 @pytest.mark.requirement("fault-lines", kind="error")
+@asks(decks(deck(6, [("pop", "r1")], files=[name, b"a"], lines=[(0, 65000)]) for name in ODD_NAMES))
 def test_names_that_are_none(loom):
     """Whatever name somebody puts into a deck, a fault has `?` for what is not from 33 to 126."""
-    names = [b"\x1b[2Jx", b"a b\nloom: fault", "ä~!".encode(), b"\0" * 255, b"%s{0}\\n"]
-    shown = ["?[2Jx", "a?b?loom:?fault", "??~!", "?" * 255, "%s{0}\\n"]
-    decks = [deck(6, [("pop", "r1")], files=[name, b"a"], lines=[(0, 65000)]) for name in names]
-    answers = loom.runs(decks, kind="deck")
-    assert [answer.err for answer in answers] == [f"loom: fault: stack at 0, {name}:65000\n" for name in shown]
-    assert {(answer.status, answer.out) for answer in answers} == {(4, "")}
+    assert loom.answers() == [[(4, "", f"loom: fault: stack at 0, {name}:65000\n") for name in ODD_NAMES.values()]]
 
 
 @pytest.mark.requirement("fault-lines", kind="boundary")
@@ -107,20 +112,27 @@ DAMAGED = {
 }
 
 
+SOUND = sealed(HEAD + b"\1\1a" + b"\0\1\0" * 2)
+READ = [SOUND, *map(sealed, DAMAGED.values())]
+
+
 @pytest.mark.requirement("deck-6", kind="error")
+@asks(decks(READ), decks(READ, verb="list"))
 def test_damaged(loom):
     """A name without a byte, a file or line that is none, and whatever ends too early or too late, is damaged."""
-    sound = sealed(HEAD + b"\1\1a" + b"\0\1\0" * 2)
-    for verb in ("run", "list"):
-        answers = loom.runs([sound, *map(sealed, DAMAGED.values())], kind="deck", verb=verb)
-        assert answers[0].status == 0
-        assert {name for name, answer in zip(DAMAGED, answers[1:], strict=True) if not answer.is_damage} == set()
+    for sound, *answers in loom.answers():
+        assert sound.status == 0
+        assert {name for name, answer in zip(DAMAGED, answers, strict=True) if not answer.is_damage} == set()
+
+
+MANY_FILES = [b"A" * 255, *[b"n" * (number + 1) for number in range(64)]]
+SOUND_DECKS = [deck(6, [("row",), ("pop", "r1")], [3], files=MANY_FILES, lines=[(0, 1), (64, 256)])]
 
 
 @pytest.mark.requirement("deck-6", kind="boundary")
+@asks(decks(SOUND_DECKS), decks(SOUND_DECKS, verb="list"))
 def test_sound(loom):
     """A deck of edition 6 runs and is listed, also one with as many files as a pattern can have."""
-    files = [b"A" * 255, *[b"n" * (number + 1) for number in range(64)]]
-    decks = [deck(6, [("row",), ("pop", "r1")], [3], files=files, lines=[(0, 1), (64, 256)])]
-    assert loom.runs(decks, kind="deck") == [(4, ROW, f"loom: fault: stack at 1, {'n' * 64}:256\n")]
-    assert loom.runs(decks, kind="deck", verb="list") == [(0, ".width 40\n.data 3\n    row\n    pop r1\n", "")]
+    run, listed = loom.answers()
+    assert run == [(4, ROW, f"loom: fault: stack at 1, {'n' * 64}:256\n")]
+    assert listed == [(0, ".width 40\n.data 3\n    row\n    pop r1\n", "")]

@@ -4,6 +4,7 @@ import random
 
 import pytest
 from model import POWERS, Run, chance_codes, deck, instruction, sealed, showing, shown, two
+from tool import asks, decks, ends, outs, patterns
 
 EDITIONS = (1, 3, 4, 5, 6)
 CODE = showing(
@@ -11,15 +12,6 @@ CODE = showing(
 )
 FILES = {"files": [b"a\n", b"b/c"], "lines": [(1, 300 + number) for number in range(len(CODE))]}
 ROW = "." * 40 + "\n"
-
-
-def upgraded(loom, decks, start=""):
-    """Return the decks that decks become, which are called by their numbers behind `start`."""
-    files = {f"{start}{index}.deck": content for index, content in enumerate(decks)}
-    answers = loom.all([["upgrade", name, f"new-{name}"] for name in files], files)
-    assert answers == [(0, "", "")] * len(decks)
-    assert {name: loom.tree[name] for name in files} == files
-    return [loom.tree[f"new-{name}"] for name in files]
 
 
 @pytest.mark.requirement("upgrade", kind="core")
@@ -30,38 +22,45 @@ def test_bytes(loom):
     old.append(deck(7, CODE, POWERS, 16, **FILES))
     new = [deck(7, CODE, POWERS, 16, rules=edition, files=[]) for edition in EDITIONS[:-1]]
     new.append(deck(7, CODE, POWERS, 16, rules=6, **FILES))
-    assert upgraded(loom, old) == [*new, *old[-2:]]
-    assert loom.names() == sorted(f"{start}{index}.deck" for start in ("", "new-") for index in range(7))
+    new += old[-2:]
+    files = {f"{index}.deck": content for index, content in enumerate(old)}
+    assert loom.all([["upgrade", name, f"new-{name}"] for name in files], files) == [(0, "", "")] * len(old)
+    assert loom.tree == files | {f"new-{index}.deck": content for index, content in enumerate(new)}
 
 
 @pytest.mark.requirement("upgrade", kind="integration")
 def test_runs_as_it_did(loom):
     """An upgraded deck prints what the old one prints, to its fault, and so does one that is upgraded again."""
     chance = random.Random(701)
-    codes = [CODE, *chance_codes(chance, 4, rules=1), *chance_codes(chance, 3, rules=1, faults=True)]
-    new = upgraded(loom, [deck(edition, code, POWERS, 16) for code in codes for edition in EDITIONS])
-    runs = [Run(code, POWERS, 16, rules=edition) for code in codes for edition in EDITIONS]
-    expected = [("".join(run.rows), run.fault) for run in runs]
+    codes = [CODE, *chance_codes(chance, 3, rules=1), *chance_codes(chance, 1, rules=1, faults=True)]
+    cases = [(edition, code) for code in codes for edition in EDITIONS]
+    files = {f"{index}.deck": deck(edition, code, POWERS, 16) for index, (edition, code) in enumerate(cases)}
+    upgrades = [["upgrade", name, f"new-{name}"] for name in files]
+    upgrades += [["upgrade", f"new-{name}", f"again-{name}"] for name in files]
+    runs = [["run", f"{start}-{name}"] for start in ("new", "again") for name in files]
+    lists = [["list", "0.deck"], ["list", "new-0.deck"]]
+    answers = loom.all([*upgrades, *runs, *lists], files)
+    assert answers[: len(upgrades)] == [(0, "", "")] * len(upgrades)
+    found = [Run(code, POWERS, 16, rules=edition) for edition, code in cases]
+    expected = [("".join(run.rows), run.fault) for run in found]
     assert expected[0][0] == shown(-32767) + shown(-3)
-    assert [(answer.out, answer.fault) for answer in loom.runs(new, kind="deck")] == expected
-    again = upgraded(loom, new[:6], "again-")
-    assert again == new[:6]
-    listed = loom.runs([new[0], deck(1, CODE, POWERS, 16)], kind="deck", verb="list")
-    assert listed[0] == listed[1]
+    assert ends(answers[len(upgrades) : -2]) == expected * 2
+    assert answers[-2] == answers[-1]
+    assert [loom.tree[f"again-{name}"] for name in files] == [loom.tree[f"new-{name}"] for name in files]
 
 
 @pytest.mark.requirement("upgrade-safe", kind="error")
 def test_what_exists_stays(loom):
     """NEW is nothing that exists, be it the deck itself, a directory or a link that leads nowhere."""
-    files = {"a.deck": deck(1, [("row",)]), "b.deck": "old", "d/x": "", "link": ("nowhere",), "way": ("a.deck",)}
+    old = deck(1, [("row",)])
+    loom.shell("ln -s nowhere link; ln -s a.deck way", {"a.deck": old, "b.deck": "old", "d/x": ""})
     names = ["a.deck", "b.deck", "d", "link", "way", "./a.deck", "none/a.deck"]
-    answers = loom.all([["upgrade", "a.deck", name] for name in names], files)
+    *answers, last = loom.all([["upgrade", "a.deck", name] for name in [*names, "c.deck"]])
     assert [answer.status for answer in answers] == [1] * len(names)
     assert all(answer.err.startswith("loom: system: ") for answer in answers)
-    assert loom.names() == sorted(["a.deck", "b.deck", "d", "link", "way"])
-    assert (loom.tree["a.deck"], loom.tree["b.deck"]) == (files["a.deck"], b"old")
-    assert loom.names("d") == ["x"]
-    assert loom.all([["upgrade", "a.deck", "c.deck"]])[0].status == 0
+    assert last == (0, "", "")
+    assert sorted(loom.tree) == ["a.deck", "b.deck", "c.deck", "d", "d/x", "link", "way"]
+    assert (loom.tree["a.deck"], loom.tree["b.deck"]) == (old, b"old")
 
 
 @pytest.mark.requirement("upgrade-safe", kind="error")
@@ -90,19 +89,21 @@ def test_built(loom):
     assert built[2] == deck(7, [], (), 7, files=[b"b2.knit"])
 
 
+RULES = (1, 3, 4, 5, 6, 7)
+PLACES = [deck(7, [("row",), ("ret",)], rules=5, files=[]), deck(7, [("row",), ("ret",)], files=[b"x y"])]
+
+
 @pytest.mark.requirement("deck-7", kind="core")
+@asks(
+    decks(deck(7, CODE, POWERS, 16, rules=each, files=[b"a"] if each > 5 else []) for each in RULES),
+    decks(PLACES),
+)
 def test_rules(loom):
     """A deck of edition 7 runs by its RULES, with lines if it has any."""
-    rules = (1, 3, 4, 5, 6, 7)
-    decks = [deck(7, CODE, POWERS, 16, rules=each, files=[b"a"] if each > 5 else []) for each in rules]
-    answers = loom.runs(decks, kind="deck")
-    first, second = (
-        {each: -32767 if each < 5 else 32767 for each in rules},
-        {each: -3 if each < 4 else -4 for each in rules},
-    )
-    assert [answer.out for answer in answers] == [shown(first[each]) + shown(second[each]) for each in rules]
-    code = [("row",), ("ret",)]
-    faults = loom.runs([deck(7, code, rules=5, files=[]), deck(7, code, files=[b"x y"])], kind="deck")
+    answers, faults = loom.answers()
+    sums = {each: -32767 if each < 5 else 32767 for each in RULES}
+    quotients = {each: -3 if each < 4 else -4 for each in RULES}
+    assert outs(answers) == [shown(sums[each]) + shown(quotients[each]) for each in RULES]
     assert [answer.err for answer in faults] == ["loom: fault: stack at 1\n", "loom: fault: stack at 1, x?y:1\n"]
 
 
@@ -120,44 +121,54 @@ DAMAGED = {
 }
 
 
+READ = [sealed(HEAD + b"\0"), *DAMAGED.values()]
+
+
 @pytest.mark.requirement("deck-7", kind="error")
+@asks(decks(READ), decks(READ, verb="list"))
 def test_damaged(loom):
     """RULES of no edition, and lines that are missing or too many, are damage."""
-    sound = sealed(HEAD + b"\0")
-    for verb in ("run", "list"):
-        answers = loom.runs([sound, *DAMAGED.values()], kind="deck", verb=verb)
-        assert answers[0].status == 0
-        assert {name for name, answer in zip(DAMAGED, answers[1:], strict=True) if not answer.is_damage} == set()
+    for sound, *answers in loom.answers():
+        assert sound.status == 0
+        assert {name for name, answer in zip(DAMAGED, answers, strict=True) if not answer.is_damage} == set()
 
 
 KNITS = [("yarn", 1), ("knit", 200), ("row",), ("knit", 0), ("skip", 200), ("row",)]
 
 
+KNIT, SKIP = "1" * 200 + "\n", "." * 200 + "\n"
+OUTCOMES = {
+    206: (KNIT + SKIP, None),
+    205: (KNIT, ("budget", 5)),
+    203: (KNIT, ("budget", 3)),
+    202: ("", ("budget", 2)),
+    201: ("", ("budget", 1)),
+    1: ("", ("budget", 1)),
+}
+KNIT_DECKS = [deck(edition, KNITS, (), 200) for edition in (1, 3, 4, 5, 6, 7)]
+
+
 @pytest.mark.requirement("stitches", kind="core")
+@asks(*(decks(KNIT_DECKS, "--budget", str(budget)) for budget in OUTCOMES))
 def test_stitches_cost(loom):
     """A `knit` takes one of the budget and one more for each stitch, in decks of all editions; a `skip` takes one."""
-    files = {f"{edition}.deck": deck(edition, KNITS, (), 200) for edition in (1, 3, 4, 5, 6, 7)}
-    knit, skip = "1" * 200 + "\n", "." * 200 + "\n"
-    outcomes = {
-        206: (knit + skip, None),
-        205: (knit, ("budget", 5)),
-        202: ("", ("budget", 2)),
-        201: ("", ("budget", 1)),
-    }
-    outcomes |= {203: (knit, ("budget", 3)), 1: ("", ("budget", 1))}
-    commands = [["run", name, "--budget", str(budget)] for name in files for budget in outcomes]
-    answers = loom.all(commands, files)
-    expected = [each for _ in files for each in outcomes.values()]
-    assert [(answer.out, answer.fault) for answer in answers] == expected
+    got = dict(zip(OUTCOMES, map(ends, loom.answers()), strict=True))
+    assert got == {budget: [outcome] * len(KNIT_DECKS) for budget, outcome in OUTCOMES.items()}
+
+
+FAULTY = {"knit -1": "count", "knit 41": "needle", "knit 32767": "needle", "knit 3": "budget"}
+LOOP = ".width 200\na: knit 199\nrow\njmp a"
 
 
 @pytest.mark.requirement("stitches", kind="boundary")
+@asks(
+    patterns(FAULTY, "--budget", "1"),
+    patterns([f"row\n{text}" for text in FAULTY], "--budget", "1"),
+    patterns([LOOP]),
+)
 def test_other_faults_first(loom):
     """A `knit` that has another fault has that one, as long as anything is left of the budget."""
-    patterns = {"knit -1": "count", "knit 41": "needle", "knit 32767": "needle", "knit 3": "budget"}
-    answers = loom.runs(patterns, "--budget", "1")
-    assert [answer.fault for answer in answers] == [(kind, 0) for kind in patterns.values()]
-    answers = loom.runs([f"row\n{text}" for text in patterns], "--budget", "1")
-    assert [answer.fault for answer in answers] == [("budget", 1)] * 4
-    loop = ".width 200\na: knit 199\nrow\njmp a"
-    assert loom.runs([loop]) == [(4, ("0" * 199 + ".\n") * 495, "loom: fault: budget at 0, p0.knit:2\n")]
+    faults, spent, loop = loom.answers()
+    assert [answer.fault for answer in faults] == [(kind, 0) for kind in FAULTY.values()]
+    assert [answer.fault for answer in spent] == [("budget", 1)] * 4
+    assert loop == [(4, ("0" * 199 + ".\n") * 495, "loom: fault: budget at 0, p0.knit:2\n")]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 from model import POWERS, Run, chance_codes, deck, pattern, showing, shown
-from tool import is_line
+from tool import decks, ends, is_line
 
 TEXT = """.width 9
 .data 7, -2
@@ -27,6 +27,7 @@ TEXT = """.width 9
     rand r5, 100
     load r6, 9
     cmp r6, 0
+    jeq bad
     rand r6, 10
     skip r6
     knit 1
@@ -36,33 +37,37 @@ bad: row
 """
 
 
-def in_pieces(loom, name, files, sizes, *options):
-    """Run a file in pieces of so many rows, and return what all printed, the last answer and the states there were."""
-    commands = [["run", name, *options, "--stop", str(sizes[0]), "s0"]]
-    commands += [["resume", f"s{at}", "--stop", str(size), f"s{at + 1}"] for at, size in enumerate(sizes[1:])]
-    commands.append(["resume", f"s{len(sizes) - 1}"])
-    answers = loom.all(commands, files)
+def in_pieces(name, sizes, *options):
+    """Return commands that run a file in pieces of so many rows, whose states begin with its name."""
+    commands = [["run", name, *options, "--stop", str(sizes[0]), f"{name}.0"]]
+    for at, size in enumerate(sizes[1:]):
+        commands.append(["resume", f"{name}.{at}", "--stop", str(size), f"{name}.{at + 1}"])
+    return [*commands, ["resume", f"{name}.{len(sizes) - 1}"]]
+
+
+def joined(answers, sizes):
+    """Return what a run in pieces has printed, with its end."""
     assert [answer.status for answer in answers[:-1]] == [6] * len(sizes)
-    assert all(answer.out.count("\n") == size for answer, size in zip(answers, sizes, strict=False))
-    return "".join(answer.out for answer in answers), answers
+    assert [answer.out.count("\n") for answer in answers[:-1]] == sizes
+    return answers[-1]._replace(out="".join(answer.out for answer in answers))
 
 
 @pytest.mark.requirement("stop", kind="core")
 def test_stop_and_resume(loom):
     """A run that was stopped goes on as if it had not been: flags, stack, drum, yarn, numbers at random and all."""
-    whole = loom.runs([TEXT])[0]
-    out, answers = in_pieces(loom, "p0.knit", {}, [1, 1, 1, 1])
-    assert out == whole.out
-    assert answers[-1] == (4, "", whole.err)
-    assert [answer.err for answer in answers[:-1]] == [f"loom: stopped at {at}\n" for at in (6, 10, 15, 23)]
-    assert loom.all([["resume", "s1"]])[0] == (4, "".join(whole.out.splitlines(keepends=True)[2:]), whole.err)
+    pieces = in_pieces("p.knit", [1, 1, 1, 1])
+    whole, *answers, again = loom.all([["run", "p.knit"], *pieces, ["resume", "p.knit.1"]], {"p.knit": TEXT})
+    assert joined(answers, [1, 1, 1, 1]) == whole
+    assert (whole.status, answers[-1].out) == (4, "")
+    assert [answer.err for answer in answers[:-1]] == [f"loom: stopped at {at}\n" for at in (6, 10, 15, 24)]
+    assert again == whole._replace(out="".join(whole.out.splitlines(keepends=True)[2:]))
 
 
 @pytest.mark.requirement("stop", kind="integration")
 def test_many(loom):
     """Runs at random, of decks of all editions, print in pieces what they print at once, and end alike."""
     chance = random.Random(801)
-    codes = chance_codes(chance, 6) + chance_codes(chance, 3, faults=True)
+    codes = chance_codes(chance, 4) + chance_codes(chance, 2, faults=True)
     commands, files, expected = [], {}, []
     for number, code in enumerate(codes):
         # What shows the registers comes behind rows of its own, so that a stop is in the middle of things.
@@ -77,7 +82,7 @@ def test_many(loom):
             cut = 17 * size
             expected += [(rows[:cut], None), (rows[cut:], run.fault)]
     answers = loom.all(commands, files)
-    assert [(answer.out, answer.fault) for answer in answers] == expected
+    assert ends(answers) == expected
 
 
 def shifted(each, by):
@@ -114,26 +119,18 @@ def test_ends(loom):
 def test_budget_and_rows(loom):
     """What is left of the budget, stitches included, and the rows that there have been, are those of the run."""
     files = {"a.knit": ".width 5\na: knit 2\nrow\njmp a", "r.knit": ".width 1\na: row\njmp a"}
-    whole = loom.all([["run", "a.knit", "--budget", "22"]], files)[0]
+    cheap, long = in_pieces("a.knit", [1, 2], "--budget", "22"), in_pieces("r.knit", [9000, 999])
+    whole, *answers = loom.all([["run", "a.knit", "--budget", "22"], *cheap, *long], files)
     assert whole == (4, "00...\n" * 4, "loom: fault: budget at 0, a.knit:2\n")
-    out, answers = in_pieces(loom, "a.knit", files, [1, 2], "--budget", "22")
-    assert (out, answers[-1].err) == (whole.out, whole.err)
-    out, answers = in_pieces(loom, "r.knit", files, [9000, 999])
-    assert (out, answers[-1]) == (".\n" * 10000, (4, ".\n", "loom: fault: rows at 0, r.knit:2\n"))
+    assert joined(answers[:3], [1, 2]) == whole
+    assert joined(answers[3:], [9000, 999]) == (4, ".\n" * 10000, "loom: fault: rows at 0, r.knit:2\n")
 
 
 @pytest.mark.requirement("stop-rest", kind="integration")
 def test_rules_and_lines(loom):
     """A state has all that the run needs: rules, files and lines, when pattern and deck are gone."""
-    code = [
-        ("row",),
-        *[
-            shifted(each, 1)
-            for each in showing(
-                [("set", "r1", -7), ("mod", "r1", 2), ("mul", "r1", 20000), ("mul", "r1", 20000)], ["r1"]
-            )
-        ],
-    ]
+    parts = [("set", "r1", -7), ("mod", "r1", 2), ("mul", "r1", 20000), ("mul", "r1", 20000)]
+    code = [("row",), *(shifted(each, 1) for each in showing(parts, ["r1"]))]
     files = {
         "1.deck": deck(1, code, POWERS, 16),
         "4.deck": deck(4, code, POWERS, 16),
@@ -141,10 +138,9 @@ def test_rules_and_lines(loom):
     }
     files |= {"hall/f.knit": 'row\n.include "x"', "hall/x": "\n\npop r1"}
     names = ["1.deck", "4.deck", "p.knit", "hall/f.knit"]
-    assert [
-        answer.status for answer in loom.all([["run", name, "--stop", "1", name + ".s"] for name in names], files)
-    ] == [6] * 4
-    loom.lay({}, "rm 1.deck 4.deck p.knit hall/f.knit hall/x && mkdir away && mv *.s hall/*.s away")
+    stopped = loom.all([["run", name, "--stop", "1", name + ".s"] for name in names], files)
+    assert [answer.status for answer in stopped] == [6] * 4
+    loom.shell("rm 1.deck 4.deck p.knit hall/f.knit hall/x; mkdir away; mv *.s hall/*.s away")
     answers = loom.all([["resume", f"away/{name.rpartition('/')[2]}.s"] for name in names])
     shows = [shown(Run(code, POWERS, 16, rules=rules).registers["r1"]) for rules in (1, 4, 7)]
     assert len(set(shows)) == 3
@@ -165,12 +161,11 @@ def test_states_are_whole(loom):
         ["run", "f.knit", "--stop", "1", "t"],
         ["resume", "s", "--stop", "4", "t"],
     ]
+    commands += [["run", "a.knit", "--stop", "1", "d"], ["run", "a.knit", "--stop", "1", "no/s"], ["resume", "none"]]
     answers = loom.all(commands, files)
-    assert [answer.out.count(".") for answer in answers] == [2, 3, 1, 9, 0, 3]
-    assert [answer.status for answer in answers] == [6, 6, 6, 0, 4, 0]
-    failing = [["run", "a.knit", "--stop", "1", "d"], ["run", "a.knit", "--stop", "1", "no/s"], ["resume", "none"]]
-    assert [answer.status for answer in loom.all(failing)] == [1, 1, 1]
-    assert loom.names() == ["a.knit", "d", "f.knit", "s", "t"]
+    assert [answer.out.count(".") for answer in answers[:6]] == [2, 3, 1, 9, 0, 3]
+    assert [answer.status for answer in answers] == [6, 6, 6, 0, 4, 0, 1, 1, 1]
+    assert sorted(loom.tree) == ["a.knit", "d", "d/x", "f.knit", "s", "t"]
     assert loom.tree["t"] == b"old"
 
 
@@ -178,24 +173,28 @@ def test_states_are_whole(loom):
 def test_damaged(loom):
     """A state in which a byte is another one, missing or too many is damaged, and so is what is no state."""
     chance = random.Random(802)
-    assert (
-        loom.all([["run", "p.knit", "--stop", "2", "s"], ["build", "p.knit", "p.deck"]], {"p.knit": TEXT})[0].status
-        == 6
-    )
+    made = loom.all([["run", "p.knit", "--stop", "2", "s"], ["build", "p.knit", "p.deck"]], {"p.knit": TEXT})
+    assert [answer.status for answer in made] == [6, 0]
     state = loom.tree["s"]
     wrong = [state[:-1], state + b"\0", b"", state[1:], state[:20], b"LOOM", TEXT.encode(), state + state]
-    wrong += [state[:at] + state[at + 1 :] for at in range(0, len(state), len(state) // 20)]
+    wrong += [state[:at] + state[at + 1 :] for at in range(0, len(state), len(state) // 10)]
     wrong.append(loom.tree["p.deck"])
-    for at in [*range(0, 60), *range(60, len(state), len(state) // 60)]:
+    for at in [*range(0, 60), *range(60, len(state), len(state) // 40)]:
         changed = bytearray(state)
         changed[at] ^= 1 << chance.randrange(8)
         wrong.append(bytes(changed))
-    answers = loom.runs(wrong, kind="state", verb="resume")
-    assert [index for index, answer in enumerate(answers) if not answer.is_damage] == []
-    answers = loom.runs(wrong[:3], "--stop", "1", "t", kind="state", verb="resume") + loom.runs([state], kind="deck")
-    assert all(answer.is_damage for answer in answers)
+    resumed, stopped, run, sound = loom.asked(
+        [
+            decks(wrong, kind="state", verb="resume"),
+            decks(wrong[:3], "--stop", "1", "t", kind="state", verb="resume"),
+            decks([state]),
+            decks([state], kind="state", verb="resume"),
+        ]
+    )
+    assert [index for index, answer in enumerate(resumed) if not answer.is_damage] == []
+    assert all(answer.is_damage for answer in [*stopped, *run])
     assert "t" not in loom.names()
-    assert loom.runs([state], kind="state", verb="resume")[0].status == 4
+    assert sound[0].status == 4
 
 
 @pytest.mark.requirement("stop", kind="error")
@@ -214,8 +213,10 @@ def test_usage(loom):
         ["resume", "s", "--stop", "1"],
         ["run", "a.knit", "--budget", "0", "--stop", "1", "s"],
     ]
-    for command, answer in zip(commands, loom.all(commands, {"a.knit": "row\nrow"}), strict=True):
+    right = ["run", "a.knit", "--budget", "1", "--stop", "000000001", "right"]
+    *answers, last = loom.all([*commands, right], {"a.knit": "row\nrow"})
+    for command, answer in zip(commands, answers, strict=True):
         assert (answer.status, answer.out) == (2, ""), command
         assert is_line(answer.err, "loom: usage: "), command
-    assert loom.names() == ["a.knit"]
-    assert loom.all([["run", "a.knit", "--budget", "1", "--stop", "000000001", "s"]])[0].status == 6
+    assert last.status == 6
+    assert loom.names() == ["a.knit", "right"]
