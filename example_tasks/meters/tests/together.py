@@ -88,10 +88,10 @@ class Seen:
         """Return sorted tuples of all columns of `rows`."""
         return sorted(tuple(row.values()) for row in self.rows(view, *meters, call=call))
 
-    def rejects(self, call=-1):
-        """Return the rows of `rejects` that are of a file of the case."""
-        rows = json.loads(self._output("rejects", call) or "[]")
-        return [row for row in rows if row["file"] in self._case.names[call]]
+    def rejects(self, number):
+        """Return the rows of `rejects` that are of a file of the case's last call, in the order of their lines."""
+        rows = json.loads(self._output("rejects", -1) or "[]")
+        return [row for row in rows if row["file"] == self._case.names[-1][number]]
 
     def _output(self, command, call):
         calls = self._calls()
