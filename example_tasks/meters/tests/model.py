@@ -181,9 +181,9 @@ class Town:
             texts.append(write(supplier, mine, self.random.randrange(-3, 4), issued))
         return texts
 
-    def imported(self, *calls):
+    def imported(self, *calls, **more):
         """Return a parameter of a test whose fixture `seen` has imported files of the town."""
-        return pytest.param(self, id=str(self.seed), marks=pytest.mark.imports(*calls))
+        return pytest.param(self, id=str(self.seed), marks=pytest.mark.imports(*calls, **more))
 
     def workshop(self):
         """Return the list of the workshop."""
