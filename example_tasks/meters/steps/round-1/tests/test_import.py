@@ -81,9 +81,7 @@ def test_line_that_cannot_be_read(office):
     """The first line that cannot be read is named, and nothing of the call is imported."""
     lines = {
         "many": "W-1;2024-01-01 00:00;1;2",
-        "meter": ";2024-01-01 00:00;1",
         "day": "W-1;2024-02-30 00:00;1",
-        "time": "W-1;2024-01-01 24:30;1",
         "decimals": "W-1;2024-01-01 00:00;1,2345",
         "value": "W-1;2024-01-01 00:00;",
     }
