@@ -117,7 +117,8 @@ def _together(request, workspace_session):
 def seen(request, workspace, _together):
     """What there is of a case after what its marker `imports` asks for.
 
-    Where the program does not manage the files of all cases, each case is played alone.
+    Where the program does not manage the files of all cases, each case is played alone, and only the one fails that is
+    about what is wrong.
     """
     cases, played = _together
     case = cases[request.node.nodeid]

@@ -14,7 +14,8 @@ def answering(commands):
 def answers(output):
     """Return the answer of each command: [(status, output, errors)], without line ends."""
     parts = output.split(SEPARATOR)[:-1]
-    return [(int(parts[at]), parts[at + 1], parts[at + 2]) for at in range(0, len(parts) - 2, 3)]
+    statuses = [int(part) if part.isdigit() else None for part in parts[::3]]
+    return list(zip(statuses, parts[1::3], parts[2::3], strict=False))
 
 
 class Case:
@@ -34,7 +35,7 @@ class Case:
 def play(workspace, cases):
     """Import what cases ask for, and return for each call a table of answers, by command or view.
 
-    Of several cases, None where a command failed.
+    Of several cases, None where a command failed or did not end.
     """
     calls = []
     for number in range(max(len(case.calls) for case in cases)):
@@ -64,8 +65,9 @@ class Seen:
 
     def imported(self, call=-1):
         """Return what an import said of each file of the case, without the names."""
-        lines = dict(line.rsplit(": ", 1) for line in self._output("import", call).splitlines())
-        return [lines[name] for name in self._case.names[call]]
+        starts = tuple(f"{name}: " for name in self._case.names[call])
+        lines = self._output("import", call).splitlines()
+        return [line.partition(": ")[2] for line in lines if line.startswith(starts)]
 
     def printed(self, ask, *meters, call=-1):
         """Return the lines on these meters of what a command printed."""
