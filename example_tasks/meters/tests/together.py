@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 SEPARATOR = "\x1e"  # Between what several commands print.
 VIEWS = ["readings", "monthly", "suspects", "rejects", "bills"]
 
@@ -16,6 +18,11 @@ def answers(output):
     parts = output.split(SEPARATOR)[:-1]
     statuses = [int(part) if part.isdigit() else None for part in parts[::3]]
     return list(zip(statuses, parts[1::3], parts[2::3], strict=False))
+
+
+def billed(*calls, asks):
+    """Mark a case that is billed together with others, each of which has prices of its own: of another year or kind."""
+    return pytest.mark.imports(*calls, asks=asks, group="bills")
 
 
 class Case:

@@ -2,16 +2,10 @@
 
 import pytest
 from files import aqua, prices, volt
+from together import billed
 
 PRICES = prices("water,2024-01-01,210.5", "power,2024-01-01,31")
 MONTHS = aqua("W-2;2024-01-01 00:00;10", "W-2;2024-02-01 00:00;14", "W-2;2024-03-01 00:00;15")
-
-
-def billed(*calls, asks):
-    """Mark a case that is billed together with others, each of which has prices of its own: of another year or kind."""
-    return pytest.mark.imports(*calls, asks=asks, group="bills")
-
-
 PRICES_OF_2036 = prices("water,2036-01-01,210.5", "power,2036-01-01,31")
 
 

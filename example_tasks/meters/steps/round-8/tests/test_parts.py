@@ -3,6 +3,7 @@
 import pytest
 from files import aqua, at, norda, prices, volt
 from model import Town, cost, monthly
+from together import billed
 
 TARIFF = [
     ("water", "2023-06-01", "210.5"),
@@ -17,11 +18,6 @@ TARIFF = [
 ]
 TOWNS = [Town(seed, meters=20, busy=True) for seed in (51, 52)]
 EVEN = {"1": 0, "3": 2, "5": 2, "7,002": 4}  # Cents, of what costs half a cent each.
-
-
-def billed(*calls, asks):
-    """Mark a case that is billed together with others, each of which has prices of its own: of another year or kind."""
-    return pytest.mark.imports(*calls, asks=asks, group="bills")
 
 
 @pytest.mark.requirement("parts", kind="core")
