@@ -1,11 +1,11 @@
-"""What the tests of all rounds share: the fixture `office`."""
+"""What the tests of all rounds share: the fixtures `office` and `seen`."""
 
 import json
 import shlex
+from functools import cache
 
 import pytest
-
-SEPARATOR = "\x1e"  # Between what several commands print.
+from together import SEPARATOR, Case, Seen, answering, answers, play
 
 
 class Office:
@@ -26,11 +26,7 @@ class Office:
 
     def each(self, *calls, **files):
         """Run the program once for each call, a text: [(status, output, errors)], without line ends."""
-        answer = f'printf "%s{SEPARATOR}" $? "$(cat out)" "$(cat err)"'
-        lines = [f"/app/meters {call} > out 2> err; {answer}" for call in calls]
-        done = self._run("\n".join(lines), files)
-        parts = done.stdout.split(SEPARATOR)[:-1]
-        return [(int(parts[at]), parts[at + 1], parts[at + 2]) for at in range(0, len(parts), 3)]
+        return answers(self._run(answering(f"/app/meters {call}" for call in calls), files).stdout)
 
     def load(self, *texts):
         """Import files that are in order, in this order."""
@@ -39,6 +35,10 @@ class Office:
             names.append(f"f{len(self._files)}.csv")
             self._files[names[-1]] = text
         self._first.append(f"/app/meters import {' '.join(names)} > /dev/null || exit 70")
+
+    def exists(self):
+        """Whether there is a database."""
+        return self._run("test -e meters.db", {}).exit_code == 0
 
     def rows(self, select):
         """Return what a query by the sqlite3 program answers: a table for each row."""
@@ -94,3 +94,37 @@ def office(workspace):
 def shared_office(workspace_module):
     """One for the tests of a module, which look at what was done in it once."""
     return Office(workspace_module)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "imports(*calls, asks, group): what the fixture `seen` shows")
+
+
+@pytest.fixture(scope="session")
+def _together(request, workspace_session):
+    """The cases that share a database, by their ids, and what `play` returns of all those of a group."""
+    items = [item for item in request.session.items if item.get_closest_marker("imports")]
+    cases = {item.nodeid: Case(number, item.get_closest_marker("imports")) for number, item in enumerate(items)}
+
+    @cache
+    def played(group):
+        return play(workspace_session, [case for case in cases.values() if case.group == group])
+
+    return cases, played
+
+
+@pytest.fixture
+def seen(request, workspace, _together):
+    """What there is of a case after what its marker `imports` asks for.
+
+    Where the program does not manage the files of all cases, each case is played alone, and only the one fails that is
+    about what is wrong.
+    """
+    cases, played = _together
+    case = cases[request.node.nodeid]
+
+    @cache
+    def calls():
+        return played(case.group) or play(workspace, [case])
+
+    return Seen(case, calls)

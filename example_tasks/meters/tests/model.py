@@ -7,6 +7,7 @@ from math import floor
 from random import Random
 from typing import NamedTuple
 
+import pytest
 from files import decimal, workshop, write
 
 UNITS = 1000  # What is stored, of a cubic metre or a kilowatt hour.
@@ -142,6 +143,7 @@ class Town:
     """
 
     def __init__(self, seed, meters=12, most=9, *, busy=False):
+        self.seed = seed
         self.random = Random(seed)
         self.busy = busy
         self.meters = {}
@@ -150,7 +152,7 @@ class Town:
         for number in range(meters):
             supplier = self.random.choice(["aqua", "volt", "norda"])
             kind = {"aqua": "water", "volt": "power"}.get(supplier) or self.random.choice(["water", "power"])
-            name = {"aqua": "W-ü", "volt": "P, ö-", "norda": "N-"}[supplier] + str(number)
+            name = {"aqua": "W-ü", "volt": "P, ö-", "norda": "N-"}[supplier] + f"{seed}-{number}"
             self.meters[name] = supplier
             self._read(name, kind, most)
 
@@ -178,6 +180,10 @@ class Town:
             mine = self.random.sample(mine, len(mine)) + mine[:2]
             texts.append(write(supplier, mine, self.random.randrange(-3, 4), issued))
         return texts
+
+    def imported(self, *calls, **more):
+        """Return a parameter of a test whose fixture `seen` has imported files of the town."""
+        return pytest.param(self, id=str(self.seed), marks=pytest.mark.imports(*calls, **more))
 
     def workshop(self):
         """Return the list of the workshop."""

@@ -18,10 +18,10 @@ def test_new_readings(office):
 
 
 @pytest.mark.requirement("readings", kind="core")
-def test_view(office):
+@pytest.mark.imports(GOOD)
+def test_view(seen):
     """The view has meter, kind, moment in UTC and whole litres, in this order."""
-    office.load(GOOD)
-    rows = office.rows("SELECT * FROM readings ORDER BY meter, at")
+    rows = seen.rows("readings", "W-1", "W-2")
     assert [list(row) for row in rows] == [["meter", "kind", "at", "value"]] * 3
     assert [tuple(row.values()) for row in rows] == [
         ("W-1", "water", "2024-01-01T00:00:00Z", 12500),
@@ -39,54 +39,50 @@ def test_same_file_again(office):
 
 
 @pytest.mark.requirement("replace", kind="core")
-def test_later_file_replaces(office):
+@pytest.mark.imports(
+    aqua("Later-1;2024-01-01 00:00;12,5", "Later-2;2024-01-01 08:15;815", "Later-1;2024-02-01 00:00;13,25"),
+    aqua("Later-1;2024-01-01 00:00;12,7", "Later-1;2024-01-02 00:00;12,8", "Later-2;2024-01-01 08:15;815,000"),
+)
+def test_later_file_replaces(seen):
     """A value that a later file has for the same moment replaces the earlier one, and is counted as changed."""
-    office.load(GOOD)
-    corrected = aqua("W-1;2024-01-01 00:00;12,7", "W-1;2024-01-02 00:00;12,8", "W-2;2024-01-01 08:15;815,000")
-    assert office.run("import", "a.csv", a=corrected)[1] == "a.csv: 1 new, 1 changed\n"
-    assert office.values("SELECT value FROM readings WHERE meter = 'W-1' ORDER BY at") == [(12700,), (12800,), (13250,)]
+    assert seen.imported() == ["1 new, 1 changed"]
+    assert seen.values("readings", "value", "Later-1") == [(12700,), (12800,), (13250,)]
 
 
 @pytest.mark.requirement("replace-lower", kind="boundary", retired="round-5")
-def test_last_imported_counts(office):
+@pytest.mark.imports(
+    aqua("Last;2024-01-01 00:00;12,5", "Last;2024-02-01 00:00;13,25"), aqua("Last;2024-01-01 00:00;12,1")
+)
+def test_last_imported_counts(seen):
     """What was imported last counts, also where the value is lower than the one before."""
-    office.load(GOOD)
-    corrected = aqua("W-1;2024-01-01 00:00;12,1")
-    assert office.run("import", "b.csv", b=corrected)[1] == "b.csv: 0 new, 1 changed\n"
-    assert office.values("SELECT min(value) FROM readings") == [(12100,)]
+    assert seen.imported() == ["0 new, 1 changed"]
+    assert seen.values("readings", "value", "Last") == [(12100,), (13250,)]
 
 
 @pytest.mark.requirement("replace", kind="boundary")
-def test_lower_line_replaces(office):
+@pytest.mark.imports(aqua(*(f"Lower;2024-01-01 00:00;{value}" for value in ("12,5", "12,4", "12,3"))))
+def test_lower_line_replaces(seen):
     """Further down in the same file counts, and one moment is one new reading."""
-    text = aqua("W-1;2024-01-01 00:00;12,5", "W-1;2024-01-01 00:00;12,4", "W-1;2024-01-01 00:00;12,3")
-    assert office.run("import", "a.csv", a=text)[1] == "a.csv: 1 new, 0 changed\n"
-    assert office.values("SELECT value FROM readings") == [(12300,)]
+    assert seen.imported() == ["1 new, 0 changed"]
+    assert seen.values("readings", "value", "Lower") == [(12300,)]
 
 
 @pytest.mark.requirement("aqua", kind="boundary")
-def test_empty_lines_and_letters(office):
+@pytest.mark.imports(aqua("Zähler 7/ß;2024-02-29 23:59;0,5", "", "", "Empty;2024-12-31 00:00;00815").rstrip("\n"))
+def test_empty_lines_and_letters(seen):
     """Empty lines mean nothing, the last line needs no line feed, and a meter's name may be any text."""
-    text = aqua("Zähler 7/ß;2024-02-29 23:59;0,5", "", "", "W-2;2024-12-31 00:00;00815").rstrip("\n")
-    assert office.run("import", "a.csv", a=text)[1] == "a.csv: 2 new, 0 changed\n"
-    assert office.values("SELECT meter, at, value FROM readings ORDER BY value") == [
-        ("Zähler 7/ß", "2024-02-29T23:59:00Z", 500),
-        ("W-2", "2024-12-31T00:00:00Z", 815000),
-    ]
+    assert seen.imported() == ["2 new, 0 changed"]
+    assert seen.values("readings", "at value", "Zähler 7/ß") == [("2024-02-29T23:59:00Z", 500)]
+    assert seen.values("readings", "at value", "Empty") == [("2024-12-31T00:00:00Z", 815000)]
 
 
 @pytest.mark.requirement("all-or-nothing", kind="error", retired="round-6")
 def test_line_that_cannot_be_read(office):
     """The first line that cannot be read is named, and nothing of the call is imported."""
     lines = {
-        "few": "W-1;2024-01-01 00:00",
         "many": "W-1;2024-01-01 00:00;1;2",
-        "meter": ";2024-01-01 00:00;1",
         "day": "W-1;2024-02-30 00:00;1",
-        "time": "W-1;2024-01-01 24:30;1",
-        "letters": "W-1;2024-01-01 00:00;81a",
         "decimals": "W-1;2024-01-01 00:00;1,2345",
-        "negative": "W-1;2024-01-01 00:00;-1",
         "value": "W-1;2024-01-01 00:00;",
     }
     files = {name: aqua("W-9;2024-01-01 00:00;1", "", line, "also wrong") for name, line in lines.items()}
@@ -103,7 +99,6 @@ def test_line_that_cannot_be_read(office):
 def test_file_that_cannot_be_read(office):
     """A file of no known format, or that is not there, is named, and nothing of the call is imported."""
     files = {
-        "other": b"Meter,Read at,m3\nW-1,2024-01-01 00:00,1\n",
         "empty": b"",
         "late": b"# Meter\nW-1;2024-01-01 00:00;1\nMeter;Read at;m3\n",
         "bytes": bytes(range(256)),

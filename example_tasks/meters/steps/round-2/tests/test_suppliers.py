@@ -4,87 +4,104 @@ import pytest
 from files import aqua, norda, volt
 from model import Town, readings
 
-ALL = "SELECT * FROM readings ORDER BY meter, at"
+TOWNS = [Town(seed, meters=20) for seed in (1, 2)]
 
 
 @pytest.mark.requirement("volt", kind="core")
-def test_volt(office):
-    """Latin-1, quotes with commas in them, and a clock that is not UTC's."""
-    text = volt('"P-7, Küche ""Süd""","01.01.2024","00:15","10234.5"', "P-8,31.12.2023,23:00,7")
-    assert office.run("import", "a.csv", a=text) == (0, "a.csv: 2 new, 0 changed\n", "")
-    assert office.values(ALL) == [
+@pytest.mark.imports(
+    volt('"P-7, Küche ""Süd""","01.01.2024","00:15","10234.5"', "P-8,31.12.2023,23:00,7").replace(
+        b'"Zeitzone"', b'"Gebiet","Nord, Ost","12"\r\n\r\n"Zeitzone"'
+    )
+)
+def test_volt(seen):
+    """Latin-1, quotes with commas in them, a clock that is not UTC's, and lines above that mean nothing."""
+    assert seen.imported() == ["2 new, 0 changed"]
+    assert seen.tuples("readings", ['P-7, Küche "Süd"', "P-8"]) == [
         ('P-7, Küche "Süd"', "power", "2023-12-31T23:15:00Z", 10234500),
         ("P-8", "power", "2023-12-31T22:00:00Z", 7000),
     ]
 
 
 @pytest.mark.requirement("volt-zone", kind="boundary")
-def test_zone_of_a_file(office):
+@pytest.mark.imports(
+    [
+        volt("Zone-1,01.01.2024,00:15,1", zone="+00:00"),
+        volt("Zone-2,01.01.2024,00:15,1", zone="-03:30"),
+        volt("Zone-3,01.01.2024,00:15,1", zone="+02:00"),
+    ]
+)
+def test_zone_of_a_file(seen):
     """Each file of Volt says how far its clock is from UTC."""
-    zones = {"P-1": "+00:00", "P-2": "-03:30", "P-3": "+02:00"}
-    office.load(*(volt(f"{meter},01.01.2024,00:15,1", zone=zone) for meter, zone in zones.items()))
-    assert office.values("SELECT meter, at FROM readings ORDER BY meter") == [
-        ("P-1", "2024-01-01T00:15:00Z"),
-        ("P-2", "2024-01-01T03:45:00Z"),
-        ("P-3", "2023-12-31T22:15:00Z"),
+    assert seen.values("readings", "meter at", "Zone-1", "Zone-2", "Zone-3") == [
+        ("Zone-1", "2024-01-01T00:15:00Z"),
+        ("Zone-2", "2024-01-01T03:45:00Z"),
+        ("Zone-3", "2023-12-31T22:15:00Z"),
     ]
 
 
 @pytest.mark.requirement("norda", kind="core")
-def test_norda(office):
-    """A byte order mark, a zone in each line, and two kinds of meters in one file."""
-    text = norda("N-1 2024-01-01T00:30:15+01:00 1.234,5 kWh", "N-2 2024-01-01T00:00:00Z 98.004 l")
-    assert office.run("import", "a.csv", a=text) == (0, "a.csv: 2 new, 0 changed\n", "")
-    assert office.values(ALL) == [
+@pytest.mark.imports(
+    norda("N-1 2024-01-01T00:30:15+01:00 1.234,5 kWh", "N-2 2024-01-01T00:00:00Z 98.004 l").replace(
+        b"meter\tat", b"area\tNorth\t12\n\nmeter\tat"
+    )
+)
+def test_norda(seen):
+    """A byte order mark, a zone in each line, two kinds of meters in one file, and lines above that mean nothing."""
+    assert seen.imported() == ["2 new, 0 changed"]
+    assert seen.tuples("readings", ["N-1", "N-2"]) == [
         ("N-1", "power", "2023-12-31T23:30:15Z", 1234500),
         ("N-2", "water", "2024-01-01T00:00:00Z", 98004),
     ]
 
 
+NUMBERS = {
+    "1.234.567 Wh": (1234567, "power"),
+    "1234,5 kWh": (1234500, "power"),
+    "0,000001 MWh": (1, "power"),
+    "1,4 MWh": (1400000, "power"),
+    "12,001 m3": (12001, "water"),
+    "7,000 l": (7, "water"),
+    "1.000 m3": (1000000, "water"),
+    "5,1230 kWh": (5123, "power"),
+}
+
+
 @pytest.mark.requirement("norda-numbers", kind="boundary")
-def test_numbers_and_units(office):
+@pytest.mark.imports(norda(*(f"Unit-{number} 2024-01-01T00:00:00Z {text}" for number, text in enumerate(NUMBERS))))
+def test_numbers_and_units(seen):
     """Numbers are German, and every unit becomes watt hours or litres."""
-    numbers = [
-        "1.234.567 Wh",
-        "1234,5 kWh",
-        "0,000001 MWh",
-        "1,4 MWh",
-        "12,001 m3",
-        "7,000 l",
-        "1.000 m3",
-        "5,1230 kWh",
-    ]
-    office.load(norda(*(f"N-{number} 2024-01-01T00:00:00Z {text}" for number, text in enumerate(numbers))))
-    assert office.values("SELECT value, kind FROM readings ORDER BY meter") == [
-        (1234567, "power"),
-        (1234500, "power"),
-        (1, "power"),
-        (1400000, "power"),
-        (12001, "water"),
-        (7, "water"),
-        (1000000, "water"),
-        (5123, "power"),
-    ]
+    meters = [f"Unit-{number}" for number in range(len(NUMBERS))]
+    assert seen.values("readings", "value kind", *meters) == [*NUMBERS.values()]
 
 
 @pytest.mark.requirement("suppliers", kind="integration")
-def test_three_suppliers_in_a_call(office):
+@pytest.mark.imports(
+    [
+        volt("Three-P,01.01.2024,01:00,5", "Three-P,01.02.2024,01:00,7.5"),
+        norda("Three-N 2024-01-01T00:00:00Z 1 m3", "Three-N 2024-02-01T00:00:00Z 3 m3"),
+        aqua("Three-W;2024-01-01 00:00;1", "Three-W;2024-02-01 00:00;2"),
+    ],
+    asks=["report 2024-01"],
+)
+def test_three_suppliers_in_a_call(seen):
     """Files are known by what is in them, and the report has all meters with their units."""
-    power = volt("P-1,01.01.2024,01:00,5", "P-1,01.02.2024,01:00,7.5")
-    both = norda("N-1 2024-01-01T00:00:00Z 1 m3", "N-1 2024-02-01T00:00:00Z 3 m3")
-    water = aqua("W-1;2024-01-01 00:00;1", "W-1;2024-02-01 00:00;2")
-    status, output, _ = office.run("import", "a.csv", "b.csv", "c.csv", a=power, b=both, c=water)
-    assert (status, output) == (0, "".join(f"{name}.csv: 2 new, 0 changed\n" for name in "abc"))
-    assert office.report("2024-01") == ["N-1 water 2000 l", "P-1 power 2500 Wh", "W-1 water 1000 l"]
+    assert seen.imported() == ["2 new, 0 changed"] * 3
+    assert seen.report("2024-01", "Three-N", "Three-P", "Three-W") == [
+        "Three-N water 2000 l",
+        "Three-P power 2500 Wh",
+        "Three-W water 1000 l",
+    ]
 
 
 @pytest.mark.requirement("same-moment", kind="boundary")
-def test_one_moment_in_two_zones(office):
+@pytest.mark.imports(
+    norda("Same 2024-01-01T00:00:00Z 5 m3"),
+    norda("Same 2024-01-01T01:00:00+01:00 5000 l", "Same 2023-12-31T22:30:00-01:30 6 m3"),
+)
+def test_one_moment_in_two_zones(seen):
     """A moment is the same in whichever zone it is written."""
-    office.load(norda("N-1 2024-01-01T00:00:00Z 5 m3"))
-    again = norda("N-1 2024-01-01T01:00:00+01:00 5000 l", "N-1 2023-12-31T22:30:00-01:30 6 m3")
-    assert office.run("import", "a.csv", a=again)[1] == "a.csv: 0 new, 1 changed\n"
-    assert office.values("SELECT at, value FROM readings") == [("2024-01-01T00:00:00Z", 6000)]
+    assert seen.imported() == ["0 new, 1 changed"]
+    assert seen.values("readings", "at value", "Same") == [("2024-01-01T00:00:00Z", 6000)]
 
 
 @pytest.mark.requirement("all-or-nothing-2", kind="error", retired="round-6")
@@ -92,13 +109,9 @@ def test_line_that_cannot_be_read(office):
     """The first line that cannot be read is named, and nothing is imported."""
     mistakes = [
         (volt("P-1,01.01.2024,00:15,1", "P-1,02.01.2024,00:15,1,5"), 5),
-        (volt("P-1,2024-01-01,00:15,1"), 4),
         (volt("P-1,30.02.2024,00:15,1", issued="01.03.2024 00:00"), 5),
-        (volt('P-1,01.01.2024,00:15,"1,5"'), 4),
-        (norda("N-1 2024-01-01T00:00:00 1 kWh"), 3),
         (norda("N-1 2024-01-01T00:00:00Z 12.34,5 kWh"), 3),
         (norda("N-1 2024-01-01T00:00:00Z 1,5 Wh", issued="2024-02-01T00:00:00Z"), 4),
-        (norda("N-1 2024-01-01T00:00:00Z 1,5 kwh"), 3),
         (norda("", "N-1 2024-01-01T00:00:00Z 1"), 4),
     ]
     files = {f"f{number}": text for number, (text, _) in enumerate(mistakes)}
@@ -124,12 +137,10 @@ def test_unknown_formats(office):
 
 
 @pytest.mark.requirement("suppliers", kind="integration")
-@pytest.mark.parametrize("seed", [1, 2])
-def test_readings_of_a_town(office, seed):
+@pytest.mark.parametrize("town", [town.imported(town.files()) for town in TOWNS])
+def test_readings_of_a_town(seen, town):
     """Whatever the suppliers send comes out of the view."""
-    town = Town(seed, meters=60)
-    office.load(*town.files())
-    assert office.values(ALL) == readings(town.sent)
+    assert seen.tuples("readings", town.meters) == readings(town.sent)
 
 
 @pytest.mark.requirement("take-over", kind="integration")

@@ -2,77 +2,112 @@
 
 import pytest
 from files import aqua, prices, volt
+from together import billed
 
-BILLS = "SELECT meter, month, amount, cents FROM bills ORDER BY meter, month, cents"
 PRICES = prices("water,2024-01-01,210.5", "power,2024-01-01,31")
-MONTHS = aqua(
-    "W-2;2024-01-01 00:00;10", "W-2;2024-02-01 00:00;14", "W-2;2024-03-01 00:00;15", "W-10;2023-12-31 00:00;1,25"
-)
+MONTHS = aqua("W-2;2024-01-01 00:00;10", "W-2;2024-02-01 00:00;14", "W-2;2024-03-01 00:00;15")
+PRICES_OF_2036 = prices("water,2036-01-01,210.5", "power,2036-01-01,31")
 
 
 @pytest.mark.requirement("bill", kind="core")
-def test_bills_of_a_month(office):
+@billed(
+    [
+        PRICES_OF_2036,
+        aqua(
+            "Bill-2;2036-01-01 00:00;10",
+            "Bill-2;2036-02-01 00:00;14",
+            "Bill-10;2035-12-31 00:00;1,25",
+            "Bill-10;2036-03-01 00:00;7,35",
+            "bill;2036-01-05 00:00;1",
+        ),
+        volt("Bill-P,01.01.2036,00:00,5", "Bill-P,01.02.2036,00:00,5", zone="+00:00"),
+    ],
+    asks=["bill 2036-01"],
+)
+def test_bills_of_a_month(seen):
     """Each meter that has an amount gets a bill and a line, also for an estimate and for nothing."""
-    office.load(PRICES, MONTHS, aqua("W-10;2024-03-01 00:00;7,35", "c;2024-01-05 00:00;1"))
-    office.load(volt("P-1,01.01.2024,00:00,5", "P-1,01.02.2024,00:00,5", zone="+00:00"))
-    assert office.bill("2024-01") == ["P-1 0 cents", "W-10 653 cents", "W-2 842 cents"]
-    rows = office.rows(BILLS)
-    assert [tuple(row.values()) for row in rows] == [
-        ("P-1", "2024-01", 0, 0),
-        ("W-10", "2024-01", 3100, 653),
-        ("W-2", "2024-01", 4000, 842),
+    meters = ["Bill-10", "Bill-2", "Bill-P", "bill"]
+    lines = ["Bill-10 653 cents", "Bill-2 842 cents", "Bill-P 0 cents"]
+    assert seen.printed("bill 2036-01", *meters) == lines
+    assert seen.values("bills", "meter month amount cents", *meters) == [
+        ("Bill-10", "2036-01", 3100, 653),
+        ("Bill-2", "2036-01", 4000, 842),
+        ("Bill-P", "2036-01", 0, 0),
     ]
 
 
 @pytest.mark.requirement("bill-half", kind="boundary", retired="round-8")
-def test_halves_go_up(office):
+@billed(
+    [
+        prices("water,2028-01-01,0.5"),
+        aqua(
+            "Up-1;2028-01-01 00:00;1", "Up-1;2028-02-01 00:00;2", "Up-2;2028-01-01 00:00;2", "Up-2;2028-02-01 00:00;5"
+        ),
+    ],
+    asks=["bill 2028-01"],
+)
+def test_halves_go_up(seen):
     """Halves of a cent go up."""
-    office.load(
-        prices("water,2024-01-01,0.5"),
-        aqua("W-1;2024-01-01 00:00;1", "W-1;2024-02-01 00:00;2", "W-1;2024-03-01 00:00;5"),
-    )
-    assert office.each("bill 2024-01", "bill 2024-02") == [(0, "W-1 1 cents", ""), (0, "W-1 2 cents", "")]
+    assert seen.printed("bill 2028-01", "Up-1", "Up-2") == ["Up-1 1 cents", "Up-2 2 cents"]
 
 
 @pytest.mark.requirement("bill", kind="boundary")
-def test_exact_products(office):
+@billed(
+    [
+        prices("water,2026-01-01,0.0001", "power,2026-01-01,31.2345"),
+        aqua("Exact-W;2026-01-01 00:00;0", "Exact-W;2026-02-01 00:00;5001"),
+        volt("Exact-P,01.01.2026,00:00,0", "Exact-P,01.02.2026,00:00,98765.432", zone="+00:00"),
+    ],
+    asks=["bill 2026-01"],
+)
+def test_exact_products(seen):
     """Prices have up to four digits behind the point, and nothing is lost in large amounts."""
-    office.load(
-        prices("water,2024-01-01,0.0001", "power,2024-01-01,31.2345"),
-        aqua("W-1;2024-01-01 00:00;0", "W-1;2024-02-01 00:00;5001"),
-        volt("P-1,01.01.2024,00:00,0", "P-1,01.02.2024,00:00,98765.432", zone="+00:00"),
-    )
-    assert office.bill("2024-01") == ["P-1 3084889 cents", "W-1 1 cents"]
+    lines = ["Exact-P 3084889 cents", "Exact-W 1 cents"]
+    assert seen.printed("bill 2026-01", "Exact-P", "Exact-W") == lines
 
 
 @pytest.mark.requirement("bill-price", kind="core")
-def test_price_in_force(office):
+@billed(
+    [
+        prices("water,2027-02-01,300", "power,2027-01-31,7", "water,2026-05-17,100", "water,2027-03-01,900"),
+        aqua("Force;2027-01-01 00:00;10", "Force;2027-02-01 00:00;14", "Force;2027-03-01 00:00;15"),
+    ],
+    asks=["bill 2027-01", "bill 2027-02"],
+)
+def test_price_in_force(seen):
     """The price is the newest of its kind of those that hold on the first day of the month."""
-    office.load(
-        prices("water,2024-02-01,300", "power,2024-01-31,7", "water,2023-05-17,100", "water,2024-03-01,900"),
-        MONTHS,
-    )
-    assert office.each("bill 2024-01", "bill 2024-02") == [(0, "W-2 400 cents", ""), (0, "W-2 300 cents", "")]
+    assert seen.printed("bill 2027-01", "Force") == ["Force 400 cents"]
+    assert seen.printed("bill 2027-02", "Force") == ["Force 300 cents"]
 
 
 @pytest.mark.requirement("bill-first-day", kind="core", retired="round-8")
-def test_price_of_the_first_day(office):
+@billed(
+    [
+        prices("water,2029-01-01,100", "water,2029-01-02,200"),
+        aqua("First day;2029-01-01 00:00;10", "First day;2029-02-01 00:00;14"),
+    ],
+    asks=["bill 2029-01"],
+)
+def test_price_of_the_first_day(seen):
     """A price that begins within the month does not hold in it."""
-    office.load(prices("water,2024-01-01,100", "water,2024-01-02,200"), MONTHS)
-    assert office.bill("2024-01") == ["W-2 400 cents"]
+    assert seen.printed("bill 2029-01", "First day") == ["First day 400 cents"]
 
 
 @pytest.mark.requirement("bill-error", kind="error")
 def test_no_price(office):
     """Without a price on the first day nothing is billed, and the first kind that lacks one is named."""
-    office.load(
-        prices("water,2024-01-02,100"), MONTHS, volt("P-1,01.01.2024,00:00,0", "P-1,01.02.2024,00:00,9", zone="+00:00")
-    )
-    assert office.run("bill", "2024-01") == (1, "", "error: no price for power in 2024-01\n")
-    office.load(prices("power,2024-01-01,5"))
-    assert office.run("bill", "2024-01") == (1, "", "error: no price for water in 2024-01\n")
-    assert office.values(BILLS) == []
-    assert office.bill("2023-11") == []
+    files = {
+        "a": prices("water,2024-01-02,100"),
+        "b": MONTHS,
+        "c": volt("P-1,01.01.2024,00:00,0", "P-1,01.02.2024,00:00,9", zone="+00:00"),
+        "d": prices("power,2024-01-01,5"),
+    }
+    calls = ["import a.csv b.csv c.csv", "bill 2024-01", "import d.csv", "bill 2024-01", "bill 2023-11"]
+    _, first, _, second, nothing = office.each(*calls, **files)
+    assert first == (1, "", "error: no price for power in 2024-01")
+    assert second == (1, "", "error: no price for water in 2024-01")
+    assert nothing == (0, "", "")
+    assert office.values("SELECT * FROM bills") == []
 
 
 @pytest.mark.requirement("bill-error", kind="error")
@@ -84,36 +119,51 @@ def test_wrong_calls(office):
 
 
 @pytest.mark.requirement("bill-again", kind="core")
-def test_billed_once(office):
+@billed(
+    [PRICES_OF_2036, aqua("Once-2;2036-01-01 00:00;10", "Once-2;2036-02-01 00:00;14", "Once-10;2035-12-31 00:00;1")],
+    aqua(
+        "Once-10;2036-01-01 00:00;2",
+        "Once-10;2036-02-01 00:00;3,2",
+        "Once-1;2036-01-01 00:00;1",
+        "Once-1;2036-02-01 00:00;3",
+    ),
+    asks=["bill 2036-01"],
+)
+def test_billed_once(seen):
     """When it is called again only meters without a bill get one."""
-    office.load(PRICES, MONTHS)
-    assert office.bill("2024-01") == ["W-2 842 cents"]
-    office.load(
-        aqua("W-10;2024-01-01 00:00;2", "W-10;2024-02-01 00:00;3,2", "W-1;2024-01-01 00:00;1", "W-1;2024-02-01 00:00;3")
-    )
-    assert office.each("bill 2024-01", "bill 2024-01") == [(0, "W-1 421 cents\nW-10 253 cents", ""), (0, "", "")]
+    meters = ["Once-1", "Once-10", "Once-2"]
+    assert seen.printed("bill 2036-01", *meters, call=0) == ["Once-2 842 cents"]
+    assert seen.printed("bill 2036-01", *meters) == ["Once-1 421 cents", "Once-10 253 cents"]
 
 
 @pytest.mark.requirement("bill-never-changes", kind="core")
-def test_bills_do_not_change(office):
+@billed(
+    [
+        PRICES_OF_2036,
+        volt("Stay,01.01.2036,00:00,10", "Stay,01.02.2036,00:00,14", "Stay,01.03.2036,00:00,15", zone="+00:00"),
+    ],
+    [
+        volt("Stay,01.02.2036,00:00,13", zone="+00:00", issued="01.05.2036 00:00"),
+        prices("power,2035-12-01,9", "power,2036-01-09,7"),
+    ],
+    asks=["bill 2036-01"],
+)
+def test_bills_do_not_change(seen):
     """What is imported later changes no bill."""
-    office.load(PRICES, MONTHS)
-    office.bill("2024-01")
-    office.load(
-        aqua("W-2;2024-02-01 00:00;13", issued="2024-05-01 00:00"), prices("water,2023-12-01,9", "water,2024-01-09,7")
-    )
-    assert office.values("SELECT amount FROM monthly WHERE meter = 'W-2'") == [(3000,), (2000,)]
-    assert office.values(BILLS) == [("W-2", "2024-01", 4000, 842)]
+    assert seen.values("monthly", "amount", "Stay") == [(3000,), (2000,)]
+    assert seen.values("bills", "month amount cents", "Stay")[0] == ("2036-01", 4000, 124)
 
 
 @pytest.mark.requirement("no-correction", kind="boundary", retired="round-9")
-def test_nothing_is_issued_twice(office):
+@billed(
+    [PRICES_OF_2036, aqua("Twice;2036-01-01 00:00;10", "Twice;2036-02-01 00:00;14")],
+    aqua("Twice;2036-02-01 00:00;13", issued="2036-05-01 00:00"),
+    asks=["bill 2036-01"],
+)
+def test_nothing_is_issued_twice(seen):
     """A meter that has a bill gets no other one, whatever was imported meanwhile."""
-    office.load(PRICES, MONTHS)
-    office.bill("2024-01")
-    office.load(aqua("W-2;2024-02-01 00:00;13", issued="2024-05-01 00:00"))
-    assert office.bill("2024-01") == []
-    assert office.values(BILLS) == [("W-2", "2024-01", 4000, 842)]
+    assert seen.printed("bill 2036-01", "Twice") == []
+    assert seen.values("bills", "month amount cents", "Twice") == [("2036-01", 4000, 842)]
 
 
 @pytest.mark.requirement("prices", kind="core")
@@ -135,11 +185,18 @@ def test_prices_again(office):
 @pytest.mark.requirement("prices-differ", kind="error")
 def test_another_price(office):
     """Two prices of a kind for one day are an error, in one file or in several, and nothing of the call is imported."""
-    twice = prices("water,2024-01-01,1", "power,2024-01-01,2", "water,2024-01-01,2")
-    assert office.run("import", "b.csv", "a.csv", a=twice, b=MONTHS) == (1, "", "error: a.csv:4: another price\n")
-    office.load(PRICES)
-    other = prices("water,2024-02-01,1", "power,2024-01-01,31.0001")
-    assert office.run("import", "a.csv", a=other) == (1, "", "error: a.csv:3: another price\n")
+    files = {
+        "twice": prices("water,2024-01-01,1", "power,2024-01-01,2", "water,2024-01-01,2"),
+        "a": PRICES,
+        "other": prices("water,2024-02-01,1", "power,2024-01-01,31.0001"),
+        "b": MONTHS,
+        "last": prices("water,2024-02-01,2"),
+    }
+    calls = ["import b.csv twice.csv", "import a.csv", "import b.csv other.csv", "import last.csv"]
+    assert office.each(*calls, **files) == [
+        (1, "", "error: twice.csv:4: another price"),
+        (0, "a.csv: 2 new, 0 changed", ""),
+        (1, "", "error: other.csv:3: another price"),
+        (0, "last.csv: 1 new, 0 changed", ""),
+    ]
     assert office.values("SELECT * FROM readings") == []
-    office.load(prices("water,2024-02-01,2"), MONTHS)
-    assert office.bill("2024-02") == ["W-2 2 cents"]

@@ -3,60 +3,100 @@
 import pytest
 from files import aqua, at, norda, prices, volt
 from model import Town, cost, monthly
+from together import billed
 
-BILLS = "SELECT meter, month, amount, cents FROM bills ORDER BY meter, month"
+TARIFF = [
+    ("water", "2023-06-01", "210.5"),
+    ("water", "2024-02-09", "311.3"),
+    ("water", "2024-02-24", "0.7"),
+    ("water", "2024-03-28", "158"),
+    ("water", "2024-05-02", "99"),
+    ("power", "2023-12-24", "31.25"),
+    ("power", "2024-02-02", "17.6"),
+    ("power", "2024-02-21", "354.1"),
+    ("power", "2024-03-13", "34.875"),
+]
+TOWNS = [Town(seed, meters=20, busy=True) for seed in (51, 52)]
+EVEN = {"1": 0, "3": 2, "5": 2, "7,002": 4}  # Cents, of what costs half a cent each.
 
 
 @pytest.mark.requirement("parts", kind="core")
-def test_price_changes(office):
+@billed(
+    [
+        prices("power,2032-01-01,31", "power,2032-02-15,35.5", "water,2032-02-02,1"),
+        volt(
+            "Part-1,01.02.2032,00:00,100", "Part-1,15.02.2032,00:00,200", "Part-1,01.03.2032,00:00,210", zone="+00:00"
+        ),
+        volt("Part-2,01.02.2032,00:00,100", "Part-2,01.03.2032,00:00,390", zone="+00:00"),
+    ],
+    asks=["bill 2032-02"],
+)
+def test_price_changes(seen):
     """Each part of the month costs its own price, and what was shown between them was read or is on the line."""
-    office.load(
-        prices("power,2024-01-01,31", "power,2024-02-15,35.5", "water,2024-02-02,1"),
-        volt("P-1,01.02.2024,00:00,100", "P-1,15.02.2024,00:00,200", "P-1,01.03.2024,00:00,210", zone="+00:00"),
-        volt("P-2,01.02.2024,00:00,100", "P-2,01.03.2024,00:00,390", zone="+00:00"),
-    )
-    assert office.bill("2024-02") == ["P-1 3455 cents", "P-2 9665 cents"]
-    assert office.values(BILLS) == [("P-1", "2024-02", 110000, 3455), ("P-2", "2024-02", 290000, 9665)]
+    assert seen.printed("bill 2032-02", "Part-1", "Part-2") == ["Part-1 3455 cents", "Part-2 9665 cents"]
+    rows = seen.values("bills", "meter month amount cents", "Part-1", "Part-2")
+    assert rows == [("Part-1", "2032-02", 110000, 3455), ("Part-2", "2032-02", 290000, 9665)]
 
 
 @pytest.mark.requirement("parts", kind="boundary")
-def test_several_changes(office):
+@billed(
+    [
+        prices("water,2031-02-01,1000", "water,2031-01-31,100", "water,2031-01-11,200", "water,2031-01-01,100"),
+        aqua("Several;2031-01-01 00:00;0", "Several;2031-02-01 00:00;31"),
+    ],
+    asks=["bill 2031-01"],
+)
+def test_several_changes(seen):
     """A price may change more often, on the last day, and back; one on the first day is no change in the month."""
-    changes = ["water,2024-01-01,100", "water,2024-01-11,200", "water,2024-01-31,100", "water,2024-02-01,1000"]
-    office.load(prices(*changes[::-1]), aqua("W-1;2024-01-01 00:00;0", "W-1;2024-02-01 00:00;31"))
-    assert office.bill("2024-01") == [f"W-1 {1000 + 4000 + 100} cents"]
+    assert seen.printed("bill 2031-01", "Several") == [f"Several {1000 + 4000 + 100} cents"]
 
 
 @pytest.mark.requirement("parts-estimate", kind="boundary")
-def test_what_was_shown_is_rounded(office):
+@billed(
+    [
+        prices("power,2031-01-01,0", "power,2031-01-02,10000"),
+        norda(
+            "Rounded 2031-01-01T00:00:00Z 0 Wh",
+            "Rounded 2031-01-03T00:00:00Z 1 Wh",
+            "Rounded 2031-02-01T00:00:00Z 2 Wh",
+        ),
+    ],
+    asks=["bill 2031-01"],
+)
+def test_what_was_shown_is_rounded(seen):
     """What the meter showed at the change is rounded to whole watt hours, halves up."""
-    office.load(
-        prices("power,2024-01-01,0", "power,2024-01-02,10000"),
-        norda("P-1 2024-01-01T00:00:00Z 0 Wh", "P-1 2024-01-03T00:00:00Z 1 Wh", "P-1 2024-02-01T00:00:00Z 2 Wh"),
-    )
-    assert office.bill("2024-01") == ["P-1 10 cents"]
+    assert seen.printed("bill 2031-01", "Rounded") == ["Rounded 10 cents"]
 
 
 @pytest.mark.requirement("half-even", kind="core")
-def test_halves_go_to_even(office):
+@billed(
+    [
+        prices("water,2034-01-01,0.5"),
+        aqua(
+            *(f"Even-{used};2034-01-01 00:00;0" for used in EVEN),
+            *(f"Even-{used};2034-02-01 00:00;{used}" for used in EVEN),
+        ),
+    ],
+    asks=["bill 2034-01"],
+)
+def test_halves_go_to_even(seen):
     """Halves of a cent go to the even cent."""
-    days = ["2024-01-01", "2024-02-01", "2024-03-01", "2024-04-01", "2024-05-01"]
-    values = ["0", "1", "4", "9", "16,002"]
-    lines = [f"W-1;{day} 00:00;{value}" for day, value in zip(days, values, strict=True)]
-    office.load(prices("water,2023-01-01,0.5"), aqua(*lines))
-    bills = office.each(*(f"bill 2024-0{month}" for month in range(1, 5)))
-    assert bills == [(0, f"W-1 {cents} cents", "") for cents in (0, 2, 2, 4)]
+    lines = [f"Even-{used} {cents} cents" for used, cents in EVEN.items()]
+    assert seen.printed("bill 2034-01", *(f"Even-{used}" for used in EVEN)) == lines
 
 
 @pytest.mark.requirement("rounded-once", kind="boundary")
-def test_rounded_once(office):
+@billed(
+    [
+        prices("water,2035-01-01,0.4", "water,2035-01-11,1.4", "power,2035-01-01,0.3", "power,2035-01-11,1.3"),
+        aqua("Whole-W;2035-01-01 00:00;0", "Whole-W;2035-01-11 00:00;1", "Whole-W;2035-02-01 00:00;2"),
+        volt("Whole-P,01.01.2035,00:00,0", "Whole-P,11.01.2035,00:00,1", "Whole-P,01.02.2035,00:00,2", zone="+00:00"),
+    ],
+    asks=["bill 2035-01"],
+)
+def test_rounded_once(seen):
     """The bill is rounded as a whole: parts of 0.4 and 1.4 cents are two cents, and so are 0.3 and 1.3."""
-    office.load(
-        prices("water,2024-01-01,0.4", "water,2024-01-11,1.4", "power,2024-01-01,0.3", "power,2024-01-11,1.3"),
-        aqua("W-1;2024-01-01 00:00;0", "W-1;2024-01-11 00:00;1", "W-1;2024-02-01 00:00;2"),
-        volt("P-1,01.01.2024,00:00,0", "P-1,11.01.2024,00:00,1", "P-1,01.02.2024,00:00,2", zone="+00:00"),
-    )
-    assert office.bill("2024-01") == ["P-1 2 cents", "W-1 2 cents"]
+    assert seen.printed("bill 2035-01", "Whole-P", "Whole-W") == ["Whole-P 2 cents", "Whole-W 2 cents"]
 
 
 @pytest.mark.requirement("parts", kind="error")
@@ -64,27 +104,23 @@ def test_price_on_the_first_day(office):
     """There has to be a price on the first day of the month."""
     office.load(prices("water,2024-01-02,100"), aqua("W-1;2024-01-01 00:00;0", "W-1;2024-02-01 00:00;31"))
     assert office.run("bill", "2024-01") == (1, "", "error: no price for water in 2024-01\n")
-    assert office.values(BILLS) == []
+    assert office.values("SELECT * FROM bills") == []
+
+
+def billed_town(town):
+    files = [prices(*map(",".join, TARIFF)), town.workshop(), *town.files()]
+    return town.imported(files, asks=["bill 2024-02", "bill 2024-03"], group="bills")
 
 
 @pytest.mark.requirement("parts", kind="integration")
-@pytest.mark.parametrize("seed", [51, 52])
-def test_bills_of_a_town(office, seed):
+@pytest.mark.parametrize("town", [billed_town(town) for town in TOWNS])
+def test_bills_of_a_town(seen, town):
     """The bills of many meters with many prices are those that a model works out."""
-    town = Town(seed, meters=30, busy=True)
-    tariff = [("water", "2023-06-01", "210.5"), ("power", "2023-12-24", "31.25")]
-    for kind in ("water", "power"):
-        days = town.random.sample(range(1, 29), 4)
-        for month, day in zip((2, 2, 3, 5), days, strict=True):
-            tariff.append((kind, f"2024-0{month}-{day:02}", f"{town.random.randrange(4000) / 10}"))
-    office.load(prices(*map(",".join, tariff)), town.workshop(), *town.files())
-    parsed = [(kind, at(f"{day} 00:00"), cents) for kind, day, cents in tariff]
-    months = ["2024-02", "2024-03"]
-    answers = office.each(*(f"bill {month}" for month in months))
-    for month, answer in zip(months, answers, strict=True):
+    tariff = [(kind, at(f"{day} 00:00"), cents) for kind, day, cents in TARIFF]
+    for month in ("2024-02", "2024-03"):
         rows = [row for row in monthly(town.sent, town.exchanges) if row[2] == month]
-        expected = [f"{row[0]} {cost(town.sent, town.exchanges, parsed, row[0], month)} cents" for row in rows]
-        assert answer == (0, "\n".join(expected), "")
+        expected = [f"{row[0]} {cost(town.sent, town.exchanges, tariff, row[0], month)} cents" for row in rows]
+        assert seen.printed(f"bill {month}", *town.meters) == expected
 
 
 @pytest.mark.requirement("half-even", kind="integration")
