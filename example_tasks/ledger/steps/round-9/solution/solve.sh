@@ -124,7 +124,7 @@ end = text.index("def round_cents(")
 text = (
     text[:start]
     + '''def rates_to(target: str, prices: Iterable[Price], day: date | None) -> dict[str, Fraction]:
-    """The rates into `target` that hold on `day` (None: after all prices), by currency, over as few prices as possible."""
+    """The rates into `target` that hold on `day` (None: after all prices), by currency, by the shortest ways."""
     steps: dict[str, dict[str, Fraction]] = defaultdict(dict)
     for price in sorted(prices, key=lambda price: price.day):
         if day is None or price.day <= day:
