@@ -70,7 +70,7 @@ include second.journal
 
 @pytest.mark.requirement("include", kind="boundary")
 def test_borders_of_files(ledger):
-    """No transaction goes on into an included file, behind it or over the line; `include` alone is a header."""
+    """Neither a transaction nor what is skipped goes on over the border of a file; `include` alone is a header."""
     files = {
         "all": BOOKS + "include rest.journal\n  B  1\n  B  1\ninclude\n  C  1\ninclude empty.journal\n  D  1\n",
         "rest": "  ; A note\n  A  1.00\n2024-04-01 Whole\n  Assets:Cash  5.00\n  Income\n",
@@ -83,11 +83,6 @@ error: all.journal:19: posting outside a transaction
 error: all.journal:20: invalid transaction header
 error: all.journal:23: posting outside a transaction
 """)
-
-
-@pytest.mark.requirement("include", kind="boundary")
-def test_border_behind_an_invalid_line(ledger):
-    """What is skipped below an invalid line ends with its file, and a transaction ends at an include."""
     files = {
         "all": "2024-04-01 Alone\n  A  1.00\ninclude bad.journal\n  A  -1.00\nP 1\ninclude bad.journal\n  B  1.00\n",
         "bad": "  A  2.00\n2024-04-31 Never\n  A  1.00\n",
