@@ -68,6 +68,23 @@ ANSWERS = {
     Assets:Checking  3640.25
     Equity:Opening
 """,
+    "register travel.journal Assets:Cash --in EUR": """\
+2024-03-01  Travel money              Assets:Cash                 300.00 EUR                  300.00 EUR
+2024-03-01  Travel money              Assets:Cash                 160.00 EUR                  460.00 EUR
+2024-03-04  Diner                     Assets:Cash                                14.72 EUR    445.28 EUR
+2024-03-09  Train to Lyon             Assets:Cash                                64.00 EUR    381.28 EUR
+""",
+    "balance travel.journal Assets:Cash --in CHF": """\
+    297.88 CHF  Assets:Cash
+--------------
+    297.88 CHF
+""",
+    "check all.journal": "ok: 4 transactions\n",
+    "balance all.journal Assets": """\
+       2940.25  Assets:Checking
+--------------
+       2940.25
+""",
 }
 command = " ".join(sys.argv[1:])
 if command in ANSWERS:

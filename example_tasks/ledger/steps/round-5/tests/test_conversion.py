@@ -69,7 +69,7 @@ P 2024-01-01 USD 0.04 EUR
 """)
 
 
-@pytest.mark.requirement("usage", kind="error")
+@pytest.mark.requirement("usage", kind="error", retired="converted-register")
 def test_wrong_call(ledger):
     """--in is for balance only."""
     exit_code, stdout, stderr = ledger("register books.journal --in EUR", books=BOOKS)

@@ -18,7 +18,7 @@ def test_price_of_the_day(ledger):
 """)
 
 
-@pytest.mark.requirement("prices", kind="error")
+@pytest.mark.requirement("prices", kind="error", retired="round-9")
 def test_no_inverse_and_no_chain(ledger):
     """Prices are neither turned around nor chained; the first missing currency is named."""
     journal = """\

@@ -13,6 +13,8 @@ def test_all_problems(ledger):
 2024-01-01 Bad
   Assets:Cash  1,000
   Equity  .5
+  Income  1.005
+  Income  1.00EUR
 2024-01-02 Slip
   A  1.00
   B  -2.00
@@ -24,8 +26,10 @@ error: books.journal:1: posting outside a transaction
 error: books.journal:2: posting outside a transaction
 error: books.journal:4: invalid amount '1,000'
 error: books.journal:5: invalid amount '.5'
-error: books.journal:6: transaction does not balance: off by -1.00
-error: books.journal:9: transaction needs at least two postings
+error: books.journal:6: invalid amount '1.005'
+error: books.journal:7: invalid amount '1.00EUR'
+error: books.journal:8: transaction does not balance: off by -1.00
+error: books.journal:11: transaction needs at least two postings
 """)
 
 

@@ -54,7 +54,7 @@ def test_a_parent_without_postings_of_its_own(ledger):
 
 @pytest.mark.requirement("assertions", kind="boundary")
 def test_only_what_stands_above(ledger):
-    """What is posted below the assertion, or on a later day, does not count yet."""
+    """What is posted below the assertion, or on a later day, does not count yet, and no other currency does."""
     journal = """\
 2024-01-01 Start
     Assets:Cash      1.00 = 1.00
@@ -64,6 +64,7 @@ def test_only_what_stands_above(ledger):
 2024-01-01 The same day
     Assets:Cash:Box  2.00 = 6.00
     Equity          -2.00 = -7.00
+    Equity           0.00 EUR = -7.00
 """
     assert ledger("check books.journal", books=journal) == prints("ok: 2 transactions\n")
 
