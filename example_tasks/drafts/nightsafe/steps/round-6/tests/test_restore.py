@@ -55,7 +55,7 @@ def test_order_of_refusals(bench):
 def test_restore_on_a_full_disk(bench, target):
     """A restore that does not get to its end leaves TARGET as it was, and nothing beside it."""
     script = f"""
-        head -c 300000 /dev/urandom > src/big
+        head -c 60000 /dev/urandom > src/big
         call take acme src
         (trap '' XFSZ; ulimit -f 32; call restore acme {ID} new/{target})
         call find new
@@ -92,7 +92,7 @@ def test_killed_restore(bench):
     """A restore that is killed in the middle has not touched TARGET, which is for nobody else until it is whole."""
     script = f"""
         umask 000
-        for number in 1 2 3 4; do head -c 2000000 /dev/urandom > src/big$number; done
+        for number in 1 2 3 4; do head -c 2000000 /dev/zero > src/big$number; done
         call take acme src
         mkdir new new/empty
         setsid restore acme {ID} new/empty > /dev/null 2>&1 < /dev/null & pid=$!
@@ -195,7 +195,7 @@ def test_archives_that_look_unsafe(bench):
     assert found == expected
 
 
-NOTES = ["before the move", "", "tab\there", "line\nfeed\n", "back\\slash\\n", "-n", "  ", "$(touch hit)%s\\t", "grün"]
+NOTES = ["before the move", "", " tab\there, back\\slash\\n, line\nfeed\n", "-n", "$(touch hit)%s\\t grün  "]
 
 
 @pytest.mark.requirement("notes", kind="core")

@@ -137,11 +137,11 @@ def test_forget_is_refused(bench):
 @pytest.mark.requirement("forget", kind="boundary")
 def test_forget_on_a_full_disk(bench):
     """Where the catalogue cannot be written, forget removes nothing, and leaves no file that is for others."""
-    files = stored([f"20240101-{number:06}" for number in range(100)])
+    files = stored([f"20240101-{number:06}" for number in range(30)])
     for name in [name for name in files if name.endswith(".gz") and name[-11:-7] not in ("0001", "0002")]:
         del files[name]
     script = (
-        "umask 000\n(trap '' XFSZ; ulimit -f 8; call forget acme 20240101-000001)\ncall verify acme 20240101-000001\n"
+        "umask 000\n(trap '' XFSZ; ulimit -f 2; call forget acme 20240101-000001)\ncall verify acme 20240101-000001\n"
     )
     script += "call forget acme 20240101-000001\ncall verify acme 20240101-000001\ncall stat -c %a store/acme/catalogue"
     failed, still, done, gone, mode = bench.run(script, files)
@@ -153,8 +153,8 @@ def test_forget_on_a_full_disk(bench):
 @pytest.mark.requirement("removed-once", kind="core")
 def test_removed_at_once(bench):
     """What several commands remove at the same time is printed by one of them, and one whole one stays."""
-    ids = [f"2026030{day}-000000" for day in range(1, 7)]
-    script = "echo keep=3 > store/acme/settings\n"
+    ids = [f"2026030{day}-000000" for day in range(1, 5)]
+    script = "echo keep=2 > store/acme/settings\n"
     for number, id in enumerate(ids):
         script += f"for copy in 1 2; do forget acme {id} > out{number}$copy 2>> errors & done\n"
     script += (
