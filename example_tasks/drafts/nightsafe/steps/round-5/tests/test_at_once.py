@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from bench import DAY, FIRST, below, complaint, file, stored
+from bench import DAY, FIRST, below, complaint, file, link, stored
 
 SOURCE = below({"x": "1"}, "src")
 TAKE = """
@@ -19,14 +19,15 @@ finish() { kill -$1 -- -$pid 2> /dev/null; wait $pid 2> /dev/null; }
 
 @pytest.mark.requirement("ids", kind="core")
 def test_ids_within_a_second(bench):
-    """No ID is given twice: the second of a second has -2, and archives that no line names count, too."""
+    """No ID is given twice: the second of a second has -2, and archives that no line names count, too, and links."""
     expected = ["20260401-023000", *(f"20260401-023000-{number}" for number in range(2, 12))]
     files = {**SOURCE, **stored(expected[:-2]), "store/b/20260401-023000-2.tar.gz": "not of the catalogue"}
+    files["store/b/20260401-023000-3.tar.gz"] = link("nowhere")
     calls = "call take acme src\n" * 2 + "call verify acme\ncall take b src\ncall take b src\n"
     *taken, verified, first, second = bench.run(calls, files)
     assert [answer.out for answer in taken] == [f"{id}\n" for id in expected[-2:]]
     assert verified.rows == [[id, "ok"] for id in expected]
-    assert (first.out, second.out) == ("20260401-023000\n", "20260401-023000-3\n")
+    assert (first.out, second.out) == ("20260401-023000\n", "20260401-023000-4\n")
     assert bench.read("store/b/20260401-023000-2.tar.gz") == b"not of the catalogue"
 
 
