@@ -6,8 +6,8 @@ import pytest
 from bench import FIRST, Answer, below, complaint, link, stored
 
 DAY = 86_400
-AGED = ["20250101", "20251231-235959", "20260101-000000", "20260301-022959"]
-YOUNG = ["20260301-023000", "20260301-023000-2", "20260315-000000"]
+AGED = ["20250101", "20251231-235959", "20260101-000000", "20260301-023058"]
+YOUNG = ["20260301-023059", "20260301-023059-2", "20260315-000000"]
 
 
 def removed(*gone):
@@ -17,7 +17,7 @@ def removed(*gone):
 @pytest.mark.requirement("max-age", kind="core")
 def test_max_age(bench):
     """What is older than that goes, whatever keep and weeks say, to the second, the oldest first."""
-    script = "call rotate -n acme\ncall rotate acme\ncall list acme\ncall ls store/acme"
+    script = f"NIGHTSAFE_NOW={FIRST + 59}\ncall rotate -n acme\ncall rotate acme\ncall list acme\ncall ls store/acme"
     files = stored(AGED[::-1] + YOUNG, settings="keep=9999\nmax-age=0031\nweeks=9999\n")
     dry, done, listed, left = bench.run(script, files)
     assert dry.out == "".join(f"{id}\twould be removed\n" for id in [*AGED, YOUNG[0]])
@@ -30,7 +30,7 @@ def test_max_age(bench):
 def test_max_age_of_what_is_not_whole(bench):
     """Damaged and missing ones go by their age, too, and by nothing else; links and what is none of ours stay."""
     script = f"""
-        NIGHTSAFE_NOW={FIRST + DAY}
+        NIGHTSAFE_NOW={FIRST + DAY + 59}
         echo >> store/acme/{AGED[1]}.tar.gz
         rm store/acme/{AGED[2]}.tar.gz
         echo >> store/acme/{YOUNG[0]}.tar.gz
