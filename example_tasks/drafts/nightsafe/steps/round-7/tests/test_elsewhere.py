@@ -195,7 +195,7 @@ def test_report(bench):
         "a1": [1048576, 524288],
         "a": [10737418240, 1],
         "9": [0],
-        "z": [157286, 1],
+        "z": [262143, 1],
         "y": [1100000],
     }
     files = {"store/none": directory(), "store/Upper/catalogue": "", "store/.hidden/catalogue": "", "store/file": "x"}
@@ -215,7 +215,7 @@ def test_report(bench):
         ["b", "1", "52428", "0.0", first, first],
         ["none", "0", "0", "0.0", "-", "-"],
         ["y", "3", "1100048", "1.0", "2019-12-31T23:59:59Z", first],
-        ["z", "2", "157287", "0.2", first, second],
+        ["z", "2", "262144", "0.3", first, second],
     ]
 
 

@@ -77,7 +77,7 @@ read_catalogue() {
         SUMS[${BASH_REMATCH[1]}]=${BASH_REMATCH[4]}
         DIRECTORIES[${BASH_REMATCH[1]}]=$REPLY
     done < "$HOME_OF/catalogue"
-    [[ ${#IDS[@]} == 0 ]] || mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | sort)
+    ((${#IDS[@]} < 2)) || { mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | sort) && wait $!; } || fail 1 'cannot sort'
 }
 
 # need_backup ID: end where the customer has none of this name.

@@ -114,7 +114,7 @@ read_catalogue() {
         SUMS[${BASH_REMATCH[1]}]=${BASH_REMATCH[6]}
         DIRECTORIES[${BASH_REMATCH[1]}]=$REPLY
     done < "$HOME_OF/catalogue"
-    [[ ${#IDS[@]} == 0 ]] || mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | LC_ALL=C sort -t - -k 1,2 -k 3,3n)
+    ((${#IDS[@]} < 2)) || { mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | LC_ALL=C sort -t - -k 1,2 -k 3,3n) && wait $!; } || fail 1 'cannot sort'
 }
 
 # need_backup ID: end where the customer has none of this name.

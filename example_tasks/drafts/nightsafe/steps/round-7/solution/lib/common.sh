@@ -127,7 +127,7 @@ read_catalogue() {
         DIRECTORIES[${BASH_REMATCH[1]}]=$REPLY
         NOTES[${BASH_REMATCH[1]}]=$note
     done < "$HOME_OF/catalogue"
-    [[ ${#IDS[@]} == 0 ]] || mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | sort -t - -k 1,2 -k 3,3n)
+    ((${#IDS[@]} < 2)) || { mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | sort -t - -k 1,2 -k 3,3n) && wait $!; } || fail 1 'cannot sort'
 }
 
 # need_backup ID: end where the customer has none of this name.
