@@ -1,20 +1,21 @@
 """Controls: attempts that are wrong in a way that their author knows, which suites have to notice.
 
 A file ``controls/NAME.toml`` of a task is one. It either ends with a round, after which nothing is done, or changes
-what the reference solutions of some rounds leave, each by itself.
+what the reference solutions of some rounds leave, each by itself. Mutants are changes that are made one at a time.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pytest_evocode.checks.catalogue import CONTROLS, first_of
+from pytest_evocode.checks.catalogue import CONTROLS
 from pytest_evocode.checks.oracle_check import require_a_pass
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, lay
 from pytest_evocode.environments import Environment
@@ -42,6 +43,13 @@ class Change(BaseModel):
     """The requirement of which a case has to fail; any case will do where it is empty."""
 
 
+class Mutant(Change):
+    """A change that is made by itself, such as others may have in the same round."""
+
+    survives: str = ""
+    """Why no suite can notice it, of one that is the same to every user; such a one has to pass."""
+
+
 class Control(BaseModel):
     """An attempt that is wrong in a known way."""
 
@@ -52,6 +60,9 @@ class Control(BaseModel):
     ends_after: str = ""
     """The last round that is solved; all later ones have to fail."""
     change: tuple[Change, ...] = ()
+    """Those of one round are made together."""
+    mutant: tuple[Mutant, ...] = ()
+    """Each is made without the others."""
 
 
 def missed_by(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound], name: str) -> list[str]:
@@ -67,11 +78,17 @@ def missed_by(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound], name
     """
     path = attempt.context.task.directory / CONTROLS / f"{name}.toml"
     control = _read(path, attempt.context.task)
-    lines = [*_passed_after(attempt, played_rounds, control.ends_after)] if control.ends_after else []
+    parts: list[Callable[[], Iterator[str]]] = []
+    if control.ends_after:
+        parts.append(partial(_passed_after, attempt, played_rounds, control.ends_after))
     for played in played_rounds:
         if changes := [change for change in control.change if change.round == played.round.name]:
-            lines += _missed_in(attempt, played, changes, path)
-    return [] if not lines else ["\n".join([f"the suites do not notice {CONTROLS}/{name}.toml:", *first_of(lines)])]
+            parts.append(partial(_missed_in, attempt, played, changes, path))
+        mutants = (mutant for mutant in control.mutant if mutant.round == played.round.name)
+        parts += [partial(_survives, attempt, played, mutant, path) for mutant in mutants]
+    with ThreadPoolExecutor(attempt.context.suites_at_once, thread_name_prefix="controls") as pool:
+        lines = [line for found in pool.map(lambda part: [*part()], parts) for line in found]
+    return [] if not lines else ["\n".join([f"the suites do not notice {CONTROLS}/{name}.toml:", *lines])]
 
 
 def _read(path: Path, task: Task) -> Control:
@@ -82,14 +99,15 @@ def _read(path: Path, task: Task) -> Control:
         raise TaskError(describe_validation(error), path) from None
     except (OSError, ValueError) as error:
         raise TaskError(str(error), path) from None
-    if bool(control.ends_after) == bool(control.change):
-        raise TaskError("name the round that it ends_after, or a [[change]] or more", path)
+    changes: tuple[Change, ...] = (*control.change, *control.mutant)
+    if bool(control.ends_after) == bool(changes):
+        raise TaskError("name the round that it ends_after, or a [[change]] or [[mutant]] or more", path)
     rounds = [round_.name for round_ in task.rounds]
     known = {requirement.id for requirement in task.requirements}
-    for named in (*filter(None, [control.ends_after]), *(change.round for change in control.change)):
+    for named in (*filter(None, [control.ends_after]), *(change.round for change in changes)):
         if named not in rounds:
             raise TaskError(f"no round is called {named!r}; there are {', '.join(rounds)}", path)
-    for change in control.change:
+    for change in changes:
         if change.breaks and known and change.breaks not in known:
             raise TaskError(f"no test has the requirement {change.breaks!r}, which is to break in {change.round}", path)
     return control
@@ -130,6 +148,20 @@ def _missed_in(attempt: PlayedAttempt, played: PlayedRound, changes: Sequence[Ch
         yield f"  {played.round.name} is passed"
 
 
+def _survives(attempt: PlayedAttempt, played: PlayedRound, mutant: Mutant, path: Path) -> Iterator[str]:
+    """Yield a line where no case notices a mutant, or where one does that is said to survive."""
+    start = f"{mutant.file}, {_first_line(mutant.old)!r} -> {_first_line(mutant.new)!r}"
+    missed = [*_missed_in(attempt, played, [mutant], path)]
+    if missed and not mutant.survives:
+        yield f"{missed[0]} ({start})"
+    if mutant.survives and not missed:
+        yield f"  {played.round.name}: a case fails, and it is said to survive: take that out ({start})"
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
 def _make(fork: Environment, played: PlayedRound, changes: Sequence[Change], path: Path) -> None:
     """Make changes in a fork of the workspace as a round's solution leaves it."""
     files: dict[str, str] = {}
@@ -138,9 +170,8 @@ def _make(fork: Environment, played: PlayedRound, changes: Sequence[Change], pat
         if text is None:
             text = played.files_after.get(change.file, b"").decode("utf-8", "surrogateescape")
         if (times := text.count(change.old)) != 1:
-            start = change.old.strip().partition("\n")[0]
             why = f"{change.file} of {played.round.name} has it {times} times; name a passage that it has once"
-            raise TaskError(f"old = {start!r}: {why}", path)
+            raise TaskError(f"old = {_first_line(change.old)!r}: {why}", path)
         files[change.file] = text.replace(change.old, change.new)
     lay({name: text.encode("utf-8", "surrogateescape") for name, text in files.items()}, fork)
     for command in dict.fromkeys(change.run for change in changes if change.run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,9 +22,9 @@ def test_idle():
 """
 
 
-def change(round_: str, old: str, new: str, breaks: str = "", **more: str) -> str:
+def change(round_: str, old: str, new: str, breaks: str = "", table: str = "change", **more: str) -> str:
     values = {"round": round_, "file": "log.txt", "old": old, "new": new, "breaks": breaks, **more}
-    return "\n".join(["[[change]]", *(f"{key} = '{value}'" for key, value in values.items()), ""])
+    return "\n".join([f"[[{table}]]", *(f"{key} = '{value}'" for key, value in values.items()), ""])
 
 
 def test_what_suites_notice_of_controls(write_native: WriteNative, check_tasks: CheckTasks) -> None:
@@ -49,6 +50,31 @@ def test_what_suites_notice_of_controls(write_native: WriteNative, check_tasks: 
         "control[by-none]": "the suites do not notice controls/by-none.toml:\n"
         "  round-2: no case of idle fails when log.txt is changed\n"
         "  round-3 is passed",
+    }
+
+
+def test_mutants_are_made_one_at_a_time_and_fail_but_for_those_that_are_said_to_survive(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    """The two that are noticed change the same passage, and would hide what the next two do not break."""
+    mutant = partial(change, "round-2", table="mutant")
+    write_native(
+        "a",
+        2,
+        files={
+            "controls/killed.toml": mutant("line-2", "x") + mutant("line-2", "y", "line-2"),
+            "controls/left.toml": mutant("line-2", "x")
+            + mutant("line-2", "line-2 line-2")
+            + mutant("line-2", "x", "line-1")
+            + mutant("line-2", "line-2 ", survives="nobody sees it")
+            + mutant("line-2", "x", survives="nobody sees it"),
+        },
+    )
+    assert check_tasks("-kcontrol").messages == {
+        "control[left]": "the suites do not notice controls/left.toml:\n"
+        "  round-2 is passed (log.txt, 'line-2' -> 'line-2 line-2')\n"
+        "  round-2: no case of line-1 fails when log.txt is changed (log.txt, 'line-2' -> 'x')\n"
+        "  round-2: a case fails, and it is said to survive: take that out (log.txt, 'line-2' -> 'x')",
     }
 
 
@@ -87,7 +113,7 @@ def test_a_round_that_is_passed_without_its_solution_is_named(
         ),
         (change("round-7", "l", "x"), "no round is called 'round-7'; there are round-1"),
         (change("round-1", "l", "x", "tune"), "no test has the requirement 'tune', which is to break in round-1"),
-        ("about = 'nothing'", "name the round that it ends_after, or a [[change]] or more"),
+        ("about = 'nothing'", "name the round that it ends_after, or a [[change]] or [[mutant]] or more"),
         ("change = 1", "change: Input should be a valid tuple"),
         ("about = ", "Invalid value (at line 1, column 9)"),
     ],
