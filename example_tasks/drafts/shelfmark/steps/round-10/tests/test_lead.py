@@ -127,8 +127,7 @@ def test_rejects_of_edition_1(library):
     """What edition 1 could not read is tried again by the header and the bytes that it kept."""
     rows = reject("N.DMP", 2, "3.0 MEMBERS", "date", "1|Jäger|||01.01.90|".encode("cp1252"))
     database = library.old(1, rows + reject("M.DMP", 2, "2.1 MEMBERS", "date", "2|Jäger||01.02.21|01.01.90|1212"))
-    database.says("migrate")
-    assert database.says("retry") == "2 loaded, 0 rejected, 0 dropped\n"
+    assert database.say("migrate", "retry")[1] == "2 loaded, 0 rejected, 0 dropped\n"
     assert database.query("SELECT no, name, born::text, version FROM member ORDER BY no") == [
         (1, "Jäger", None, "3.0"), (2, "Jäger", "1921-02-01", "2.1"),
     ]  # fmt: skip

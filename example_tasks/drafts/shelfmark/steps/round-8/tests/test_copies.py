@@ -134,8 +134,11 @@ def test_a_loan_keeps_its_copy(library):
     database = library.fresh()
     database.enrol(A=1, B=2)
     database.shelve(KI_1=2)
-    database.load(loans=dump("LOANS", "1|KI 1|01.01.03|", "2|KI 1|05.01.03|"))
-    database.load(loans=dump("LOANS", "1|KI 1|01.01.03|02.01.03", "2|KI 1|05.01.03|06.01.03"))
+    files = {
+        "A.DMP": dump("LOANS", "1|KI 1|01.01.03|", "2|KI 1|05.01.03|"),
+        "B.DMP": dump("LOANS", "1|KI 1|01.01.03|02.01.03", "2|KI 1|05.01.03|06.01.03"),
+    }
+    database.say("load A.DMP", "load B.DMP", files=files)
     found = database.query("SELECT member_no, copy_number, back_on::text FROM loan ORDER BY member_no")
     assert found == [(1, 1, "2003-01-02"), (2, 2, "2003-01-06")]
 
