@@ -58,8 +58,8 @@ def test_migrate_says_the_edition(library):
 def test_migrate_again(library):
     """A database of this edition is not changed by another migration, and has one row in `edition` ever."""
     database = library.fresh()
-    database.load(members=dump("MEMBERS", MEMBERS[0], MEMBERS[2]))
-    assert database.says("migrate") == f"edition {library.workspace.index}\n"
+    said = database.say("load M.DMP", "migrate", files={"M.DMP": dump("MEMBERS", MEMBERS[0], MEMBERS[2])})
+    assert said[1] == f"edition {library.workspace.index}\n"
     assert database.query("SELECT * FROM edition") == [(library.workspace.index,)]
     assert database.query("SELECT no, name FROM member") == [(1, "Müller")]
     assert database.query("SELECT line, reason FROM reject") == [(3, "name")]

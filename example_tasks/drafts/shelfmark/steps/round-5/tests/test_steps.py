@@ -82,9 +82,12 @@ def test_one_open_loan(library):
         "1|KI 1|01.01.03|", "1|KI 1|02.01.03|", "1|KI 1|01.01.03|", "1|KI 1|01.12.02|02.12.02", "2|KI 1|02.01.03|",
         "1|KI 2|02.01.03|", "1|KI 9|02.01.03|",
     )  # fmt: skip
-    database.load(loans=dump("LOANS", *records))
+    files = {
+        "A.DMP": dump("LOANS", *records),
+        "B.DMP": dump("LOANS", "1|KI 1|01.01.03|09.01.03", "1|KI 1|10.01.03|"),
+    }
+    database.say("load A.DMP", "load B.DMP", files=files)
     assert database.query("SELECT line, reason FROM reject ORDER BY line") == [(3, "open"), (8, "title")]
-    database.load(loans=dump("LOANS", "1|KI 1|01.01.03|09.01.03", "1|KI 1|10.01.03|"))
     loans = "SELECT out_on::text, back_on::text FROM loan WHERE (member_no, sig) = (1, 'KI 1') ORDER BY 1"
     found = database.query(loans)
     assert found == [("2002-12-01", "2002-12-02"), ("2003-01-01", "2003-01-09"), ("2003-01-10", None)]
