@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
+import shlex
+from typing import NamedTuple
 
 from editions import BUILD
 from wire import Connection, SqlError
@@ -33,6 +36,12 @@ ENV = {"PYTHONDONTWRITEBYTECODE": ""}
 
 TIMEOUT = 30
 
+RUN = """
+timeout -s KILL %d shelf %s >.out 2>.err </dev/null
+echo "$? $(base64 -w0 .out) $(base64 -w0 .err)"
+"""
+"""Runs a program of many, and prints a line with what it did."""
+
 WIPE = "DROP SCHEMA IF EXISTS legacy CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION register"
 """Makes a database empty."""
 
@@ -43,6 +52,15 @@ DO $$ DECLARE name text; BEGIN
     END LOOP;
 END $$"""
 """Takes all rows out of a database."""
+
+
+class Done(NamedTuple):
+    """What a program did."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
 
 _numbers = itertools.count(1)
 
@@ -55,16 +73,22 @@ class Library:
         self._session = session
         self._shared = shared
         self._used = []
+        self._others = []
 
     def connect(self, name: str) -> Connection:
-        """Return a new connection to a database, which lives as long as the session."""
+        """Return a new connection to a database."""
         if "port" not in self._shared:
             process = self._session.popen(["python3", "-I", "-c", FORWARD])
             self._shared["port"] = int(process.read_until("\n", timeout=20).split()[1])
         return Connection(self._session.connect(self._shared["port"], 20), name)
 
+    def other(self, name: str) -> Connection:
+        """Return a connection of somebody else to a database, who is gone when the case ends."""
+        self._others.append(self.connect(name))
+        return self._others[-1]
+
     def connection(self, name: str) -> Connection:
-        """Return the connection to a database."""
+        """Return the connection to a database, which lives as long as the session."""
         connections = self._shared.setdefault("connections", {})
         if name not in connections:
             connections[name] = self.connect(name)
@@ -130,6 +154,8 @@ class Library:
         return found
 
     def close(self) -> None:
+        for other in self._others:
+            other.close()
         for kind, name in self._used:
             self._shared.setdefault(kind, []).append(name)
 
@@ -147,18 +173,20 @@ class Database:
 
     def shelve(self, **titles: int) -> None:
         """Put titles in: `KI_12=2` is KI 12 with two copies."""
+        sql = []
         for name, copies in titles.items():
             sig = name.replace("_", " ")
             if self.library.workspace.index < 8:
-                self.query(f"INSERT INTO title (sig, title, copies) VALUES ('{sig}', 'T', {copies})")
+                sql.append(f"INSERT INTO title (sig, title, copies) VALUES ('{sig}', 'T', {copies})")
             else:
-                self.query(f"INSERT INTO title (sig, title) VALUES ('{sig}', 'T')")
-                self.query(f"INSERT INTO copy SELECT '{sig}', generate_series(1, {copies})")
+                sql.append(f"INSERT INTO title (sig, title) VALUES ('{sig}', 'T')")
+                sql.append(f"INSERT INTO copy SELECT '{sig}', generate_series(1, {copies})")
+        self.query(";".join(sql))
 
     def enrol(self, **members: int) -> None:
         """Put members in: `Roth=2` is Ms. Roth, NO 2."""
-        for name, no in members.items():
-            self.query(f"INSERT INTO member (no, name, since) VALUES ({no}, '{name}', '1990-01-01')")
+        rows = ", ".join(f"({no}, '{name}', '1990-01-01')" for name, no in members.items())
+        self.query(f"INSERT INTO member (no, name, since) VALUES {rows}")
 
     def query(self, sql: str) -> list[tuple]:
         return self.library.connection(self.name).query(sql)
@@ -173,14 +201,29 @@ class Database:
             return self.library.workspace.run(["shelf", *arguments], env=env, timeout=TIMEOUT)
         return self.library.workspace.run(["shelf", *arguments], env=env, timeout=TIMEOUT, files=files)
 
+    def shelf_each(self, *calls: str, files: dict[str, bytes] | None = None) -> list[Done]:
+        """Run `shelf` with one line of arguments after the other, all in one call; return what each did."""
+        script = "".join(RUN % (TIMEOUT, arguments) for arguments in calls)
+        env = {**ENV, "PGDATABASE": self.name}
+        done = self.library.workspace.run(script, env=env, timeout=TIMEOUT * len(calls), files=files or {".err": b""})
+        found = []
+        for line in done.stdout.splitlines():
+            code, out, err = line.split(" ")
+            out, err = (base64.b64decode(text).decode(errors="replace") for text in (out, err))
+            found.append(Done(int(code), out, err))
+        assert len(found) == len(calls), f"{len(found)} of {len(calls)} have ended: {done.stderr}"
+        return found
+
     def start(self, *arguments: str):
         return self.library.workspace.popen(["shelf", *arguments], env={**ENV, "PGDATABASE": self.name})
 
     def says(self, *arguments: str, files: dict[str, bytes] | None = None) -> str:
         """Return what `shelf` prints, which has to end well."""
-        done = self.shelf(*arguments, files=files)
-        assert (done.exit_code, done.stderr) == (0, ""), f"shelf {' '.join(arguments)}: {done.exit_code} {done.stderr}"
-        return done.stdout
+        return well(shlex.join(arguments), self.shelf(*arguments, files=files))
+
+    def say(self, *calls: str, files: dict[str, bytes] | None = None) -> list[str]:
+        """Return what `shelf` prints for each line of arguments, each of which has to end well."""
+        return [well(*each) for each in zip(calls, self.shelf_each(*calls, files=files), strict=True)]
 
     def load(self, **dumps: bytes) -> str:
         """Load dumps: `load(members=...)` is the file MEMBERS.DMP."""
@@ -197,6 +240,12 @@ class Database:
 
     def edition(self) -> int:
         return self.query("SELECT number FROM public.edition")[0][0]
+
+
+def well(arguments: str, done) -> str:
+    """Return the output of a program, which has to have ended well."""
+    assert (done.exit_code, done.stderr) == (0, ""), f"shelf {arguments}: {done.exit_code} {done.stderr}"
+    return done.stdout
 
 
 class Later:

@@ -58,8 +58,8 @@ def test_migrate_says_the_edition(library):
 def test_migrate_again(library):
     """A database of this edition is not changed by another migration, and has one row in `edition` ever."""
     database = library.fresh()
-    database.load(members=dump("MEMBERS", MEMBERS[0], MEMBERS[2]))
-    assert database.says("migrate") == f"edition {library.workspace.index}\n"
+    said = database.say("load M.DMP", "migrate", files={"M.DMP": dump("MEMBERS", MEMBERS[0], MEMBERS[2])})
+    assert said[1] == f"edition {library.workspace.index}\n"
     assert database.query("SELECT * FROM edition") == [(library.workspace.index,)]
     assert database.query("SELECT no, name FROM member") == [(1, "Müller")]
     assert database.query("SELECT line, reason FROM reject") == [(3, "name")]
@@ -152,8 +152,7 @@ def test_rejects_of_a_file_that_comes_again(library):
         "b/N.DMP": dump("MEMBERS", "z|A|||01.01.70|"),
         "c/M.DMP": dump("MEMBERS", "3|C|||01.01.70|", "4||||01.01.70|"),
     }
-    for path in files:
-        database.says("load", path, files={path: files[path]})
+    database.say(*[f"load {path}" for path in files], files=files)
     assert database.query("SELECT file, line, reason FROM reject ORDER BY file") == [
         ("M.DMP", 3, "name"), ("N.DMP", 2, "number"),
     ]  # fmt: skip
@@ -164,9 +163,11 @@ def test_rejects_of_a_file_that_comes_again(library):
 def test_a_member_is_overwritten(library):
     """A record takes the place of the member with its number, in all fields; the later one of a dump counts."""
     database = library.fresh()
-    database.load(members=dump("MEMBERS", "7|Alt|Anna|01.01.60|01.01.90|", "8|Alt|||01.01.90|"))
-    again = dump("MEMBERS", "7|Neu|Ute|01.01.61|01.01.91|", "0007|Neuer|||01.01.92|")
-    assert database.load(members=again) == "MEMBERS: 2 loaded, 0 rejected\n"
+    files = {
+        "A.DMP": dump("MEMBERS", "7|Alt|Anna|01.01.60|01.01.90|", "8|Alt|||01.01.90|"),
+        "B.DMP": dump("MEMBERS", "7|Neu|Ute|01.01.61|01.01.91|", "0007|Neuer|||01.01.92|"),
+    }
+    assert database.say("load A.DMP", "load B.DMP", files=files)[1] == "MEMBERS: 2 loaded, 0 rejected\n"
     assert database.query("SELECT no, name, first_name, born::text, since::text FROM member ORDER BY no") == [
         (7, "Neuer", None, None, "1992-01-01"), (8, "Alt", None, None, "1990-01-01"),
     ]  # fmt: skip
@@ -176,40 +177,46 @@ def test_a_member_is_overwritten(library):
 def test_ends_of_lines_and_of_the_file(library):
     """Lines may end with LF alone, the last one with nothing, and nothing behind a byte 0x1A is read."""
     database = library.fresh()
-    plain = b"BIBLIO 2.1 MEMBERS 2\n1|A|||01.01.70|\n\n2|B|||01.01.70|"
-    assert database.load(members=plain) == "MEMBERS: 2 loaded, 0 rejected\n"
-    left = b"BIBLIO 2.1 MEMBERS 1\r\n3|C|||01.01.70|\r\n\x1a4|D|||01.01.70|\r\n\x1a"
-    assert database.load(members=left) == "MEMBERS: 1 loaded, 0 rejected\n"
+    files = {
+        "PLAIN.DMP": b"BIBLIO 2.1 MEMBERS 2\n1|A|||01.01.70|\n\n2|B|||01.01.70|",
+        "LEFT.DMP": b"BIBLIO 2.1 MEMBERS 1\r\n3|C|||01.01.70|\r\n\x1a4|D|||01.01.70|\r\n\x1a",
+    }
+    assert database.say("load PLAIN.DMP", "load LEFT.DMP", files=files) == [
+        "MEMBERS: 2 loaded, 0 rejected\n", "MEMBERS: 1 loaded, 0 rejected\n",
+    ]  # fmt: skip
     assert database.column("SELECT name FROM member ORDER BY no") == ["A", "B", "C"]
 
 
+DAMAGED = {
+    "empty": b"",
+    "kind": b"BIBLIO 2.1 BOOKS 1\r\n2|New|||01.01.70|\r\n",
+    "blanks": b"BIBLIO 2.1  MEMBERS 1\r\n3|New|||01.01.70|\r\n",
+    "too-few": b"BIBLIO 2.1 MEMBERS 2\r\n4|New|||01.01.70|\r\n",
+    "too-many": b"BIBLIO 2.1 MEMBERS 0\r\n5|New|||01.01.70|\r\n",
+    "cut-off": b"BIBLIO 2.1 MEMBERS 2\r\n6|New|||01.01.70|\r\n\x1a6|New|||01.01.70|\r\n",
+}
+
+
 @pytest.mark.requirement("damaged", kind="error")
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"BIBLIO 2.1 BOOKS 1\r\n1|New|||01.01.70|\r\n",
-        b"BIBLIO 2.1  MEMBERS 1\r\n1|New|||01.01.70|\r\n",
-        b"BIBLIO 2.1 MEMBERS 2\r\n1|New|||01.01.70|\r\n",
-        b"BIBLIO 2.1 MEMBERS 0\r\n1|New|||01.01.70|\r\n",
-        b"BIBLIO 2.1 MEMBERS 2\r\n1|New|||01.01.70|\r\n\x1a2|New|||01.01.70|\r\n",
-    ],
-    ids=["empty", "kind", "blanks", "too-few", "too-many", "cut-off"],
-)
-def test_damaged(library, data):
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged(library, case):
     """A damaged dump ends the program with status 4 and the file's name, and neither rows nor rejects have changed."""
 
     def make():
         database = library.fresh()
-        database.load(members=dump("MEMBERS", "1|Old|||01.01.70|", "x|Old|||01.01.70|"))
-        return database
+        files = {f"d/{name}.DMP": data for name, data in DAMAGED.items()}
+        rejects = ", ".join(f"('{name}.DMP', 3, 'BIBLIO 2.1 MEMBERS 1', 'number', 'x')" for name in DAMAGED)
+        database.query(f"INSERT INTO reject VALUES {rejects}")
+        done = database.shelf_each(*[f"load {path}" for path in files], files=files)
+        return database, dict(zip(DAMAGED, done, strict=True))
 
-    database = library.once("damaged", make).again(library)
-    done = database.shelf("load", "d/MEMBERS.DMP", files={"d/MEMBERS.DMP": data})
+    database, all_done = library.once("damaged", make)
+    database, done = database.again(library), all_done[case]
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (4, "", 1)
-    assert done.stderr.startswith("MEMBERS.DMP: ")
-    assert database.query("SELECT no, name FROM member") == [(1, "Old")]
-    assert database.query("SELECT line, reason FROM reject") == [(3, "number")]
+    assert done.stderr.startswith(f"{case}.DMP: ")
+    number = list(DAMAGED).index(case) + 1
+    assert database.query(f"SELECT no FROM member WHERE no = {number}") == []
+    assert database.query(f"SELECT line, reason FROM reject WHERE file = '{case}.DMP'") == [(3, "number")]
 
 
 @pytest.mark.requirement("edition", kind="error")
@@ -221,8 +228,7 @@ def test_another_edition(library):
     assert empty.query("SELECT count(*)::integer FROM pg_tables WHERE schemaname = 'public'") == [(0,)]
     later = library.fresh()
     later.query("UPDATE edition SET number = 99")
-    for command, files in (("migrate",), {}), (("load", "M.DMP"), {"M.DMP": dump("MEMBERS", MEMBERS[0])}):
-        done = later.shelf(*command, files=files)
+    for done in later.shelf_each("migrate", "load M.DMP", files={"M.DMP": dump("MEMBERS", MEMBERS[0])}):
         assert (done.exit_code, done.stdout, done.stderr) == (3, "", "edition 99\n")
     assert later.edition() == 99
     assert later.query("SELECT * FROM member") == []
@@ -231,8 +237,7 @@ def test_another_edition(library):
 @pytest.mark.requirement("usage", kind="error")
 def test_usage(library):
     """A command that there is not, or with other arguments, ends with status 2 and a line that begins with usage."""
-    for arguments in ([], ["move"], ["load"], ["migrate", "now"]):
-        done = library.live().shelf(*arguments)
+    for done in library.live().shelf_each("", "move", "load", "migrate now"):
         assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert done.stderr.startswith("usage: ")
 

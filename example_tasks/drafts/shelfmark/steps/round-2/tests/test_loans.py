@@ -1,7 +1,7 @@
 """Edition 2: titles, loans, and what is overdue."""
 
 import pytest
-from library import dump
+from library import dump, well
 from wire import SqlError
 
 PEOPLE = dump("MEMBERS", "1|Müller|Käthe||01.01.90|", "2|Roth|||01.01.90|", "30|Fuchs|Paul||01.01.90|")
@@ -50,9 +50,8 @@ def loaded(library):
 
     def make():
         database = library.fresh()
-        database.load(members=PEOPLE)
-        said = database.load(titles=dump("TITLES", *TITLES))
-        return database, said + database.load(loans=dump("LOANS", *LOANS))
+        files = {"MEMBERS.DMP": PEOPLE, "TITLES.DMP": dump("TITLES", *TITLES), "LOANS.DMP": dump("LOANS", *LOANS)}
+        return database, database.say(*[f"load {name}" for name in files], files=files)
 
     def find():
         database, said = library.once("loans", make)
@@ -130,7 +129,7 @@ def test_loans(loaded):
         (1, "KI 12", "2003-02-01", "2003-02-05"), (1, "KI 12", "2003-02-06", "2003-02-06"),
         (2, "KI 12", "2003-02-01", None), (30, "KI 13", "2003-02-01", None),
     ]  # fmt: skip
-    assert loaded()[1] == "TITLES: 4 loaded, 14 rejected\nLOANS: 4 loaded, 11 rejected\n"
+    assert loaded()[1][1:] == ["TITLES: 4 loaded, 14 rejected\n", "LOANS: 4 loaded, 11 rejected\n"]
 
 
 @pytest.mark.requirement("loans", kind="error")
@@ -145,9 +144,8 @@ def test_rejected_loans(loaded):
 def small(library):
     """A database with three members and two titles."""
     database = library.fresh()
-    database.query("INSERT INTO member (no, name, first_name, since) VALUES (1, 'Müller', 'Käthe', '1990-01-01')")
-    database.query("INSERT INTO member (no, name, first_name, since) VALUES (30, 'Fuchs', 'Paul', '1990-01-01')")
-    database.enrol(Roth=2)
+    rows = "(1, 'Müller', 'Käthe', '1990-01-01'), (2, 'Roth', NULL, '1990-01-01'), (30, 'Fuchs', 'Paul', '1990-01-01')"
+    database.query(f"INSERT INTO member (no, name, first_name, since) VALUES {rows}")
     database.shelve(KI_12=9, KI_2=9)
     return database
 
@@ -156,8 +154,11 @@ def small(library):
 def test_what_comes_back(library):
     """A loan that is there gets the BACK of a later dump, and there is no second one of it."""
     database = small(library)
-    database.load(loans=dump("LOANS", "1|KI 12|01.02.03|", "2|KI 12|01.02.03|"))
-    assert database.load(loans=dump("LOANS", "1|ki 12|01.02.03|09.02.03")) == "LOANS: 1 loaded, 0 rejected\n"
+    files = {
+        "A.DMP": dump("LOANS", "1|KI 12|01.02.03|", "2|KI 12|01.02.03|"),
+        "B.DMP": dump("LOANS", "1|ki 12|01.02.03|09.02.03"),
+    }
+    assert database.say("load A.DMP", "load B.DMP", files=files)[1] == "LOANS: 1 loaded, 0 rejected\n"
     rows = database.query("SELECT member_no, back_on::text FROM loan ORDER BY member_no")
     assert rows == [(1, "2003-02-09"), (2, None)]
 
@@ -179,16 +180,18 @@ OUT = (
     "1|KI 12|01.03.03|", "2|KI 12|01.03.03|", "1|KI 2|01.03.03|30.03.03", "30|KI 12|02.03.03|", "30|KI 2|01.02.03|",
     "2|KI 2|01.01.03|01.03.03",
 )  # fmt: skip
+DAYS = ("2003-03-01", "2003-03-29", "2003-03-30", "2003-02-28", "2003-04-01")
 
 
 def overdue(library, day):
     def make():
-        database = small(library)
-        database.load(loans=dump("LOANS", *OUT))
-        return database
+        calls = ["load OUT.DMP", *[f"overdue {day}" for day in DAYS]]
+        said = small(library).shelf_each(*calls, files={"OUT.DMP": dump("LOANS", *OUT)})
+        return dict(zip(calls, said, strict=True))
 
-    lines = library.once("overdue", make).again(library).says("overdue", day)
-    return [line.split("\t") for line in lines.splitlines()]
+    done = library.once("overdue", make)
+    assert (done["load OUT.DMP"].exit_code, done["load OUT.DMP"].stderr) == (0, "")
+    return [line.split("\t") for line in well(f"overdue {day}", done[f"overdue {day}"]).splitlines()]
 
 
 @pytest.mark.requirement("overdue", kind="core")
@@ -217,8 +220,7 @@ def test_overdue_names_the_title(library):
 @pytest.mark.requirement("overdue", kind="error")
 def test_no_day(library):
     """What is no day is a wrong argument."""
-    for day in ("2003-02-30", "01.02.03", "2003-2-1", ""):
-        done = library.live().shelf("overdue", *([day] if day else []))
+    for done in library.live().shelf_each("overdue 2003-02-30", "overdue 01.02.03", "overdue 2003-2-1", "overdue"):
         assert (done.exit_code, done.stdout, done.stderr[:7]) == (2, "", "usage: ")
 
 
@@ -230,14 +232,15 @@ def test_a_database_of_edition_1(library):
         "INSERT INTO member VALUES (7, 'Groß', NULL, '1960-01-01', '1990-01-01', NULL);"
         r"INSERT INTO reject VALUES ('A.DMP', 5, 'BIBLIO 2.1 MEMBERS 9', 'fields', '\x00ff7c')",
     )
-    assert database.says("migrate").splitlines()[-1] == f"edition {library.workspace.index}"
+    said = database.say("migrate", "load T.DMP", files={"T.DMP": dump("TITLES", "KI 1|A|||1")})
+    assert said[0].splitlines()[-1] == f"edition {library.workspace.index}"
+    assert said[1] == "TITLES: 1 loaded, 0 rejected\n"
     assert database.query("SELECT no, name, born::text, since::text FROM member") == [
         (7, "Groß", "1960-01-01", "1990-01-01")
     ]
     assert database.query("SELECT file, line, head, reason, raw FROM reject") == [
         ("A.DMP", 5, "BIBLIO 2.1 MEMBERS 9", "fields", r"\x00ff7c")
     ]
-    assert database.load(titles=dump("TITLES", "KI 1|A|||1")) == "TITLES: 1 loaded, 0 rejected\n"
 
 
 @pytest.mark.requirement("loans", kind="integration")

@@ -86,12 +86,13 @@ def test_several_dumps_in_any_order(library):
 def test_all_or_none(library):
     """Where one of the dumps is damaged none is loaded, and the message names that one."""
     database = library.fresh()
-    database.load(members=dump("MEMBERS", "1|Old|||01.01.90|", "x|Old|||01.01.90|"))
     files = {
+        "MEMBERS.DMP": dump("MEMBERS", "1|Old|||01.01.90|", "x|Old|||01.01.90|"),
         "d/MEMBERS.DMP": dump("MEMBERS", "1|New|||01.01.90|", "2|New|||01.01.90|"),
         "d/TITLES.DMP": dump("TITLES", "KI 1|A|||1")[:-20],
     }
-    done = database.shelf("load", *files, files=files)
+    well, done = database.shelf_each("load MEMBERS.DMP", "load d/MEMBERS.DMP d/TITLES.DMP", files=files)
+    assert well == (0, "MEMBERS: 1 loaded, 1 rejected\n", "")
     assert (done.exit_code, done.stdout, done.stderr[:12]) == (4, "", "TITLES.DMP: ")
     assert database.query("SELECT no, name FROM member") == [(1, "Old")]
     assert database.query("SELECT file, line FROM reject") == [("MEMBERS.DMP", 3)]

@@ -81,8 +81,11 @@ def test_tables_of_contacts(library):
 def test_overwritten(library):
     """A member who is overwritten has the contacts of the record alone, and others keep theirs."""
     database = library.fresh()
-    database.load(members=dump("MEMBERS", "1|A|||01.01.90|1212,abends", "2|A|||01.01.90|1213"))
-    database.load(members=dump("MEMBERS", "1|A|||01.01.90|1214"))
+    files = {
+        "A.DMP": dump("MEMBERS", "1|A|||01.01.90|1212,abends", "2|A|||01.01.90|1213"),
+        "B.DMP": dump("MEMBERS", "1|A|||01.01.90|1214"),
+    }
+    database.say("load A.DMP", "load B.DMP", files=files)
     assert database.query(CONTACTS) == [(1, "phone", "+4927361214"), (2, "phone", "+4927361213")]
 
 
@@ -90,8 +93,11 @@ def test_overwritten(library):
 def test_a_reject_changes_no_contact(library):
     """A record that cannot be loaded leaves the member as he is."""
     database = library.fresh()
-    database.load(members=dump("MEMBERS", "1|A|||01.01.90|1212,abends"))
-    database.load(members=dump("MEMBERS", "1|B|||01.13.90|1214"))
+    files = {
+        "A.DMP": dump("MEMBERS", "1|A|||01.01.90|1212,abends"),
+        "B.DMP": dump("MEMBERS", "1|B|||01.13.90|1214"),
+    }
+    database.say("load A.DMP", "load B.DMP", files=files)
     assert database.query(CONTACTS) == [(1, "note", "abends"), (1, "phone", "+4927361212")]
     assert database.query("SELECT name FROM member") == [("A",)]
 

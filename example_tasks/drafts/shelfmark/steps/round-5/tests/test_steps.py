@@ -38,9 +38,9 @@ def test_a_line_for_each_step(library):
     database = library.empty()
     assert database.says("migrate", "--to", "2") == says_steps(1, 2)
     assert database.columns("member")["phone"] == "text"
-    assert database.says("migrate", "--to", "2") == "edition 2\n"
-    assert database.says("migrate", "--to", "4") == says_steps(3, 4)
-    assert database.says("migrate") == says_steps(5, last)
+    assert database.say("migrate --to 2", "migrate --to 4", "migrate") == [
+        "edition 2\n", says_steps(3, 4), says_steps(5, last),
+    ]  # fmt: skip
     assert database.query("SELECT * FROM edition") == [(last,)]
 
 
@@ -49,10 +49,11 @@ def test_not_back(library):
     """There is no way back, and none to an edition that there is not."""
     database = library.fresh()
     last = library.workspace.index
-    done = database.shelf("migrate", "--to", "4")
-    assert (done.exit_code, done.stdout, done.stderr) == (3, "", f"edition {last}\n")
-    for arguments in (["--to"], ["--to", "0"], ["--to", "x"], ["--to", "99"], ["4"]):
-        done = database.shelf("migrate", *arguments)
+    back, *wrong = database.shelf_each(
+        "migrate --to 4", "migrate --to", "migrate --to 0", "migrate --to x", "migrate --to 99", "migrate 4"
+    )
+    assert (back.exit_code, back.stdout, back.stderr) == (3, "", f"edition {last}\n")
+    for done in wrong:
         assert (done.exit_code, done.stdout, done.stderr[:7]) == (2, "", "usage: ")
     assert database.edition() == last
 
@@ -81,9 +82,12 @@ def test_one_open_loan(library):
         "1|KI 1|01.01.03|", "1|KI 1|02.01.03|", "1|KI 1|01.01.03|", "1|KI 1|01.12.02|02.12.02", "2|KI 1|02.01.03|",
         "1|KI 2|02.01.03|", "1|KI 9|02.01.03|",
     )  # fmt: skip
-    database.load(loans=dump("LOANS", *records))
+    files = {
+        "A.DMP": dump("LOANS", *records),
+        "B.DMP": dump("LOANS", "1|KI 1|01.01.03|09.01.03", "1|KI 1|10.01.03|"),
+    }
+    database.say("load A.DMP", "load B.DMP", files=files)
     assert database.query("SELECT line, reason FROM reject ORDER BY line") == [(3, "open"), (8, "title")]
-    database.load(loans=dump("LOANS", "1|KI 1|01.01.03|09.01.03", "1|KI 1|10.01.03|"))
     loans = "SELECT out_on::text, back_on::text FROM loan WHERE (member_no, sig) = (1, 'KI 1') ORDER BY 1"
     found = database.query(loans)
     assert found == [("2002-12-01", "2002-12-02"), ("2003-01-01", "2003-01-09"), ("2003-01-10", None)]
@@ -106,17 +110,18 @@ def test_what_others_have_built(library):
     assert_whole(database)
 
 
-def waits_for_a_lock(database, sessions=1):
-    """Wait until as many programs are connected, and one of them waits for a lock."""
+def waits_for_a_lock(database, *processes):
+    """Wait until the programs are connected, and one of them waits for a lock."""
     sql = (
         "SELECT count(*)::integer, (count(*) FILTER (WHERE wait_event_type = 'Lock'))::integer FROM pg_stat_activity"
         " WHERE datname = current_database() AND usename = 'register'"
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 30
     while True:
         connected, waiting = database.query(sql)[0]
-        if connected >= sessions and waiting:
+        if connected >= len(processes) and waiting:
             return
+        assert all(process.running for process in processes), "the migration ends before the table can be changed"
         assert time.monotonic() < deadline, "the migration does not come to the table that is locked"
         time.sleep(0.02)
 
@@ -126,17 +131,16 @@ def waits_for_a_lock(database, sessions=1):
 def test_killed(library, table):
     """After a migration was killed, the database is of one edition, and the next migration brings it here."""
     database = library.old(2, ROWS)
-    other = library.connect(database.name)
+    other = library.other(database.name)
     other.query(f"BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
     process = database.start("migrate")
-    waits_for_a_lock(database)
+    waits_for_a_lock(database, process)
     process.signal("KILL")
     process.wait(timeout=20)
     number = database.edition()
     assert number < 5
     assert process.output == ("" if number == 2 else says_steps(3, number))
     other.query("ROLLBACK")
-    other.close()
     assert database.says("migrate").splitlines()[-1] == f"edition {library.workspace.index}"
     assert_whole(database)
 
@@ -145,12 +149,11 @@ def test_killed(library, table):
 def test_at_the_same_time(library):
     """Two migrations of one database at the same time both end well, and each step is done once."""
     database = library.old(2, ROWS)
-    other = library.connect(database.name)
+    other = library.other(database.name)
     other.query("BEGIN; LOCK TABLE loan, member IN ACCESS EXCLUSIVE MODE")
     both = [database.start("migrate"), database.start("migrate")]
-    waits_for_a_lock(database, 2)
+    waits_for_a_lock(database, *both)
     other.query("ROLLBACK")
-    other.close()
     assert [process.wait(timeout=20) for process in both] == [0, 0], [process.errors for process in both]
     last = library.workspace.index
     lines = [line for process in both for line in process.output.splitlines()]

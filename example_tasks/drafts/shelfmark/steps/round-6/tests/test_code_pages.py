@@ -33,9 +33,8 @@ def test_bytes_without_meaning(library):
     """A byte that means nothing is a reject before all other reasons, in code page 1252 only."""
     database = library.fresh()
     record = b"x|A\x81\x8d\x8f\x90\x9d|\r\n"
-    for version in ("3.0", "2.1"):
-        name = f"{version}.dmp"
-        assert database.says("load", name, files={name: f"BIBLIO {version} MEMBERS 1\r\n".encode() + record})
+    files = {f"{version}.dmp": f"BIBLIO {version} MEMBERS 1\r\n".encode() + record for version in ("3.0", "2.1")}
+    database.says("load", *files, files=files)
     assert database.query("SELECT file, reason, encode(raw, 'hex') FROM reject ORDER BY file DESC") == [
         ("3.0.dmp", "code", record[:-2].hex()), ("2.1.dmp", "fields", record[:-2].hex()),
     ]  # fmt: skip
@@ -46,12 +45,11 @@ def test_where_a_row_is_from(library):
     """Members and titles say which version of BIBLIO has written them; for older rows nobody knows."""
     rows = "INSERT INTO member VALUES (1, 'A', NULL, NULL, '1990-01-01'); INSERT INTO title VALUES ('KI 1', 'T')"
     database = library.old(5, rows.replace("'T'", "'T', NULL, NULL, 1"))
-    database.says("migrate")
     files = {
         "m.dmp": dump("MEMBERS", "2|B|||01.01.90|", version="1.4"),
         "t.dmp": dump("TITLES", "KI 2|B|||1", version="3.0"),
     }
-    database.says("load", *files, files=files)
+    database.say("migrate", "load m.dmp t.dmp", files=files)
     assert database.query("SELECT no, version FROM member ORDER BY no") == [(1, None), (2, "1.4")]
     assert database.query("SELECT sig, version FROM title ORDER BY sig") == [("KI 1", None), ("KI 2", "3.0")]
 

@@ -62,11 +62,9 @@ def test_rows_of_a_known_version(library):
     rows = "(1, 'M³', '▀', NULL, '1990-01-01', '3.0'), (2, 'M³', NULL, NULL, '1990-01-01', NULL)"
     title = "INSERT INTO title VALUES ('KI 1', 'x³', NULL, NULL, 1, '2.1')"
     database = library.old(6, f"INSERT INTO member VALUES {rows}; {title}")
-    database.says("migrate")
-    assert database.query("SELECT name, first_name FROM member ORDER BY no") == [("M³", "▀"), ("Mü", None)]
-    database.load(members=dump("MEMBERS", "3|m³|||01.01.90|"))
-    database.says("migrate")
-    assert database.query("SELECT name FROM member WHERE no = 3") == [("m³",)]
+    database.say("migrate", "load M.DMP", "migrate", files={"M.DMP": dump("MEMBERS", "3|m³|||01.01.90|")})
+    found = database.query("SELECT name, first_name FROM member ORDER BY no")
+    assert found == [("M³", "▀"), ("Mü", None), ("m³", None)]
     assert database.query("SELECT title FROM title") == [("x³",)]
 
 
@@ -74,14 +72,14 @@ def test_rows_of_a_known_version(library):
 def test_rejects(library):
     """Rejects are listed by file and line, in the code page of their dump; bytes without meaning are question marks."""
     database = library.fresh()
-    assert database.says("rejects") == ""
     files = {
         "b.dmp": dump("MEMBERS", "1|Größe", "2|A|||01.01.90|", *["3|B"] * 8, "3|Jäger"),
         "a.dmp": dump("TITLES", "Ä 1|Ä|||", b"KI 1|\x81\x9d", version="3.0", code="cp1252"),
         "B.dmp": b"BIBLIO 2.1 LOANS 1\r\n\r\n x |KI 1|01.01.03|",
     }
-    database.says("load", *files, files=files)
-    assert database.says("rejects").splitlines() == [
+    none, _, listed = database.say("rejects", f"load {' '.join(files)}", "rejects", files=files)
+    assert none == ""
+    assert listed.splitlines() == [
         "B.dmp\t3\tnumber\t x |KI 1|01.01.03|",
         "a.dmp\t2\tsig\tÄ 1|Ä|||",
         "a.dmp\t3\tcode\tKI 1|??",
@@ -97,8 +95,7 @@ def test_rejects_of_an_earlier_edition(library):
     rows = r"('N.DMP', 2, 'BIBLIO 3.0 MEMBERS 1', 'fields', '\x31fc'), "
     rows += r"('M.DMP', 9, 'BIBLIO 2.1 MEMBERS 1', 'date', '\x3181')"
     database = library.old(1, f"INSERT INTO reject VALUES {rows}")
-    database.says("migrate")
-    assert database.says("rejects") == "M.DMP\t9\tdate\t1ü\nN.DMP\t2\tfields\t1ü\n"
+    assert database.say("migrate", "rejects")[1] == "M.DMP\t9\tdate\t1ü\nN.DMP\t2\tfields\t1ü\n"
 
 
 @pytest.mark.requirement("letters", kind="integration")

@@ -134,8 +134,11 @@ def test_a_loan_keeps_its_copy(library):
     database = library.fresh()
     database.enrol(A=1, B=2)
     database.shelve(KI_1=2)
-    database.load(loans=dump("LOANS", "1|KI 1|01.01.03|", "2|KI 1|05.01.03|"))
-    database.load(loans=dump("LOANS", "1|KI 1|01.01.03|02.01.03", "2|KI 1|05.01.03|06.01.03"))
+    files = {
+        "A.DMP": dump("LOANS", "1|KI 1|01.01.03|", "2|KI 1|05.01.03|"),
+        "B.DMP": dump("LOANS", "1|KI 1|01.01.03|02.01.03", "2|KI 1|05.01.03|06.01.03"),
+    }
+    database.say("load A.DMP", "load B.DMP", files=files)
     found = database.query("SELECT member_no, copy_number, back_on::text FROM loan ORDER BY member_no")
     assert found == [(1, 1, "2003-01-02"), (2, 2, "2003-01-06")]
 
@@ -177,13 +180,15 @@ def test_more_copies(library):
 def test_overdue_names_the_copy(library):
     """The second column is the copy; members come by number, and one's copies by shelf mark and number."""
     database = library.fresh()
-    database.enrol(Roth=2, Fuchs=30)
+    database.enrol(Roth=2, Sand=3, Fuchs=30)
     database.shelve(KI_12=12, KI_2=1)
-    records = ["2|KI 2|01.03.03|", "2|KI 12|01.03.03|", "30|KI 12|28.02.03|", "30|KI 2|01.03.03|02.03.03"]
+    records = [
+        "2|KI 2|01.03.03|", "2|KI 12|01.03.03|", "30|KI 12|28.02.03|", "30|KI 2|01.03.03|02.03.03", "3|KI 12|01.03.03|",
+    ]  # fmt: skip
     database.load(loans=dump("LOANS", *records))
     database.query("UPDATE loan SET copy_number = 12 WHERE sig = 'KI 12' AND member_no = 2")
     assert database.says("overdue", "2003-03-30").splitlines() == [
-        "30\tKI 12/2\t2\tFuchs", "2\tKI 12/12\t1\tRoth", "2\tKI 2/1\t1\tRoth",
+        "30\tKI 12/2\t2\tFuchs", "2\tKI 12/12\t1\tRoth", "2\tKI 2/1\t1\tRoth", "3\tKI 12/3\t1\tSand",
     ]  # fmt: skip
 
 

@@ -40,8 +40,10 @@ def database(library):
 def everything(database):
     """Return all that is in the tables, as text."""
     tables = database.column("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'")
-    rows = "".join(str(database.query(f"SELECT t::text FROM public.{table} t")) for table in tables)
-    return rows + str(database.column("SELECT convert_from(raw, 'LATIN1') FROM reject"))
+    rows = database.column(
+        " UNION ALL ".join(f"SELECT t::text FROM public.{table} t" for table in tables) + " ORDER BY 1"
+    )
+    return str(rows) + str(database.column("SELECT convert_from(raw, 'LATIN1') FROM reject"))
 
 
 @pytest.mark.requirement("leave", kind="core")
@@ -72,22 +74,17 @@ def test_rejects_of_who_leaves(database):
 def test_who_cannot_leave(database):
     """Who has open loans stays with all that he has, and so does everybody where there is no such member."""
     before = everything(database)
-    done = database.shelf("leave", "8")
-    assert (done.exit_code, done.stdout, done.stderr) == (6, "", "8: 1 open loans\n")
-    done = database.shelf("leave", "9")
-    assert (done.exit_code, done.stdout, done.stderr) == (6, "", "9: no such member\n")
-    done = database.shelf("leave")
-    assert (done.exit_code, done.stdout, done.stderr[:7]) == (2, "", "usage: ")
+    lends, nobody, nothing = database.shelf_each("leave 8", "leave 9", "leave")
+    assert lends == (6, "", "8: 1 open loans\n")
+    assert nobody == (6, "", "9: no such member\n")
+    assert (nothing.exit_code, nothing.stdout, nothing.stderr[:7]) == (2, "", "usage: ")
     assert everything(database) == before
-    assert database.says("leave", "7") == "left 7\n"
-    done = database.shelf("leave", "7")
-    assert (done.exit_code, done.stdout, done.stderr) == (6, "", "7: no such member\n")
+    assert database.shelf_each("leave 7", "leave 7") == [(0, "left 7\n", ""), (6, "", "7: no such member\n")]
 
 
 @pytest.mark.requirement("passed-over", kind="core")
 def test_old_dumps(database):
     """What old dumps have of him is passed over, be it whole or not, and is told of in the line."""
-    database.says("leave", "7")
     files = {
         "M.DMP": dump(
             "MEMBERS", "7|Geheim|||01.01.90|1212", "007|Geheim", " 7 |Geheim|||nie|", "77|Neu|||01.01.90|", "x"
@@ -95,7 +92,7 @@ def test_old_dumps(database):
         "L.DMP": dump("LOANS", "7|KI 1|01.01.03|09.01.03", "7|?|x", "77|KI 2|01.01.03|"),
         "T.DMP": dump("TITLES", "7|Sieben|||1", "KI 7|Sieben|||1"),
     }
-    assert database.says("load", *files, files=files).splitlines() == [
+    assert database.say("leave 7", "load M.DMP L.DMP T.DMP", files=files)[1].splitlines() == [
         "MEMBERS: 1 loaded, 1 rejected, 3 passed over", "LOANS: 1 loaded, 0 rejected, 2 passed over",
         "TITLES: 1 loaded, 1 rejected",
     ]  # fmt: skip
@@ -109,9 +106,9 @@ def test_old_dumps(database):
 @pytest.mark.requirement("passed-over", kind="error")
 def test_code_of_somebody_who_has_left(database):
     """A record of his is passed over, too, where it has bytes that mean nothing."""
-    database.says("leave", "7")
     data = b"BIBLIO 3.1 MEMBERS 2\r\n7|Geheim\x81|||01.01.90|\r\n9|A\x81|||01.01.90|\r\n"
-    assert database.load(members=data) == "MEMBERS: 0 loaded, 1 rejected, 1 passed over\n"
+    said = database.say("leave 7", "load M.DMP", files={"M.DMP": data})
+    assert said[1] == "MEMBERS: 0 loaded, 1 rejected, 1 passed over\n"
 
 
 @pytest.mark.requirement("nobodys-loans", kind="core")
@@ -119,11 +116,12 @@ def test_loans_of_nobody(database):
     """A loan of nobody is not overdue, may be there more than once on a day, and keeps its copy out."""
     database.query("UPDATE member SET no = 9 WHERE no = 70")
     loans = dump("LOANS", "9|KI 2|01.01.03|02.03.03")
-    database.says("leave", "7")
-    assert database.says("overdue", "2003-03-01") == "8\tKI 1/2\t31\tBleibt\n"
-    database.load(loans=loans)
+    said = database.say(
+        "leave 7", "overdue 2003-03-01", "load L.DMP", "overdue 2003-03-01", files={"L.DMP": loans}
+    )  # fmt: skip
+    assert said[1] == "8\tKI 1/2\t31\tBleibt\n"
     assert database.query("SELECT copy_number FROM loan WHERE member_no = 9") == [(2,)]
-    assert database.says("overdue", "2003-03-01").splitlines()[1:] == ["9\tKI 2/2\t31\tSiebzig"]
+    assert said[3].splitlines()[1:] == ["9\tKI 2/2\t31\tSiebzig"]
     database.says("leave", "9")
     assert database.query("SELECT count(*)::integer FROM loan WHERE sig = 'KI 2' AND member_no IS NULL") == [(2,)]
 
