@@ -93,11 +93,11 @@ def test_killed_restore(bench):
     """A restore that is killed in the middle has not touched TARGET, which is for nobody else until it is whole."""
     script = f"""
         umask 000
-        for number in 1 2 3 4; do head -c 2000000 /dev/zero > src/big$number; done
+        for number in 1 2 3 4; do head -c 3000000 /dev/zero > src/big$number; done
         call take acme src
         mkdir new new/empty
         setsid restore acme {ID} new/empty > /dev/null 2>&1 < /dev/null & pid=$!
-        while kill -0 $pid 2> /dev/null && [ -z "$(find new -name big2)" ]; do :; done
+        while kill -0 $pid 2> /dev/null && [ -z "$(find new -name 'big*')" ]; do :; done
         kill -STOP -- -$pid 2> /dev/null
         call find new -maxdepth 1 -mindepth 1 -printf '%m %P\\n'
         kill -KILL -- -$pid 2> /dev/null; wait $pid 2> /dev/null
@@ -105,14 +105,16 @@ def test_killed_restore(bench):
         rm -rf new/empty
         call restore acme {ID} new/empty
         call ls -A new/empty
+        call restore acme {ID} new/empty
     """
-    _, staged, left, done, after = bench.run(script, SOURCE)
+    _, staged, left, done, after, again = bench.run(script, SOURCE)
     everything = "".join(f"big{number}\n" for number in range(1, 5)) + "sub\nx\n"
     modes = dict(reversed(line.split(" ")) for line in staged.out.split("\n")[:-1])
     parts = [mode for name, mode in modes.items() if name.startswith(".part-")]
     # It may have come to its end before it was stopped.
     assert (left.out, parts) in [("", ["700"]), (everything, ["700"]), (everything, [])]
     assert (done.status, after.out) == (0, everything)
+    assert again == complaint(1, "not empty: new/empty")
 
 
 def entry(kind, target="", owner=""):
