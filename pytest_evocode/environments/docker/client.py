@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
+import random
 from typing import Any
 from urllib.parse import urlsplit
 
 from docker import APIClient
+from docker.errors import APIError
+from docker.types import IPAMConfig, IPAMPool
 from requests import Response
 from requests.exceptions import RequestException, Timeout
 
@@ -14,6 +18,9 @@ from pytest_evocode.environments.removals import Removals
 _PING_TIMEOUT = 5  # seconds
 _API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace takes a few
 _REMOVAL_TIMEOUT = 20  # seconds; the engine goes on when nobody waits any more
+
+#: The first of the addresses for tests of networks, 198.18.0.0/15 (RFC 2544), which belong to nobody.
+_SPARE = ipaddress.IPv4Address("198.18.0.0")
 
 
 class EngineClient(APIClient):
@@ -37,6 +44,23 @@ class EngineClient(APIClient):
     def be_patient(self) -> None:
         """Give removals as much time as other calls have."""
         self.removal_timeout = _API_TIMEOUT
+
+    def create_network(self, name: str, *args: Any, **settings: Any) -> Any:
+        """Make a network; see the SDK. One for which the engine has no addresses, as after some thirty, gets others."""
+        try:
+            return super().create_network(name, *args, **settings)
+        except APIError as error:
+            if "address pool" not in str(error):
+                raise
+            without = error
+        for number in random.sample(range(2048), 32):
+            ipam = IPAMConfig(pool_configs=[IPAMPool(f"{_SPARE + 64 * number}/26")])
+            try:
+                return super().create_network(name, ipam=ipam, **settings)
+            except APIError as error:
+                if "overlap" not in str(error):
+                    raise
+        raise without
 
     def request(self, method: Any, url: Any, *args: Any, **kwargs: Any) -> Response:
         """Make a call; see requests."""
