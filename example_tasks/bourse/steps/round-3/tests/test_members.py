@@ -43,7 +43,7 @@ def test_refused(bourse):
         "BID x rye 1 1 BY a HAD 1",
         "CANCEL x BY a",
     ]
-    words = ["BID x rye 1 1 BY a_b", "OPEN a_b", "CLEAR "]
+    words = ["BID x rye 1 1 BY a_b", "OPEN a_b", "CLEAR a:b"]
     answers = bourse.answers("\n".join([*wrong, *words, "OPEN", "CLEAR a b", "OPEN a"])).splitlines()
     numbers = range(1, 12)
     codes = ["request"] * len(wrong) + ["word"] * len(words) + ["request"] * 2
