@@ -9,6 +9,7 @@ Reads requests from standard input, a line of JSON each: `arguments`, `environme
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -60,6 +61,7 @@ def become(request: dict[str, Any]) -> None:
         os.close(opened)
     sys.path[:0] = [request["cwd"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     status = run(request["arguments"])
+    atexit._run_exitfuncs()  # Which the end below leaves out.
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

@@ -206,7 +206,7 @@ def test_damaged(library, case):
         database = library.fresh()
         files = {f"d/{name}.DMP": data for name, data in DAMAGED.items()}
         rejects = ", ".join(f"('{name}.DMP', 3, 'BIBLIO 2.1 MEMBERS 1', 'number', 'x')" for name in DAMAGED)
-        database.query(f"INSERT INTO reject VALUES {rejects}")
+        database.query(f"INSERT INTO reject (file, line, head, reason, raw) VALUES {rejects}")
         done = database.shelf_each(*[f"load {path}" for path in files], files=files)
         return database, dict(zip(DAMAGED, done, strict=True))
 

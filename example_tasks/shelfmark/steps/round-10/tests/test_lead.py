@@ -13,7 +13,8 @@ def database(library):
         found.enrol(A=1, B=2)
         found.shelve(KI_1=2, KI_2=1)
         found.query(
-            "INSERT INTO contact VALUES (1, 'phone', '+491'), (1, 'note', 'abends'), (1, 'note', 'Zettel');"
+            "INSERT INTO contact (member_no, kind, value) VALUES"
+            " (1, 'phone', '+491'), (1, 'note', 'abends'), (1, 'note', 'Zettel');"
             "INSERT INTO loan (member_no, sig, copy_number, out_on, back_on) VALUES (1, 'KI 1', 1, '2003-01-01', NULL),"
             "(2, 'KI 1', 2, '2003-01-01', '2003-02-01'), (2, 'KI 2', 1, '2003-01-01', NULL)"
         )
@@ -72,7 +73,8 @@ def test_rejects_of_what_is_there(database):
 
 def reject(file, line, head, reason, raw):
     data = raw if isinstance(raw, bytes) else raw.encode("cp850")
-    return f"INSERT INTO reject VALUES ('{file}', {line}, 'BIBLIO {head} 9', '{reason}', '\\x{data.hex()}');"
+    values = f"'{file}', {line}, 'BIBLIO {head} 9', '{reason}', '\\x{data.hex()}'"
+    return f"INSERT INTO reject (file, line, head, reason, raw) VALUES ({values});"
 
 
 @pytest.mark.requirement("retry", kind="core")

@@ -190,7 +190,7 @@ def overdue(library, day):
         return dict(zip(calls, said, strict=True))
 
     done = library.once("overdue", make)
-    assert (done["load OUT.DMP"].exit_code, done["load OUT.DMP"].stderr) == (0, "")
+    well("load OUT.DMP", done["load OUT.DMP"])
     return [line.split("\t") for line in well(f"overdue {day}", done[f"overdue {day}"]).splitlines()]
 
 

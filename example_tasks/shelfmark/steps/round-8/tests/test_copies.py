@@ -49,9 +49,9 @@ def test_columns_and_constraints(library):
         with pytest.raises(SqlError, match=code):
             database.query(f"{columns} {values}")
     for statement, code in (
-        ("INSERT INTO copy VALUES ('KI 1', 0)", "23514"),
-        ("INSERT INTO copy VALUES ('KI 1', 2)", "23505"),
-        ("INSERT INTO copy VALUES ('KI 9', 1)", "23503"),
+        ("INSERT INTO copy (sig, number) VALUES ('KI 1', 0)", "23514"),
+        ("INSERT INTO copy (sig, number) VALUES ('KI 1', 2)", "23505"),
+        ("INSERT INTO copy (sig, number) VALUES ('KI 9', 1)", "23503"),
         ("DELETE FROM copy WHERE (sig, number) = ('KI 1', 1)", "23503"),
     ):
         with pytest.raises(SqlError, match=code):
@@ -181,14 +181,15 @@ def test_overdue_names_the_copy(library):
     """The second column is the copy; members come by number, and one's copies by shelf mark and number."""
     database = library.fresh()
     database.enrol(Roth=2, Sand=3, Fuchs=30)
-    database.shelve(KI_12=12, KI_2=1)
+    database.shelve(KI_12=12, KI_20=1)
     records = [
-        "2|KI 2|01.03.03|", "2|KI 12|01.03.03|", "30|KI 12|28.02.03|", "30|KI 2|01.03.03|02.03.03", "3|KI 12|01.03.03|",
+        "2|KI 20|01.03.03|", "2|KI 12|01.03.03|", "30|KI 12|28.02.03|", "30|KI 20|01.03.03|02.03.03",
+        "3|KI 12|01.03.03|",
     ]  # fmt: skip
     database.load(loans=dump("LOANS", *records))
     database.query("UPDATE loan SET copy_number = 12 WHERE sig = 'KI 12' AND member_no = 2")
     assert database.says("overdue", "2003-03-30").splitlines() == [
-        "30\tKI 12/2\t2\tFuchs", "2\tKI 12/12\t1\tRoth", "2\tKI 2/1\t1\tRoth", "3\tKI 12/3\t1\tSand",
+        "30\tKI 12/2\t2\tFuchs", "2\tKI 12/12\t1\tRoth", "2\tKI 20/1\t1\tRoth", "3\tKI 12/3\t1\tSand",
     ]  # fmt: skip
 
 

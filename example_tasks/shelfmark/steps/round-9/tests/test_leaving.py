@@ -7,13 +7,14 @@ ROWS = """
 INSERT INTO member (no, name, first_name, since, version) VALUES
     (7, 'Geheim', 'Gerd', '1990-01-01', '2.1'), (8, 'Bleibt', NULL, '1990-01-01', NULL),
     (70, 'Siebzig', NULL, '1990-01-01', NULL);
-INSERT INTO contact VALUES (7, 'phone', '+4927367777'), (7, 'note', 'Geheimtür'), (8, 'note', 'x');
+INSERT INTO contact (member_no, kind, value) VALUES
+    (7, 'phone', '+4927367777'), (7, 'note', 'Geheimtür'), (8, 'note', 'x');
 INSERT INTO title (sig, title) VALUES ('KI 1', 'T'), ('KI 2', 'T');
-INSERT INTO copy VALUES ('KI 1', 1), ('KI 1', 2), ('KI 2', 1);
+INSERT INTO copy (sig, number) VALUES ('KI 1', 1), ('KI 1', 2), ('KI 2', 1);
 INSERT INTO loan (member_no, sig, copy_number, out_on, back_on) VALUES
     (7, 'KI 1', 1, '2003-01-01', '2003-01-09'), (7, 'KI 2', 1, '2003-01-01', '2003-06-01'),
     (8, 'KI 1', 2, '2003-01-01', NULL);
-INSERT INTO reject VALUES
+INSERT INTO reject (file, line, head, reason, raw) VALUES
     ('a', 2, 'BIBLIO 2.1 MEMBERS 9', 'date', '007|Geheim|||nie|'),
     ('a', 3, 'BIBLIO 2.1 MEMBERS 9', 'fields', ' 7 |Geheim'),
     ('a', 4, 'BIBLIO 2.1 MEMBERS 9', 'date', '70|Siebzig|||nie|'),
@@ -51,7 +52,7 @@ def test_a_member_is_forgotten(database):
     """Who leaves is gone with his contacts, and nothing but his number is anywhere; his loans stay, of nobody."""
     assert database.says("leave", "7") == "left 7\n"
     assert database.column("SELECT no FROM member ORDER BY no") == [8, 70]
-    assert database.query("SELECT * FROM contact") == [(8, "note", "x")]
+    assert database.query("SELECT member_no, kind, value FROM contact") == [(8, "note", "x")]
     assert database.query("SELECT * FROM left_member") == [(7,)]
     columns = "member_no, sig, copy_number, out_on::text, back_on::text"
     assert database.query(f"SELECT {columns} FROM loan ORDER BY sig, copy_number") == [
@@ -79,7 +80,8 @@ def test_who_cannot_leave(database):
     assert nobody == (6, "", "9: no such member\n")
     assert (nothing.exit_code, nothing.stdout, nothing.stderr[:7]) == (2, "", "usage: ")
     assert everything(database) == before
-    assert database.shelf_each("leave 7", "leave 7") == [(0, "left 7\n", ""), (6, "", "7: no such member\n")]
+    first, again = database.shelf_each("leave 7", "leave 7")
+    assert (first[:2], again) == ((0, "left 7\n"), (6, "", "7: no such member\n"))
 
 
 @pytest.mark.requirement("passed-over", kind="core")
