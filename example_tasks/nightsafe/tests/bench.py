@@ -49,6 +49,12 @@ class Answer:
         return [row[0] for row in self.rows]
 
     @property
+    def told(self):
+        """The same without what others than nightsafe have said on standard error, such as tar."""
+        lines = self.err.splitlines(keepends=True)
+        return replace(self, err="".join(line for line in lines if line.startswith("nightsafe: ")))
+
+    @property
     def tree(self):
         """What a tape has that `tree` made."""
         return read_tape(base64.b64decode(self.out))

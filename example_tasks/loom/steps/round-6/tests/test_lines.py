@@ -63,7 +63,7 @@ ODD_NAMES = {
     b"\x1b[2Jx": "?[2Jx",
     b"a b\nloom: fault": "a?b?loom:?fault",
     "ä~!\x7f".encode(): "??~!?",
-    b"\0" * 255: "?" * 255,
+    b"\7" * 255: "?" * 255,
     b"%s{0}\\n": "%s{0}\\n",
 }
 

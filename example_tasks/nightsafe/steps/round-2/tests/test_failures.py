@@ -166,7 +166,7 @@ def test_restore_of_what_is_not_whole(bench):
         if state == "ok":
             assert (answer.status, answer.out) == (0, "")
         else:
-            assert answer == complaint(3, f"{state}: {id}")
+            assert answer.told == complaint(3, f"{state}: {id}")
     assert [name[3:] for name in answers[-1].out.split() if name.startswith("out")] == [
         id for id, state in tried.items() if state == "ok"
     ]

@@ -22,7 +22,7 @@ def test_targets_that_are_not_empty(bench):
     script += "call cat $BASE/answers/changes"
     files |= {"to-nothing": link("nowhere"), **SOURCE}
     _, *answers, changes = bench.run(script, files)
-    assert answers == [complaint(1, f"not empty: {target}") for target in targets]
+    assert [answer.told for answer in answers] == [complaint(1, f"not empty: {target}") for target in targets]
     assert changes.out == ""
 
 
@@ -46,8 +46,8 @@ def test_order_of_refusals(bench):
     calls = "call restore acme 2024 full\ncall restore acme 20240102-000000 full\ncall restore acme 20240102-000000 out"
     unknown, full, missing = bench.run(calls, files)
     assert unknown == complaint(1, "no such backup: 2024")
-    assert full == complaint(1, "not empty: full")
-    assert missing == complaint(3, "missing: 20240102-000000")
+    assert full.told == complaint(1, "not empty: full")
+    assert missing.told == complaint(3, "missing: 20240102-000000")
 
 
 @pytest.mark.requirement("all-or-nothing", kind="core")
@@ -114,7 +114,7 @@ def test_killed_restore(bench):
     # It may have come to its end before it was stopped.
     assert (left.out, parts) in [("", ["700"]), (everything, ["700"]), (everything, [])]
     assert (done.status, after.out) == (0, everything)
-    assert again == complaint(1, "not empty: new/empty")
+    assert again.told == complaint(1, "not empty: new/empty")
 
 
 def entry(kind, target="", owner=""):
@@ -164,8 +164,9 @@ def test_unsafe_archives(bench):
     script += "call verify acme\ncall ls -A . into /tmp/hit\ncall cat victim"
     *answers, verified, left, victim = bench.run(script, {**files, "store/acme/catalogue": lines, "into": directory()})
     wanted = [complaint(3, f"unsafe: 202301{number + 10}-000000") for number in range(len(answers))]
+    told = [answer.told for answer in answers]
     names = list(evil(bench))
-    assert dict(zip(names, answers, strict=True)) == dict(zip(names, wanted, strict=True))
+    assert dict(zip(names, told, strict=True)) == dict(zip(names, wanted, strict=True))
     assert (verified.status, {row[1] for row in verified.rows}) == (0, {"ok"})
     assert (left.out, victim.out) == (".:\nanswers\ninto\nstore\nvictim\n\ninto:\n", "untouched")
 

@@ -135,7 +135,7 @@ def test_days_of_damaged_ones(bench):
         call list acme
     """
     done, listed = bench.run(script, stored(ids, settings="keep=1\n"))
-    assert done == Answer(0, "20260330-000000\tremoved\n20260331-010000\tremoved\n", "")
+    assert done.told == Answer(0, "20260330-000000\tremoved\n20260331-010000\tremoved\n", "")
     assert listed.ids == ids[2:]
 
 
