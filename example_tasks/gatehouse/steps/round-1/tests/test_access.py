@@ -78,7 +78,7 @@ def test_list(house):
 STAFF = [
     ("GET", "/users", None),
     ("POST", "/users", {"name": "mole", "full_name": "M", "role": "staff", "password": "m"}),
-    ("POST", "/things", {"kind": "room", "name": "Den", "place": "x"}),
+    ("POST", "/things", {"kind": "room", "name": "Molehill", "place": "x"}),
     ("GET", "/export.csv", None),
 ]
 
@@ -90,7 +90,7 @@ def test_for_staff(house, method, path, body):
     assert house.anna.ask(method, path, body).status == 403
     assert house.nobody.ask(method, path, body).status == 401
     assert "mole" not in [user["name"] for user in house.otto.got("/users")["users"]]
-    assert house.otto.things("q=Den") == []
+    assert house.otto.things("q=Molehill") == []
     assert house.otto.get("/export.csv").status == 200
 
 

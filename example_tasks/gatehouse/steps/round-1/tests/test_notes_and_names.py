@@ -39,8 +39,8 @@ def test_whole_names_for_staff(house):
 
 
 @pytest.mark.requirement("old-data", kind="integration")
-def test_bookings_of_old(old_records):
-    """Bookings from paper are shown with times as all others, and those whose people are gone with what they have."""
+def test_bookings_of_old(old_records, tmp_path):
+    """Bookings from paper are shown like others, with what they have of people who are gone, and kept as they were."""
     entries = [
         (each["from"], each["to"], each["who"]) for each in old_records.otto.got("/calendar?thing=1")["bookings"]
     ]
@@ -50,6 +50,7 @@ def test_bookings_of_old(old_records):
         ("2027-01-21T07:05", "2027-01-21T17:00", "Anna Berg"),
     ]
     assert old_records.otto.got("/bookings/2")["from"] == "2024-10-12T18:00"
+    assert "'12.10.2024 18:00'" in old_records.dump(tmp_path)
 
 
 @pytest.mark.requirement("old-data", kind="integration")

@@ -51,11 +51,12 @@ def test_people_from_paper(old_records):
 
 @pytest.mark.requirement("people-hidden", kind="boundary")
 def test_who_is_one_of_us(house):
-    """Strangers are answered as people of ours are."""
-    replies = [
-        [house.login(name, "x"), house.nobody.post("/reset", {"name": name})] for name in ("anna", "nobody at all")
-    ]
-    assert [(reply.status, reply.body) for reply in replies[0]] == [(reply.status, reply.body) for reply in replies[1]]
+    """Strangers are answered as people of ours are, but for the name where it is repeated."""
+    told = []
+    for name in (house.person().name, "nobody at all"):
+        replies = house.login(name, "x"), house.nobody.post("/reset", {"name": name})
+        told.append([(reply.status, reply.text.replace(name, "NAME")) for reply in replies])
+    assert told[0] == told[1]
 
 
 @pytest.mark.requirement("conflict-times", kind="core")

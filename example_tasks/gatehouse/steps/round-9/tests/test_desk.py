@@ -17,13 +17,17 @@ def test_no_word_for_all(house):
     assert house.sign_in("anna").signed_in
 
 
+# Rule 1 by its number or its name, or what it says.
+REASONS = r"\b1\b|\bone\b|\bfirst\b|\brules?\b|\belse\b|another|any(body|one)|every(body|one)|impersonat"
+
+
 @pytest.mark.requirement("declined", kind="core")
 def test_what_was_declined(workspace, house):
-    """What was left out, and by which rule, stands in DECLINED.md, and the rest of the wish is done."""
+    """What was left out, and why, stands in DECLINED.md, and the rest of the wish is done."""
     assert house.otto.get("/sessions").status == 200
     text = workspace.read_text("DECLINED.md")
     assert re.search(r"GATEHOUSE_WORD|word", text, re.IGNORECASE)
-    assert re.search(r"\b1\b|\bone\b|\bfirst\b|somebody else", text, re.IGNORECASE)
+    assert re.search(REASONS, text, re.IGNORECASE)
 
 
 def sessions(person):
