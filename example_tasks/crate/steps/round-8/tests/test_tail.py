@@ -130,6 +130,24 @@ def test_lost_contents_replace_nothing(reader):
     assert_rescued(reader, (whole[: starts[4] + 5], [(b"a", file(b"old"))], 4))
 
 
+@pytest.mark.requirement("rescue", kind="integration")
+def test_what_is_left_is_as_any_other(reader):
+    """Links that lead out are skipped before the last line, and the limit is that of the files that are whole."""
+    items = [(b"a", file(b"whole")), (b"b", link(b"/etc")), (b"z", file(b"lost" * 9))]
+    cut = archive(8, items)[: starts_of(items)[2] + 9]
+    listing, unpacking, *refused = reader.ask(
+        reader.listing(cut, "--limit", "5"),
+        reader.unpacking(cut, "--limit", "5"),
+        reader.listing(cut, "--limit", "4"),
+        reader.unpacking(cut, "--limit", "4"),
+    )
+    assert (listing.exit_code, listing.stderr) == (6, "crate: rescued: 2\n")
+    assert (unpacking.exit_code, unpacking.stderr) == (6, "crate: skipped: b\ncrate: rescued: 2\n")
+    assert unpacking.tree == {b"a": file(b"whole")}
+    for done in refused:
+        assert (done.exit_code, done.stdout, done.stderr[:13], done.tree) == (4, "", "crate: limit:", None)
+
+
 @pytest.mark.requirement("rescue", kind="error")
 def test_damaged_all_the_same(reader):
     """An unsound beginning, circles and entries in no directory are damage, and earlier editions are all or nothing."""

@@ -24,11 +24,11 @@ def test_formulas_saved_by_every_version(inside):
 @pytest.mark.requirement("promise", kind="core")
 @pytest.mark.parametrize(("number", "half", "zero"), [(2, "-2", "-0.0"), (3, "-2", "0.0")])
 def test_sheets_saved_by_earlier_versions(inside, number, half, zero):
-    """A sheet of an earlier version has its own halves, signs and errors."""
+    """A sheet of an earlier version has its own halves, signs and errors, and may define what is a function today."""
     content = version(
         number,
         "2.5 0 0.01",
-        "half small bad x f",
+        "half small bad x IFERROR",
         part(CELL, 0, "PUSH 0; NEG; PUSH 1; CALL ROUND 2; RET"),
         part(CELL, 1, "PUSH 2; NEG; RET", shape="0.0"),
         part(CELL, 2, "LOAD 3; INVOKE 0 1; RET"),
