@@ -43,7 +43,7 @@ class Change(BaseModel):
     """The requirement of which a case has to fail; any case will do where it is empty."""
 
 
-class Mutant(Change):
+class LoneChange(Change):
     """A change that is made by itself, such as others may have in the same round."""
 
     survives: str = ""
@@ -61,7 +61,7 @@ class Control(BaseModel):
     """The last round that is solved; all later ones have to fail."""
     change: tuple[Change, ...] = ()
     """Those of one round are made together."""
-    mutant: tuple[Mutant, ...] = ()
+    mutant: tuple[LoneChange, ...] = ()
     """Each is made without the others."""
 
 
@@ -148,7 +148,7 @@ def _missed_in(attempt: PlayedAttempt, played: PlayedRound, changes: Sequence[Ch
         yield f"  {played.round.name} is passed"
 
 
-def _survives(attempt: PlayedAttempt, played: PlayedRound, mutant: Mutant, path: Path) -> Iterator[str]:
+def _survives(attempt: PlayedAttempt, played: PlayedRound, mutant: LoneChange, path: Path) -> Iterator[str]:
     """Yield a line where no case notices a mutant, or where one does that is said to survive."""
     start = f"{mutant.file}, {_first_line(mutant.old)!r} -> {_first_line(mutant.new)!r}"
     missed = [*_missed_in(attempt, played, [mutant], path)]

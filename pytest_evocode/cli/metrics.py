@@ -28,6 +28,7 @@ from pytest_evocode.cli.shared_options import (
     image_option,
     selection_options,
 )
+from pytest_evocode.environments.host_variables import host_variables
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import StateNotRebuilt, UsageError
 from pytest_evocode.metrics.neighbours.published import CodeDecay, CodeQuality, code_decay, quality_of
@@ -172,7 +173,7 @@ class ScbCheck:
         self._program = Path(found)
         # It looks for ast-grep under the name sg, which is another program on most machines, and does without it.
         beside = str(self._program.resolve().parent)
-        self._environ = {**os.environ, "PATH": os.pathsep.join((beside, os.environ.get("PATH", "")))}
+        self._environ = host_variables() | {"PATH": os.pathsep.join((beside, os.environ.get("PATH", "")))}
         self._known: dict[str, Mapping[str, Any]] = {}
 
     @property

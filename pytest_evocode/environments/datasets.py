@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from filelock import FileLock
 
 from pytest_evocode.environments.cache import cache_directory, is_used, remove_unused, used
+from pytest_evocode.environments.host_variables import host_variables
 from pytest_evocode.errors import UsageError
 
 _FORM = "git+URL@COMMIT#PATH, as in git+https://github.com/harbor-framework/harbor-cookbook@<40 digits>#harbor_cookbook"
@@ -108,7 +109,7 @@ def _clone(dataset: Dataset, target: Path) -> None:
 def _git(directory: Path, *arguments: str) -> str:
     """Run git in a directory, and return why it failed; empty where it did not."""
     # Of what git sets where it starts pytest itself nothing, and nobody is asked for a password.
-    env = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    env = {name: value for name, value in host_variables().items() if name not in _OF_A_REPOSITORY}
     env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(

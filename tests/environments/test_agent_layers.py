@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from pytest_evocode.cli.kept import clean_command
 from pytest_evocode.environments import Installation
 from pytest_evocode.environments.docker import engine as docker
 from pytest_evocode.environments.programs import Command
+from pytest_evocode.environments.sandbox import leftovers
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.environments.sandbox.leftovers import (
@@ -22,7 +25,6 @@ from pytest_evocode.environments.sandbox.leftovers import (
     claim,
     note_installation,
     remove_layer,
-    state_parents,
 )
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
@@ -33,12 +35,22 @@ TOOL = Installation("tool@1.0", "head -c 3000000 /dev/zero >/opt/tool")
 
 
 @pytest.fixture
-def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launcher]:
+def memory() -> Iterator[Path]:
+    directory = Path("/dev/shm", f"pytest-evocode-{uuid.uuid4().hex[:8]}")
+    yield directory
+    for path in Path("/dev/shm").glob(f"{directory.name}*"):
+        shutil.rmtree(path)
+
+
+@pytest.fixture
+def launcher(tmp_path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launcher]:
     def no_docker() -> None:
         raise EnvironmentUnavailable("not in this test")
 
     monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "a cache"))
     monkeypatch.setattr(docker, "connect", no_docker)
+    # Not the memory that all sessions share: others of them may run.
+    monkeypatch.setattr(leftovers, "state_parents", lambda: (tmp_path / "a cache/sandboxes", memory))
     with contextlib.closing(Launcher()) as made:
         yield made
 
@@ -88,7 +100,7 @@ def test_a_layer_of_a_kept_sandbox_stays(launcher: Launcher, plain_task: Task) -
 
 def test_looking_waits_for_a_session_that_begins(launcher: Launcher, tmp_path: Path) -> None:
     """One whose lock is looked at as it takes it would go on without, and other sessions would remove its files."""
-    sessions, _ = state_parents()
+    sessions, _ = leftovers.state_parents()
     layer = tmp_path / "a cache" / IMAGES / "layer"
     for directory in (sessions / "begins", layer):
         directory.mkdir(parents=True)

@@ -257,8 +257,8 @@ def test_a_group_has_the_other_scores_of_its_rounds_and_no_mt_at_k_where_it_has_
 
 def test_the_facts_of_a_task_are_those_of_its_metadata() -> None:
     facts = task_facts(load_task(EXAMPLES / "ledger"))
-    assert (facts.activity, facts.interaction, facts.declared) == ("Construction", "Explorative", 8)
+    assert (facts.activity, facts.interaction, facts.declared) == ("Construction", "Explorative", 10)
     assert facts.rounds[0] == "round-1"
     assert facts.changes(4) == ("conflict", "extension")
-    assert facts.changes(9) == ()
+    assert facts.changes(11) == ()
     assert facts.reward_strategy == "mean"

@@ -27,6 +27,7 @@ from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, ToolServer, check_
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.turn_time import Deadline, wait_for
 from pytest_evocode.environments import Installation
+from pytest_evocode.environments.host_variables import host_variables
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import Variables
@@ -319,7 +320,7 @@ class AcpAgent:
 
         api = self._options.api
         of_model = {} if turn.access is None or api is None else turn.access.variables(api)
-        known = {**os.environ, **of_model}
+        known = host_variables() | of_model
         env = {name: os.environ[name] for name in self._options.secrets} | of_model
         env |= {name: _VARIABLE.sub(lambda match: known[match[1]], text) for name, text in self._options.env.items()}
         program = self._program = AcpProgram(context.environment, context.round.agent_user, self._script, env)

@@ -31,6 +31,7 @@ from pytest_evocode.environments.builds import (
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.engines import BuildWish, Installation
+from pytest_evocode.environments.host_variables import host_variables
 from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import BuildError, Cancelled
@@ -293,7 +294,7 @@ def run_builder(argv: list[str], given: str, deadline: float, wish: BuildWish) -
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env={"BUILDKIT_PROGRESS": "plain", **os.environ},
+        env={"BUILDKIT_PROGRESS": "plain"} | host_variables(),
         start_new_session=True,
     )
     with builder, _ending_with_session(builder):

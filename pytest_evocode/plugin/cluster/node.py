@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from pytest_evocode.environments.host_variables import host_variables
 from pytest_evocode.llm.connection_limits import LocalConnections
 from pytest_evocode.plugin.cluster.orders import ASK, ENDED, FAILED, MEMORY, SPENT, AttemptOrder, Message
 
@@ -136,7 +137,7 @@ def start_process() -> tuple[Connection, int]:
     with theirs:
         # Not from where Ray's process is, which may be a directory that Ray removes.
         command = [sys.executable, "-m", "pytest_evocode.plugin.cluster.attempt_process", str(theirs.fileno())]
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        environ = host_variables() | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         started = subprocess.run(
             command,
             pass_fds=[theirs.fileno()],
