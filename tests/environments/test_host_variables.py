@@ -20,7 +20,7 @@ class Changing(UserDict[str, str]):
     """Has a variable that is removed while the first copy is made."""
 
     def __getitem__(self, name: str) -> str:
-        self.pop("PYTEST_CURRENT_TEST", None)
+        self.data.pop("PYTEST_CURRENT_TEST", None)
         return super().__getitem__(name)
 
 
