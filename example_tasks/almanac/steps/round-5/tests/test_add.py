@@ -91,4 +91,5 @@ def test_wrong_calls(almanac):
 @pytest.mark.requirement("add", kind="error")
 def test_words_missing(almanac):
     """Fewer than five words and more than six are a wrong call."""
-    assert [call[:2] for call in almanac.answers(add(*FIRST[:4]), add(*FIRST, "x"))] == [(2, "")] * 2
+    refused = almanac.answers(add(*FIRST[:4]), add(*FIRST, "x"))
+    assert [(*call[:2], "usage:" in call.errors) for call in refused] == [(2, "", True)] * 2
