@@ -44,10 +44,10 @@ class Change(BaseModel):
 
 
 class LoneChange(Change):
-    """A change that is made by itself, such as others may have in the same round."""
+    """A change that is made by itself, also where others are of the same round."""
 
     survives: str = ""
-    """Why no suite can notice it, of one that is the same to every user; such a one has to pass."""
+    """Why no case notices it, such as that it is the same to every user; its round has to pass."""
 
 
 class Control(BaseModel):
@@ -155,7 +155,7 @@ def _survives(attempt: PlayedAttempt, played: PlayedRound, mutant: LoneChange, p
     if missed and not mutant.survives:
         yield f"{missed[0]} ({start})"
     if mutant.survives and not missed:
-        yield f"  {played.round.name}: a case fails, and it is said to survive: take that out ({start})"
+        yield f"  {played.round.name}: a case fails, although it survives: take `survives` out ({start})"
 
 
 def _first_line(text: str) -> str:

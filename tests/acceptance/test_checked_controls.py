@@ -74,7 +74,7 @@ def test_mutants_are_made_one_at_a_time_and_fail_but_for_those_that_are_said_to_
         "control[left]": "the suites do not notice controls/left.toml:\n"
         "  round-2 is passed (log.txt, 'line-2' -> 'line-2 line-2')\n"
         "  round-2: no case of line-1 fails when log.txt is changed (log.txt, 'line-2' -> 'x')\n"
-        "  round-2: a case fails, and it is said to survive: take that out (log.txt, 'line-2' -> 'x')",
+        "  round-2: a case fails, although it survives: take `survives` out (log.txt, 'line-2' -> 'x')",
     }
 
 

@@ -61,10 +61,15 @@ def test_a_network_for_which_the_engine_has_no_addresses_gets_others(
 
 
 def test_a_network_that_cannot_be_made_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other addresses are tried only where those of the engine are used up."""
+    tried = []
+
     def refuse(self: APIClient, name: str, **settings: Any) -> None:
+        tried.append(name)
         raise APIError(f"no {name}" if "ipam" not in settings else "overlaps")
 
     monkeypatch.setattr(APIClient, "create_network", refuse)
     for name in ("bridge", "address pool"):
         with pytest.raises(APIError, match=f"no {name}"):
             object.__new__(EngineClient).create_network(name)
+    assert tried.count("bridge") == 1
