@@ -67,8 +67,10 @@ def test_end_of_a_session(house):
     assert people[0].delete(f"/sessions/{numbers[1]}").status == 404
     assert house.otto.delete(f"/sessions/{numbers[2]}").status == 200
     assert [each.signed_in for each in (*people, house.bert)] == [True, False, False, True]
-    for number in ("0", "999999", "x", "%27", "9" * 40):
+    for number in ("0", "999999", "9" * 40):
         assert house.otto.delete(f"/sessions/{number}").status == 404
+    for word in ("x", "%27"):  # Which may be no request at all, where sessions have numbers.
+        assert house.otto.delete(f"/sessions/{word}").status in (400, 404)
 
 
 @pytest.mark.requirement("sessions", kind="boundary")
