@@ -26,11 +26,12 @@ def test_brackets_are_negative(ledger):
 
 @pytest.mark.requirement("bracketed-amounts", kind="error")
 def test_minus_in_brackets(ledger):
-    """A minus and brackets together are no amount."""
-    journal = holding("Assets:Cash", "(-12.50)")
-    assert ledger("balance books.journal", books=journal) == complains(
-        "error: books.journal:2: invalid amount '(-12.50)'\n"
-    )
+    """A minus and brackets together are no amount, and neither are brackets with blanks just inside them."""
+    for amount in ("(-12.50)", "-(12.50)", "( 12.50)", "(12.50 EUR )"):
+        journal = holding("Assets:Cash", amount)
+        assert ledger("balance books.journal", books=journal) == complains(
+            f"error: books.journal:2: invalid amount '{amount}'\n"
+        )
 
 
 @pytest.mark.requirement("bracketed-amounts", kind="error")
