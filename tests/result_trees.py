@@ -43,6 +43,7 @@ def write_attempt(
     first: int = 1,
     facts: TaskFacts | None = None,
     finished: bool = True,
+    ended: str = "",
     tool_calls: int | None = None,
     usage: Usage | None = None,
     changed: Mapping[int, Sequence[str]] = {},
@@ -54,7 +55,8 @@ def write_attempt(
     reached).
 
     ``cases`` has a letter per case by round, of cases c1, c2, ... with requirements R1, R2, ...; ``of`` is the number
-    of declared rounds. Without ``finished`` there is no ``result.json``. ``changed`` has what verdicts trust by round,
+    of declared rounds. Without ``finished`` there is no ``result.json``, and
+    ``ended`` is when it was, by default when it began. ``changed`` has what verdicts trust by round,
     ``phases`` where the time went by round, and ``more`` other fields of the attempt's record.
     """
     declared = of or first + len(outcomes) - 1
@@ -92,7 +94,7 @@ def write_attempt(
                 from_round=from_round,
                 environment=more.pop("environment", "sandbox"),
                 started=(when := f"{run[:10]}T{run[12:].replace('-', ':')}+00:00"),
-                finished=when,
+                finished=ended or when,
                 declared_rounds=names,
                 facts=facts,
                 rewards=trial_rewards(rounds, range(1, declared + 1), "mean"),

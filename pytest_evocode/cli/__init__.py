@@ -43,6 +43,7 @@ VIEWS = {
     "model": "tables",
     "pareto": "tables",
     "plan": "comparisons",
+    "timeline": "tables",
 }
 #: Commands of earlier versions that are options of others, with the module of each; ``--help`` does not list them.
 EARLIER = {

@@ -15,7 +15,14 @@ import click
 
 from pytest_evocode.cli import VIEWS
 from pytest_evocode.cli.printing import print_json, prints_view
-from pytest_evocode.cli.shared_options import AttemptSelection, agents_option, selection_options
+from pytest_evocode.cli.shared_options import (
+    AttemptSelection,
+    agents_option,
+    directories_argument,
+    named_runs,
+    read_results,
+    selection_options,
+)
 from pytest_evocode.metrics.breakdown import Dimension
 from pytest_evocode.report.printable import printable
 from pytest_evocode.report.views import View
@@ -166,6 +173,28 @@ def hazard_command(selection: AttemptSelection) -> View:
 
     table = replace(selection, agents=()).read(cases=True)  # All agents tell what a round requires.
     return hazard_view(table, selection.shown(table).rows)
+
+
+@click.command("timeline")
+@click.option("--run", metavar="RUN", help="Show this run, Harbor job or tag (tag:NAME), not the newest.")
+@directories_argument
+@prints_view()
+def timeline_command(directories: tuple[Path, ...], run: str | None) -> View:
+    """Print where the time of a run went: what waited for what, by stage, attempt and slot.
+
+    DIR is a results directory; the default is evocode-results. The run's critical path leads back from its end: to the
+    suite that ended last, from there to the suite that gave it its slot or to the turn that it judges, and so on to
+    the beginning. To make what is on it faster makes the run faster; anything else does not.
+    """
+    from pytest_evocode.metrics.timeline import timelines
+    from pytest_evocode.report.timeline import timeline_view
+
+    results = read_results(directories)
+    found = timelines(results, None if run is None else named_runs(results, run))
+    if not found:
+        of = f" of run {run}" if run else ""
+        raise click.ClickException(f"no record{of} tells when rounds began; sessions of this version write it")
+    return timeline_view(found[0])
 
 
 @click.command("pareto")

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 Phase = Literal["setup", "agent", "snapshot", "bookkeeping", "waiting", "fork", "suite", "reading"]
@@ -41,6 +41,12 @@ class Phases:
     """The verdict was read. What follows, such as removing the fork, happens behind the record and is not in it."""
     slot_seconds: float | None = None
     """The seconds that the suite held slots, times how many it held."""
+    turn_began: float | None = field(default=None, compare=False)
+    """The moment when the first of the phases where the agent works began, in seconds since 1970 by this machine's
+    clock; None in records that do not say.
+    """
+    suite_began: float | None = field(default=None, compare=False)
+    """The moment when the first of the others began; of a suite that was run several times that of the first run."""
 
     @property
     def known(self) -> dict[str, float]:
@@ -55,8 +61,9 @@ class Phases:
         return round(sum(known), _DIGITS) if known else None
 
 
-PHASES = tuple(each.name for each in fields(Phases))
-"""The names of all that is known of the time of a round, in order."""
+PHASES = tuple(each.name for each in fields(Phases) if each.compare)
+"""The names of all that is known of the time of a round, in order; moments are not among them."""
+_OF_TURN = ("setup", "agent", "snapshot", "bookkeeping")
 
 
 def merged_phases(first: Phases | None, then: Phases | None) -> Phases | None:
@@ -67,7 +74,7 @@ def merged_phases(first: Phases | None, then: Phases | None) -> Phases | None:
     """
     if first is None or then is None:
         return first or then
-    return replace(first, **then.known)
+    return replace(first, **then.known, **_moments([first]) | _moments([then]))
 
 
 def summed_phases(parts: Iterable[Phases | None]) -> Phases | None:
@@ -76,11 +83,20 @@ def summed_phases(parts: Iterable[Phases | None]) -> Phases | None:
     >>> summed_phases([Phases(suite=2.0), None, Phases(suite=1.0, fork=0.5)]).known
     {'fork': 0.5, 'suite': 3.0}
     """
-    known = [part.known for part in parts if part is not None]
-    if not known:
+    there = [part for part in parts if part is not None]
+    if not there:
         return None
+    known = [part.known for part in there]
     names = {name for part in known for name in part}
-    return Phases(**{name: round(sum(part.get(name, 0.0) for part in known), _DIGITS) for name in names})
+    sums = {name: round(sum(part.get(name, 0.0) for part in known), _DIGITS) for name in names}
+    return Phases(**sums, **_moments(there))
+
+
+def _moments(parts: Iterable[Phases]) -> dict[str, float]:
+    """Return when the first of some parts began, as far as that is known."""
+    found = {name: [getattr(part, name) for part in parts] for name in ("turn_began", "suite_began")}
+    known = {name: [moment for moment in moments if moment is not None] for name, moments in found.items()}
+    return {name: min(moments) for name, moments in known.items() if moments}
 
 
 class Stopwatch:
@@ -93,10 +109,14 @@ class Stopwatch:
     {'setup': 3.0, 'agent': 3.0}
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, wall_clock: Callable[[], float] = time.time
+    ) -> None:
         self._clock = clock
+        self._wall_clock = wall_clock
         self._lock = threading.Lock()
         self._seconds: dict[str, float] = {}
+        self._began: dict[str, float] = {}
         self._phase: Phase | None = None
         self._since = 0.0
         self._holding: tuple[float, int] | None = None
@@ -127,13 +147,17 @@ class Stopwatch:
         with self._lock:
             self._charge()
             self._charge_slots()
-            return Phases(**{phase: round(seconds, _DIGITS) for phase, seconds in self._seconds.items()})
+            seconds = {phase: round(seconds, _DIGITS) for phase, seconds in self._seconds.items()}
+            return Phases(**seconds, **self._began)
 
     def _switch(self, phase: Phase | None) -> None:
         with self._lock:
             self._charge()
             if self._phase is None and phase is not None:
                 self._since = self._clock()
+            if phase is not None:
+                moment = "turn_began" if phase in _OF_TURN else "suite_began"
+                self._began.setdefault(moment, round(self._wall_clock(), _DIGITS))
             self._phase = phase
 
     def _charge_slots(self) -> None:

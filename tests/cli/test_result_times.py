@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,38 @@ def test_export_has_a_column_for_each_phase(evocode: Evocode) -> None:
     assert (first["waiting_seconds"], first["suite_seconds"], first["overhead_seconds"]) == (2.0, 3.0, 0.3)
     assert (first["agent_seconds"], first["reading_seconds"]) == (1.5, None)
     assert next(row for row in rows if row["agent"] == "old")["overhead_seconds"] is None
+
+
+def test_a_timeline_says_what_a_run_waited_for_and_draws_attempts_and_slots(evocode: Evocode, tmp_path: Path) -> None:
+    results, began = tmp_path / "evocode-results", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
+    first = Phases(agent=20.0, suite=10.0, slot_seconds=10.0, turn_began=began, suite_began=began + 20)
+    second = Phases(agent=10.0, suite=30.0, slot_seconds=30.0, turn_began=began + 20, suite_began=began + 30)
+    write_attempt(results, "ledger", "gpt", "pp", phases={1: first, 2: second}, ended="2026-01-02T03:05:05+00:00")
+    write_attempt(results, "ledger", "gpt", "pp", run="2026-02-02__03-04-05")  # Which tells nothing.
+    ran = evocode("timeline", "-q")
+    assert ran.lines == [
+        "critical path of run 2026-01-02__03-04-05, 60.0 s, by stage",
+        "stage seconds share what it is",
+        "agent 30.0 50 % the agent's turn",
+        "suite 30.0 50 % the suite's own command",
+        "",
+        "its longest pieces",
+        "from seconds stage attempt round",
+        "30.0 30.0 suite ledger gpt round-2",
+        "0.0 20.0 agent ledger gpt round-1",
+        "20.0 10.0 agent ledger gpt round-2",
+        "",
+        "attempts, as they began",
+        "attempt from seconds turns between suites queued chart",
+        f"ledger gpt 0.0 60.0 30.0 0.0 40.0 0.0 {'#' * 30}{'=' * 30}",
+        "",
+        "slots for suites, of as few as there must have been",
+        "slot held share chart",
+        f"1 40.0 67 % {'=' * 40}",
+    ]
+    assert evocode("timeline", "--json").json["pieces"][0] == {
+        "begin": 30.0, "seconds": 30.0, "stage": "suite", "attempt": "ledger gpt", "round": "round-2",
+    }  # fmt: skip
+    assert (
+        "no record of run 2026-02-02__03-04-05 tells when" in evocode("timeline", "--run", "2026-02-02__03-04-05").err
+    )

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_evocode.cli import VIEWS
 from pytest_evocode.report.views import FORMATS
+from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import ForkSource, TaskFacts, Usage
 from tests.cli.conftest import Evocode
 from tests.result_trees import RUN, write_attempt
@@ -30,6 +31,13 @@ KNOWN = {
     "metrics": ("EvoScore", "evo_score"),
     "pareto": ("score", "agent_seconds_per_attempt"),
     "plan": ("tasks", "difference"),
+    "timeline": ("its longest pieces", "queued"),
+}
+
+
+TIMES = {
+    index: Phases(agent=2.0, suite=1.0, turn_began=1767322980.0 + index * 9, suite_began=1767322990.0)
+    for index in (1, 2)
 }
 
 
@@ -42,7 +50,9 @@ def _results(tmp_path: Path) -> None:
         usage = Usage(prompt_tokens=900, completion_tokens=10, cost_usd=0.01)
         for number in (1, 2):
             good = ("pp", "pf", "fp")[(place + number) % 3]
-            write_attempt(root, task, "a_b&c", good, cases=["p", "pf"], number=number, facts=facts, usage=usage)
+            write_attempt(
+                root, task, "a_b&c", good, cases=["p", "pf"], number=number, facts=facts, usage=usage, phases=TIMES
+            )
             write_attempt(root, task, "nop", "pf" if place else "ff", cases=["p", "fp"], number=number, facts=facts)
         write_attempt(root, task, "a_b&c", "pp", mode="single-round", facts=facts, run="2026-02-02__03-04-05")
         source = ForkSource(point="nop:round-1", agent="nop", run=RUN, attempt=1, round="round-1", index=1)

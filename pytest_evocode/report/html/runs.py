@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.metrics.grouping import session_of
+from pytest_evocode.metrics.timeline import Span, attempt_label, timeline
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.html.ids import attempt_id, results_of_run, run_id
 from pytest_evocode.report.score_lines import TRUSTS
 from pytest_evocode.report.tables import join_first, values_of
+from pytest_evocode.report.timeline import STAGES
 from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
 from pytest_evocode.results.phases import PHASES, summed_phases
 from pytest_evocode.results.records import RoundRecord, RunRecord
@@ -160,6 +162,8 @@ def _place(record: RoundRecord, more: str) -> str:
     return f"{record.place} ({more})" if more else record.place
 
 
+_BARS = 200
+"""Bars of a timeline that a page draws."""
 _NOT_A_PHASE = "slot_seconds"
 
 
@@ -216,6 +220,7 @@ def _run(record: RunRecord, where: Path, attempts: Sequence[StoredAttempt], root
         "agents": {name: dict(made_by) for name, made_by in record.agents.items()},
         "commands": [],
         **_of_rounds(attempts, roots),
+        "timeline": _timeline(record, attempts, roots),
         "versions": _versions(record, [each.record.made_by for each in attempts]),
         "warnings": run_warnings(record, attempts),
     }
@@ -236,6 +241,38 @@ def _of_rounds(attempts: Sequence[StoredAttempt], roots: Sequence[Path]) -> dict
             if record.outcome == "error"
         ],
     }
+
+
+def _timeline(record: RunRecord, attempts: Sequence[StoredAttempt], roots: Sequence[Path]) -> dict[str, Any] | None:
+    """Return what a run waited for, with bars of its attempts and its slots; None where no record tells."""
+    found = timeline(record.run, attempts, record)
+    if not found.attempts:
+        return None
+    ids = {attempt_label(each): attempt_id(each, roots) for each in attempts}
+    begin = found.span.begin
+    bars: list[dict[str, Any]] = [
+        {
+            "name": each.name,
+            "attempt": ids[each.name],
+            "turns": [_seconds(work.span, begin) for work in each.turns],
+            "suites": [_seconds(work.held or work.span, begin) for work in each.suites],
+        }
+        for each in found.attempts
+    ]
+    bars += [
+        {"name": f"slot {number}", "attempt": None, "turns": [], "suites": [_seconds(span, begin) for span in spans]}
+        for number, spans in enumerate(found.slots, 1)
+    ]
+    return {
+        "seconds": round(found.span.seconds, 3),
+        "stages": [[name, STAGES[name], round(seconds, 3)] for name, seconds in found.seconds_by_stage.items()],
+        "bars": bars[:_BARS],
+        "left_out": len(bars[_BARS:]),
+    }
+
+
+def _seconds(span: Span, since: float) -> list[float]:
+    return [round(span.begin - since, 3), round(span.end - since, 3)]
 
 
 def _versions(record: RunRecord, made_by: Sequence[Mapping[str, Any]]) -> dict[str, str]:

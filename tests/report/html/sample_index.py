@@ -223,6 +223,7 @@ def _run(run: str, attempts: list[Attempt]) -> dict[str, Any]:
         "verify": "clean",
         "attempts": [each.id for each in mine],
         "phases": {"setup": 40.0, "agent": 4_000.5, "snapshot": 12.0, "waiting": 90.0, "suite": 220.0, "reading": 3.0},
+        "timeline": _timeline(mine) if mine[0].agent != "nop" else None,
         "agents": {mine[0].agent: {"model": "openai/gpt-5.4", "temperature": 0.2}},
         "versions": {"pytest-evocode": "0.1.0", "python": "3.11.2", "docker": "28.1"},
         "warnings": ["ledger: the suite of round 3 has no cases of its own"] if run == "run-1" else [],
@@ -234,6 +235,21 @@ def _run(run: str, attempts: list[Attempt]) -> dict[str, Any]:
             {"attempt": each.id, "round": index, "cause": "the image could not be pulled"} for each, index in faults
         ],
     }
+
+
+def _timeline(attempts: list[Attempt]) -> dict[str, Any]:
+    bars: list[dict[str, Any]] = [
+        {
+            "name": f"{each.task.name} {each.agent}",
+            "attempt": each.id,
+            "turns": [[10.0 * place + 4 * number, 10.0 * place + 4 * number + 3] for number in range(6)],
+            "suites": [[10.0 * place + 4 * number + 3, 10.0 * place + 4 * number + 5] for number in range(6)],
+        }
+        for place, each in enumerate(attempts)
+    ]
+    bars.append({"name": "slot 1", "attempt": None, "turns": [], "suites": [[3.0, 40.0], [41.0, 90.0]]})
+    stages = [["agent", "the agent's turn", 200.0], ["suite", "the suite's own command", 80.5]]
+    return {"seconds": 300.0, "stages": stages, "bars": bars, "left_out": 2}
 
 
 def comparisons(tasks: list[Task], attempts: list[Attempt], random: Random) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,29 @@ def test_a_run_has_its_times_faults_and_commands(tmp_path: Path) -> None:
         f"evocode results {tmp_path} --run {RUN}",
         f"evocode failures {tmp_path} --run {RUN}",
     ]
+
+
+def test_a_run_has_its_timeline_where_its_records_tell_when_rounds_began(tmp_path: Path) -> None:
+    began = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
+    phases = {1: Phases(agent=2.0, suite=3.0, slot_seconds=3.0, turn_began=began + 1, suite_began=began + 3)}
+    write_attempt(tmp_path, outcomes="pp", phases=phases, ended="2026-01-02T03:04:11+00:00")
+    (run,) = index(tmp_path)["runs"]
+    (attempt,) = run["attempts"]
+    assert run["timeline"] == {
+        "seconds": 6.0,
+        "stages": [
+            ["suite", "the suite's own command", 3.0],
+            ["agent", "the agent's turn", 2.0],
+            ["start", "an attempt's environment, up to its first turn", 1.0],
+        ],
+        "bars": [
+            {"name": "ledger gpt", "attempt": attempt, "turns": [[1.0, 3.0]], "suites": [[3.0, 6.0]]},
+            {"name": "slot 1", "attempt": None, "turns": [], "suites": [[3.0, 6.0]]},
+        ],
+        "left_out": 0,
+    }
+    write_attempt(tmp_path, outcomes="pp", run="2026-02-02__03-04-05")
+    assert index(tmp_path)["runs"][0]["timeline"] is None
 
 
 def test_a_run_says_what_it_ran_with_and_that_it_was_continued_with_something_else(tmp_path: Path) -> None:

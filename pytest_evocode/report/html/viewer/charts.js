@@ -216,3 +216,19 @@ function stackedBars({ title, parts, bars, format }) {
   return figure(title, [seriesLegend(parts, letter), plainTable("", ["Name", "Bar", "All"], rows.map(({ name, values, sum }) => [name, bar(values), sum]), 2)],
     ["", ...parts, "All"], rows.map(({ label, values, sum }) => [label, ...values.map(format), sum]));
 }
+
+/** Bars of what was done when, on one scale of seconds: a row of rectangles for each part, above one another.
+ * @param {{ title: string, parts: string[], seconds: number, bars: { label: string, spans: [number, number][][], href?: string | undefined }[] }} options
+ * @returns {HTMLElement} */
+function timeBars({ title, parts, seconds, bars }) {
+  const width = 400;
+  const x = (/** @type {number} */ moment) => (width * within(moment, 0, seconds)) / (seconds || 1);
+  const letter = (/** @type {number} */ at) => String.fromCharCode(65 + (at % 26));
+  const high = 18 / parts.length;
+  const sum = (/** @type {[number, number][]} */ spans) => spans.reduce((all, [from, to]) => all + to - from, 0);
+  const bar = (/** @type {[number, number][][]} */ spans) => svg("svg.stacked", { ...UNHEARD, viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 },
+    spans.map((each, at) => svg(`g.${series(at)}`, each.map(([from, to]) => svg("rect", { x: x(from), y: 1 + at * high, width: Math.max(x(to) - x(from), 0.5), height: high - 1 },
+      svg("title", `${parts[at]}: ${duration(from)} to ${duration(to)}`))))));
+  return figure(title, [seriesLegend(parts, letter), plainTable("", ["Name", "Bar"], bars.map(({ label, spans, href }) => [href ? anchor(href, label) : label, bar(spans)]), 2)],
+    ["", ...parts], bars.map(({ label, spans }) => [label, ...spans.map((each) => duration(sum(each)))]));
+}

@@ -153,6 +153,8 @@ interface RunSummary {
   attempts: string[];
   /** Sums over rounds, by phase: setup, agent, snapshot, bookkeeping, waiting, fork, suite, reading. */
   phases: { [phase: string]: number };
+  /** What it waited for; null where no record tells when rounds began. */
+  timeline: RunTimeline | null;
   /** What made each agent, as `made_by` has it. */
   agents: { [name: string]: { [key: string]: unknown } };
   /** What it ran with: pytest-evocode, Python, pytest, platform, the engine's parts, and harnesses. */
@@ -162,6 +164,16 @@ interface RunSummary {
   /** Commands that continue or repeat it: what for, and the command. */
   commands: [string, string][];
   faults: { attempt: string; round: number; cause: string }[];
+}
+
+interface RunTimeline {
+  seconds: number;
+  /** Its critical path by stage: name, what it is, seconds; the longest first. */
+  stages: [string, string, number][];
+  /** Attempts, then slots, with the beginning and end of each turn and suite in seconds since the run's first moment. */
+  bars: { name: string; attempt: string | null; turns: [number, number][]; suites: [number, number][] }[];
+  /** Bars beyond those. */
+  left_out: number;
 }
 
 /** Points of cost, tokens or time against a score, with those marked that no other point beats in both. */

@@ -37,7 +37,7 @@ definePage("run", "", (main, place) => {
     ["Mode", run.mode], ["Environment", named(run.environment)], ["Strict", yesNo(run.strict)],
     ["Verify", run.verify && named(run.verify)], ["Shard", run.shard && `${run.shard[0]} of ${run.shard[1]}`], ["Attempts", integer(run.attempts.length)],
   ]));
-  main.append(...[commandsPart(run), timesPart(run), faultsPart(run), warningsPart(run), agentsPart(run), versionsPart(run), attemptsPart(run)]
+  main.append(...[commandsPart(run), timelinePart(run), timesPart(run), faultsPart(run), warningsPart(run), agentsPart(run), versionsPart(run), attemptsPart(run)]
     .map((part) => h("section", part)).filter((part) => part.hasChildNodes()));
 });
 
@@ -79,6 +79,23 @@ function phaseBars(runs) {
   const parts = phasesOf(runs);
   const bars = runs.map((run) => ({ label: run.name, values: parts.map((phase) => own(run.phases, phase) ?? 0), href: link("run", [run.id]) }));
   return stackedBars({ title: "Time by phase, summed over rounds", parts, bars, format: duration });
+}
+
+/** @param {RunSummary} run */
+function timelinePart({ timeline: found }) {
+  if (!found) return null;
+  const { seconds, stages, bars, left_out: more } = found;
+  return [
+    h("h2", "What it waited for"),
+    h("p.quiet", "Back from its end, whatever was over last each time: the critical path. To make anything else faster changes nothing."),
+    plainTable("Critical path by stage", ["Stage", "What it is", "Time", "Share"],
+      stages.map(([name, about, took]) => [name, about, duration(took), `${score((100 * took) / (seconds || 1))} %`]), 2),
+    timeBars({
+      title: "Turns and suites on one clock", parts: ["turns", "suites"], seconds,
+      bars: bars.map(({ name, attempt, turns, suites }) => ({ label: name, spans: [turns, suites], href: attempt ? link("attempt", [attempt]) : undefined })),
+    }),
+    more > 0 && h("p.quiet", `${integer(more)} more are not drawn.`),
+  ];
 }
 
 /** @param {RunSummary} run */

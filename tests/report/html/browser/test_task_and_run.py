@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,18 @@ def test_a_run_says_how_it_was_started_and_how_to_continue(view: Open) -> None:
     expect(page.get_by_text("pytest --evocode-resume=run-0")).to_be_visible()
     expect(page.get_by_role("button", name="Copy: Continue it")).to_be_visible()
     expect(page.get_by_role("table", name="Time by phase").last).to_contain_text("agent")
+
+
+def test_a_run_shows_what_it_waited_for_and_when_its_turns_and_suites_were(view: Open) -> None:
+    page = view().open("#/run/run-0")
+    stages = page.get_by_role("table", name="Critical path by stage")
+    expect(stages).to_contain_text("the agent's turn")
+    expect(stages).to_contain_text("66.7 %")
+    waited = page.locator("section", has=page.get_by_role("heading", name="What it waited for"))
+    expect(waited.locator("figure svg rect")).not_to_have_count(0)
+    expect(waited).to_contain_text("2 more are not drawn.")
+    waited.locator("figure").get_by_role("link").first.click()
+    expect(page).to_have_url(re.compile("#/attempt/"))
 
 
 def test_a_run_says_what_it_was_made_with_and_what_to_be_careful_about(view: Open) -> None:

@@ -1,0 +1,282 @@
+"""What a run waited for, from its first moment to its last: attempts, turns and suites on one clock.
+
+Records say when the turn and the suite of each round began, and how long each of their phases took. The critical path
+is found backwards from the end: each thing began when the last of what it had to wait for was over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from pytest_evocode.metrics.grouping import session_of, session_of_run
+from pytest_evocode.names import attempt_name
+from pytest_evocode.results.loading import Results, StoredAttempt
+from pytest_evocode.results.phases import Phases
+from pytest_evocode.results.records import RoundRecord, RunRecord
+
+Stage = Literal[
+    "session", "start", "setup", "agent", "snapshot", "bookkeeping", "fork", "suite", "reading", "end", "other"
+]
+"""What is done in a piece of a critical path: phases of rounds; ``start`` and ``end`` are what an attempt does before
+its first turn and after its last suite, ``session`` what is before, between and after attempts, and ``other`` what no
+record tells.
+"""
+_OF_TURN: tuple[Stage, ...] = ("setup", "agent", "snapshot", "bookkeeping")
+_AT_ONCE = 0.05
+"""Seconds up to which one thing begins when another is over: slots are looked for in intervals, moments rounded."""
+_IN_ALL = 0.05
+"""The share of a slot that rounding may bring."""
+_NEXT_ATTEMPT = 1.0
+"""Seconds up to which an attempt begins because another has ended, whose place it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of time, in seconds since 1970."""
+
+    begin: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return self.end - self.begin
+
+    def within(self, begin: float, end: float) -> float:
+        """Return how many of its seconds lie between two moments.
+
+        >>> Span(2.0, 5.0).within(4.0, 9.0), Span(2.0, 5.0).within(6.0, 9.0)
+        (1.0, 0.0)
+        """
+        return max(0.0, min(self.end, end) - max(self.begin, begin))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The turn of a round, or its suite."""
+
+    attempt: str
+    round: str
+    span: Span
+    phases: Phases
+    held: Span | None = None
+    """When a suite held its slots; None of a turn."""
+    slots: int = 0
+    """How many it held."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptTime:
+    """The time of one attempt."""
+
+    name: str
+    """Its task and its agent, with a number from the second attempt on."""
+    span: Span
+    turns: tuple[Work, ...]
+    """Those whose records tell when they began, in order."""
+    suites: tuple[Work, ...]
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """Its turns and its suites."""
+        return (*self.turns, *self.suites)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A piece of a critical path."""
+
+    stage: Stage
+    span: Span
+    attempt: str = ""
+    round: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The time of one run."""
+
+    run: str
+    span: Span
+    attempts: tuple[AttemptTime, ...]
+    """In the order in which they began."""
+    path: tuple[Link, ...]
+    """The critical path, from the run's first moment to its last without a gap."""
+    slots: tuple[tuple[Span, ...], ...]
+    """When each slot was held, of as few slots as there must have been."""
+    untold: int
+    """Rounds whose records do not tell when they began."""
+
+    @property
+    def seconds_by_stage(self) -> dict[Stage, float]:
+        """The seconds of the critical path by stage, the most first."""
+        sums: dict[Stage, float] = {}
+        for link in self.path:
+            sums[link.stage] = sums.get(link.stage, 0.0) + link.span.seconds
+        return dict(sorted(sums.items(), key=lambda each: -each[1]))
+
+
+def timelines(results: Results, only: Collection[str] | None = None) -> list[Timeline]:
+    """Return the time of each run that tells it, the newest first; ``only`` has the names of those wanted."""
+    made: dict[tuple[str, str], list[StoredAttempt]] = {}
+    for attempt in results.attempts:
+        made.setdefault(session_of(attempt), []).append(attempt)
+    records = {session_of_run(run): run.record for run in results.runs}
+    wanted = (session for session in made if only is None or session[1] in only)
+    found = (timeline(session[1], made[session], records.get(session)) for session in wanted)
+    return sorted((each for each in found if each.attempts), key=lambda each: each.span.begin, reverse=True)
+
+
+def timeline(run: str, attempts: Sequence[StoredAttempt], record: RunRecord | None = None) -> Timeline:
+    """Return the time of a run with the attempts that it made, of which there are some; it may have no record.
+
+    A suite that was run again after its attempt had ended, as by ``evocode regrade``, is left out.
+    """
+    known = (time for each in attempts if (time := _time_of(each)) is not None)
+    found = sorted(known, key=lambda each: (each.span.begin, each.name))
+    began, over = (_moment(record.started), _moment(record.finished)) if record is not None else (None, None)
+    own = [moment for moment in (began, over) if moment is not None]
+    ends = [moment for each in found for moment in (each.span.begin, each.span.end)]
+    span = Span(min([*own, *ends], default=0.0), max([*own, *ends], default=0.0))
+    played = sum(record.outcome != "not reached" for each in attempts for record in each.record.rounds)
+    told = sum(len({work.round for work in each.works}) for each in found)
+    path = tuple(reversed([*_linked(span, found)]))
+    return Timeline(run, span, tuple(found), path, _slots(found), max(0, played - told))
+
+
+def attempt_label(attempt: StoredAttempt) -> str:
+    """Return what a timeline calls an attempt."""
+    return f"{attempt.record.task} {attempt_name(attempt.record.agent, attempt.record.attempt)}"
+
+
+def _moment(text: str | None) -> float | None:
+    """Return a moment of a record in seconds since 1970; None where it has none."""
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(text).timestamp() if text else None
+    return None
+
+
+def _time_of(attempt: StoredAttempt) -> AttemptTime | None:
+    """Return the time of an attempt; of one that was killed as far as its rounds tell, None where they do not."""
+    record = attempt.record
+    name = attempt_label(attempt)
+    turns = tuple(turn for each in record.rounds if (turn := _turn(name, each)))
+    suites = tuple(suite for each in record.rounds if (suite := _suite(name, each)))
+    if not (works := (*turns, *suites)):
+        return None
+    begin, end = _moment(record.started), _moment(record.finished)
+    begin = min(each.span.begin for each in works) if begin is None else begin
+    span = Span(begin, max(begin, max(_end(each) for each in works) if end is None else end))
+    return AttemptTime(name, span, turns, tuple(each for each in suites if each.span.begin <= span.end))
+
+
+def _turn(attempt: str, record: RoundRecord) -> Work | None:
+    if (phases := record.phases) is None or (begin := phases.turn_began) is None:
+        return None
+    seconds = sum(phases.known.get(name, 0.0) for name in _OF_TURN)
+    return Work(attempt, record.round, Span(begin, begin + seconds), phases)
+
+
+def _suite(attempt: str, record: RoundRecord) -> Work | None:
+    if (phases := record.phases) is None or (begin := phases.suite_began) is None:
+        return None
+    working = (phases.fork or 0.0) + (phases.suite or 0.0) + (phases.reading or 0.0)
+    end = begin + (phases.waiting or 0.0) + working
+    slot_seconds = phases.slot_seconds or 0.0
+    # A part of the fork may be made before the slots are taken.
+    slots = max(1, math.ceil(slot_seconds / working - _IN_ALL)) if working else 1
+    held = Span(max(begin, end - slot_seconds / slots), end)
+    return Work(attempt, record.round, Span(begin, end), phases, held, slots)
+
+
+def _slots(attempts: Iterable[AttemptTime]) -> tuple[tuple[Span, ...], ...]:
+    """Give each suite the first slots that are free when it takes its own."""
+    held = [(suite.held, suite.slots) for each in attempts for suite in each.suites if suite.held]
+    lanes: list[list[Span]] = []
+    for span, slots in sorted(held, key=lambda each: each[0].begin):
+        free = [lane for lane in lanes if lane[-1].end <= span.begin + _AT_ONCE]
+        new: list[list[Span]] = [[] for _ in range(slots - len(free))]
+        lanes += new
+        for lane in [*free, *new][:slots]:
+            lane.append(span)
+    return tuple(map(tuple, lanes))
+
+
+def _linked(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[Link]:
+    """Yield the critical path from its end, each piece with the end at which the one behind it begins."""
+    moment = span.end
+    for stage, begin, work in _backwards(span, attempts):
+        if (begin := max(begin, span.begin)) < moment:
+            attempt, round_ = (work.attempt, work.round) if isinstance(work, Work) else (work.name if work else "", "")
+            yield Link(stage, Span(begin, moment), attempt, round_)
+            moment = begin
+
+
+def _backwards(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[tuple[Stage, float, Work | AttemptTime | None]]:
+    """Yield what was done in each piece of the critical path, when that began, and what it was done for."""
+    by_name = {each.name: each for each in attempts}
+    by_end = sorted((suite for each in attempts for suite in each.suites), key=_end)
+    attempt = max(attempts, key=lambda each: each.span.end, default=None)
+    while attempt is not None:
+        yield "session", attempt.span.end, None
+        work = max(attempt.works, key=lambda each: each.span.end, default=None)
+        yield "end", work.span.end if work else attempt.span.begin, attempt
+        while work is not None:
+            attempt = by_name[work.attempt]
+            begin, cause = _cause(work, attempt, by_end)
+            yield from ((each, max(begin, since), work) for each, since in _stages_of(work))
+            if cause is not None:
+                yield "other", cause.span.end, work
+            work = cause
+        yield "start", attempt.span.begin, attempt
+        attempt = _made_room(attempt, attempts)
+    yield "session", span.begin, None
+
+
+def _stages_of(work: Work) -> Iterator[tuple[Stage, float]]:
+    """Yield the stages of a turn or a suite, the last first, each with the moment when it began."""
+    last: tuple[Stage, ...] = ("reading", "suite") if work.held else _OF_TURN[:0:-1]
+    moment = work.span.end
+    for stage in last:
+        moment -= work.phases.known.get(stage, 0.0)
+        yield stage, moment
+    yield "fork" if work.held else "setup", work.span.begin
+
+
+def _cause(work: Work, own: AttemptTime, by_end: Sequence[Work]) -> tuple[float, Work | None]:
+    """Return when a turn or a suite could go on, and what it had waited for, which ended before it did.
+
+    None is the beginning of its attempt. ``by_end`` has all suites in the order of their ends.
+    """
+    begin, found = work.span.begin, None
+    if work.held is None:
+        turns = (each for each in own.turns if each.span.begin < begin and _end(each) <= begin + _AT_ONCE)
+        found = max(turns, key=_end, default=None)
+        if found is None or begin - _end(found) > _AT_ONCE:
+            # It waited for a verdict, as in fail-stop mode.
+            verdicts = (each for each in own.suites if _end(each) <= begin + _AT_ONCE)
+            found = max(verdicts, key=_end, default=found)
+    elif (work.phases.waiting or 0.0) > _AT_ONCE:
+        latest = bisect_right(by_end, work.held.begin + _AT_ONCE, key=_end)
+        if latest and begin < _end(by_end[latest - 1]) < _end(work):
+            return work.held.begin, by_end[latest - 1]
+    if work.held is not None:
+        found = next((each for each in own.turns if each.round == work.round), None)
+    return begin, found if found is not None and _end(found) < _end(work) else None
+
+
+def _end(work: Work) -> float:
+    return work.span.end
+
+
+def _made_room(attempt: AttemptTime, attempts: Iterable[AttemptTime]) -> AttemptTime | None:
+    """Return the attempt whose end another one waited for."""
+    begin = attempt.span.begin
+    before = [each for each in attempts if each.span.begin < begin and begin - _NEXT_ATTEMPT <= each.span.end <= begin]
+    return max(before, key=lambda each: each.span.end, default=None)
