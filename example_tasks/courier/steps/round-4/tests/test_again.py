@@ -93,10 +93,11 @@ def test_put_again_after_everything(courier):
 @pytest.mark.requirement("key-journal", kind="integration")
 def test_keys_of_a_journal(courier):
     """The key is the fifth word of a PUT, and that of a journal is known; a message may have been put without one."""
-    daemon = courier(journal=f"PUT 1 orders {packed('a')} k.1\nPUT 2 orders {packed('b')}\nACK 1 1\n")
+    journal = f"PUT 1 orders {packed('a')} k.1\nPUT 2 orders {packed('b')}\nTAKE 1 1 4102444800\nACK 1 1\n"
+    daemon = courier(journal=journal)
     client = daemon.client()
     assert [client.put("orders", "a", "KEY k.1"), client.put("orders", "c", "KEY l_2")] == ["OK 1", "OK 3"]
-    assert daemon.records()[3][:5] == ["PUT", "3", "orders", packed("c"), "l_2"]
+    assert daemon.records()[4][:5] == ["PUT", "3", "orders", packed("c"), "l_2"]
 
 
 @pytest.mark.requirement("key", kind="error")
