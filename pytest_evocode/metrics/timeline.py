@@ -222,20 +222,24 @@ def _backwards(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[tuple[St
     """Yield what was done in each piece of the critical path, when that began, and what it was done for."""
     by_name = {each.name: each for each in attempts}
     by_end = sorted((suite for each in attempts for suite in each.suites), key=_end)
-    attempt = max(attempts, key=lambda each: each.span.end, default=None)
-    while attempt is not None:
-        yield "session", attempt.span.end, None
-        work = max(attempt.works, key=lambda each: each.span.end, default=None)
-        yield "end", work.span.end if work else attempt.span.begin, attempt
-        while work is not None:
-            attempt = by_name[work.attempt]
+    came_to: Work | AttemptTime | None = max(attempts, key=_end, default=None)
+    begun: set[str] = set()
+    while came_to is not None:
+        yield "session", came_to.span.end, None
+        work = came_to if isinstance(came_to, Work) else max(came_to.works, key=_end)
+        attempt = by_name[work.attempt]
+        yield "end", work.span.end, attempt
+        cause: Work | None = work
+        while cause is not None:
+            work, attempt = cause, by_name[cause.attempt]
             begin, cause = _cause(work, attempt, by_end)
             yield from ((each, max(begin, since), work) for each, since in _stages_of(work))
             if cause is not None:
                 yield "other", cause.span.end, work
-            work = cause
         yield "start", attempt.span.begin, attempt
-        attempt = _made_room(attempt, attempts)
+        begun.add(attempt.name)
+        # Clocks are set back at times: no attempt begins twice.
+        came_to = _made_room(attempt, [each for each in attempts if each.name not in begun])
     yield "session", span.begin, None
 
 
@@ -271,12 +275,15 @@ def _cause(work: Work, own: AttemptTime, by_end: Sequence[Work]) -> tuple[float,
     return begin, found if found is not None and _end(found) < _end(work) else None
 
 
-def _end(work: Work) -> float:
-    return work.span.end
+def _end(found: Work | AttemptTime) -> float:
+    return found.span.end
 
 
-def _made_room(attempt: AttemptTime, attempts: Iterable[AttemptTime]) -> AttemptTime | None:
-    """Return the attempt whose end another one waited for."""
+def _made_room(attempt: AttemptTime, attempts: Iterable[AttemptTime]) -> Work | AttemptTime | None:
+    """Return the attempt whose end another one waited for, else the suite, where it began beside the last ones."""
     begin = attempt.span.begin
-    before = [each for each in attempts if each.span.begin < begin and begin - _NEXT_ATTEMPT <= each.span.end <= begin]
-    return max(before, key=lambda each: each.span.end, default=None)
+    earlier = [each for each in attempts if each.span.begin < begin]
+    for found in (earlier, [suite for each in earlier for suite in each.suites]):
+        if just := [each for each in found if begin - _NEXT_ATTEMPT <= _end(each) <= begin]:
+            return max(just, key=_end)
+    return None

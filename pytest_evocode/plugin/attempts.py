@@ -74,6 +74,8 @@ class AttemptCollector(pytest.Collector):
         """
         self._evocode = session_of(self.config)
         self._rounds: list[RoundItem] = []
+        self._ahead: Trial | BaseException | None = None
+        """The trial that was begun before its turn, or what kept it from beginning."""
 
     def collect(self) -> list[RoundItem]:
         """Return the rounds, the same objects at every call."""
@@ -112,13 +114,35 @@ class AttemptCollector(pytest.Collector):
         if (elsewhere := session.elsewhere) is not None:
             self.trial = elsewhere.trial_of(self, alone)
             return
-        session.running = trial = self.make_trial(alone)
-        self.trial = trial.__enter__()
+        ahead, self._ahead = self._ahead, None
+        if isinstance(ahead, BaseException):
+            raise ahead
+        if ahead is None:
+            ahead = self.make_trial(alone).__enter__()
+        elif not session.settings.pin:
+            self._warn_of_stale_pins()
+        session.running = self.trial = ahead
+
+    def begin_ahead(self) -> None:
+        """Start the trial of a chain before its first round is set up; what goes wrong, :meth:`begin` tells."""
+        try:
+            self._ahead = self._trial(None).__enter__()
+        except (Exception, pytest.fail.Exception) as error:
+            self._ahead = error
+
+    def drop_ahead(self) -> None:
+        """End a trial that was begun ahead and whose rounds are not set up any more; raises EnvironmentFault."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and not isinstance(ahead, BaseException):
+            ahead.close()
 
     def make_trial(self, alone: RoundItem | None = None) -> Trial:
         """Make a trial that has not begun, through the last round that was selected, or of one round by itself."""
         if not self._evocode.settings.pin:
             self._warn_of_stale_pins()
+        return self._trial(alone)
+
+    def _trial(self, alone: RoundItem | None) -> Trial:
         try:
             return self._make_trial(alone)
         except (TaskError, UsageError) as error:
@@ -321,6 +345,8 @@ class RoundItem(pytest.Function):
         super().__init__(**kwargs)
         self.index = index
         self.record: RoundRecord | None = None
+        self.before_verdict: Callable[[], None] | None = None
+        """What is to be done before its verdict is waited for."""
 
     def setup(self) -> None:
         """Wait for the round's record.
@@ -335,6 +361,8 @@ class RoundItem(pytest.Function):
             self.parent.begin(self)
         trial = self.parent.trial
         assert trial is not None
+        if self.before_verdict is not None:
+            self.before_verdict()
         if not self.is_played:
             fork = self.parent.fork
             assert fork is not None

@@ -55,6 +55,7 @@ def _plugins(session: EvocodeSession) -> Iterator[tuple[str, str, object]]:
     yield "cluster", "cluster.driver:ClusterPlugin", settings.cluster is not None
     yield "jobs", "jobs:JobsPlugin", settings.jobs > 1
     yield "images-ahead", "warming:ImagesAheadPlugin", builds_images
+    yield "next-attempt", "next_attempt:next_attempt", builds_images and settings.jobs == 1
     yield "inspection", "authors:RoundInspection", settings.holds_forks
     yield "pinning", "authors:PinPlugin", settings.pin and reports
     yield "single-cases", "authors:SingleCases", settings.case and reports

@@ -111,6 +111,23 @@ def test_an_attempt_that_takes_the_place_of_another_waited_for_its_end() -> None
     ]
 
 
+def test_an_attempt_that_began_beside_the_last_suite_of_another_waited_for_the_suite_before_it() -> None:
+    first = [
+        Phases(agent=2.0, suite=3.0, slot_seconds=3.0, turn_began=100.0, suite_began=102.0),
+        Phases(agent=1.0, suite=9.0, slot_seconds=9.0, turn_began=102.0, suite_began=103.0),
+    ]
+    second = Phases(agent=1.0, suite=8.0, slot_seconds=8.0, turn_began=105.5, suite_began=106.5)
+    found = of(100.0, 114.5, attempt(100.0, 112.0, first), attempt(105.25, 114.5, [second], "mesh"))
+    assert [(link.stage, link.attempt, link.round) for link in found.path] == [
+        ("agent", "ledger a", "round-1"),
+        ("suite", "ledger a", "round-1"),
+        ("session", "", ""),
+        ("start", "mesh a", ""),
+        ("agent", "mesh a", "round-1"),
+        ("suite", "mesh a", "round-1"),
+    ]
+
+
 def test_a_suite_that_holds_two_slots_takes_two() -> None:
     wide = Phases(suite=4.0, slot_seconds=8.0, turn_began=100.0, suite_began=100.0)
     beside = Phases(suite=1.0, slot_seconds=1.0, turn_began=100.0, suite_began=101.0)
