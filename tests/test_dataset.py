@@ -56,6 +56,19 @@ def test_most_mutants_of_a_full_task_are_noticed(task: Path) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=NAMES)
+def test_the_card_has_what_controls_score(task: Path) -> None:
+    """As their checks demand: of the rounds that a control changes each fails, and all others pass."""
+    rounds = len(load_task(task).rounds)
+    found = {file.stem: tomllib.loads(file.read_text()) for file in (task / "controls").glob("*.toml")}
+    left = {name: rounds - len({each["round"] for each in of.get("change", [])}) for name, of in found.items()}
+    mutants = found["mutants"]["mutant"]
+    noticed = sum("survives" not in each for each in mutants)
+    scores = [f"{100 * passed / rounds:.1f}" for passed in (1, left["never-retires"], left["regresses"])]
+    row = " | ".join([task.name, *scores, f"{noticed} of {len(mutants)}"])
+    assert f"| {row} |\n" in (DATASET / "DATASET.md").read_text()
+
+
+@pytest.mark.parametrize("task", TASKS, ids=NAMES)
 def test_a_full_task_has_what_the_card_promises(task: Path) -> None:
     controls = {file.name for file in (task / "controls").iterdir()}
     assert controls == {"only-round-1.toml", "never-retires.toml", "regresses.toml", "mutants.toml"}
