@@ -68,7 +68,7 @@ def test_memory(crate):
     size = 65536 * 2200
     large = one_file(5, chunk(b"\0" * 65536, 1) * 2200 + number(0)).decode("latin-1")
     for program in crate.both:
-        # Less than the contents, and more than they may need: 64 MiB, and ten times two.
+        # Less than the contents, and more than they may need: 64 MiB, ten times two, and a KiB for the entry.
         script = f"ulimit -v 120000; {' '.join(program.command)} list --limit {size} large.crate"
         [done] = crate.ask(crate.shell(script, file="large.crate", archive=large))
         assert (done.exit_code, done.stdout.split(" ")[2:3]) == (0, [str(size)]), f"{program.name}: {done.stderr}"
