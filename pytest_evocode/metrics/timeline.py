@@ -87,6 +87,8 @@ class AttemptTime:
     turns: tuple[Work, ...]
     """Those whose records tell when they began, in order."""
     suites: tuple[Work, ...]
+    has_ended: bool = True
+    """Whether its record tells when it ended; one that was killed may have gone on after what its rounds tell."""
 
     @property
     def works(self) -> tuple[Work, ...]:
@@ -181,7 +183,8 @@ def _time_of(attempt: StoredAttempt) -> AttemptTime | None:
         return None
     # What was killed and resumed was started, by its record, when it was resumed.
     begin = min([each.span.begin for each in works] + ([begin] if begin is not None else []))
-    return AttemptTime(name, Span(begin, max(begin, max(map(_end, works)) if end is None else end)), turns, suites)
+    span = Span(begin, max(begin, max(map(_end, works)) if end is None else end))
+    return AttemptTime(name, span, turns, suites, has_ended=end is not None)
 
 
 def _turn(attempt: str, record: RoundRecord) -> Work | None:
@@ -233,6 +236,8 @@ def _backwards(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[tuple[St
     ended = sorted(attempts, key=_end)
     came_to: Work | AttemptTime | None = max(attempts, key=_end, default=None)
     left = dict(by_name)
+    if came_to is not None and not all(each.has_ended for each in attempts):
+        yield "other", came_to.span.end, None
     while came_to is not None:
         yield "session", came_to.span.end, None
         work = came_to if isinstance(came_to, Work) else max(came_to.works, key=_end)

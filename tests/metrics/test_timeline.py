@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -149,6 +150,13 @@ def test_an_attempt_that_was_killed_and_resumed_began_with_its_first_turn() -> N
     found = of(100.0, 906.0, attempt(100.0, 105.0, [first]), attempt(900.0, 906.0, [killed, resumed], "mesh"))
     assert found.attempts[1].span == Span(105.5, 906.0)
     assert path_of(found)[:2] == [("agent", 2.0, "round-1"), ("suite", 3.0, "round-1")]
+
+
+def test_no_record_tells_what_a_run_did_until_it_was_killed() -> None:
+    phases = Phases(agent=2.0, suite=3.0, slot_seconds=3.0, turn_began=100.0, suite_began=102.0)
+    killed = attempt(100.0, 100.0, [phases])
+    killed = replace(killed, record=killed.record.model_copy(update={"started": "", "finished": ""}), finished=False)
+    assert path_of(of(100.0, 150.0, killed))[-1] == ("other", 45.0, "")
 
 
 def test_an_attempt_of_an_earlier_version_that_was_regraded_tells_nothing() -> None:
