@@ -37,7 +37,7 @@ _AT_ONCE = 0.05
 _IN_ALL = 0.05
 """The share of a slot that rounding may bring."""
 _NEXT_ATTEMPT = 1.0
-"""Seconds up to which an attempt surely begins because another has ended, whose place it takes."""
+"""Seconds up to which an attempt begins because something of one is over whose last suites still run."""
 _MOST_SLOTS = 4096
 """More than a suite can hold, so that damaged numbers do not fill the memory."""
 
@@ -94,6 +94,11 @@ class AttemptTime:
     def works(self) -> tuple[Work, ...]:
         """Its turns and its suites."""
         return (*self.turns, *self.suites)
+
+    @property
+    def turns_over(self) -> float:
+        """When the last turn was over that is known."""
+        return max((each.span.end for each in self.turns), default=self.span.begin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,13 +239,14 @@ def _backwards(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[tuple[St
     by_name = {each.name: each for each in attempts}
     by_end = sorted((suite for each in attempts for suite in each.suites), key=_end)
     ended = sorted(attempts, key=_end)
+    works = sorted((work for each in attempts for work in each.works), key=_end)
     came_to: Work | AttemptTime | None = max(attempts, key=_end, default=None)
     left = dict(by_name)
     if came_to is not None and not all(each.has_ended for each in attempts):
         yield "other", came_to.span.end, None
     while came_to is not None:
         yield "session", came_to.span.end, None
-        work = came_to if isinstance(came_to, Work) else max(came_to.works, key=_end)
+        work = latest = came_to if isinstance(came_to, Work) else max(came_to.works, key=_end)
         attempt = by_name[work.attempt]
         yield "end", work.span.end, attempt
         cause: Work | None = work
@@ -251,8 +257,9 @@ def _backwards(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[tuple[St
             if cause is not None:
                 yield "waiting" if work.held and cause.held else "other", cause.span.end, work
         yield "start", attempt.span.begin, attempt
-        left.pop(attempt.name, None)  # Clocks are set back at times: no attempt begins twice.
-        came_to = _made_room(attempt, ended, by_end, left)
+        for name in (latest.attempt, attempt.name):  # Clocks are set back at times: nothing is come to twice.
+            left.pop(name, None)
+        came_to = _made_room(attempt, ended, works, left)
     yield "session", span.begin, None
 
 
@@ -296,11 +303,11 @@ def _end(found: Work | AttemptTime) -> float:
 
 
 def _made_room(
-    attempt: AttemptTime, ended: Sequence[AttemptTime], suites: Sequence[Work], left: Mapping[str, AttemptTime]
+    attempt: AttemptTime, ended: Sequence[AttemptTime], works: Sequence[Work], left: Mapping[str, AttemptTime]
 ) -> Work | AttemptTime | None:
-    """Return the attempt whose end another one waited for, else the suite, where it began beside the last ones.
+    """Return the attempt whose end another one waited for; where it began beside last suites, what was over before it.
 
-    ``ended`` and ``suites`` are in the order of their ends; only attempts that are ``left`` come into question.
+    ``ended`` and ``works`` are in the order of their ends; only attempts that are ``left`` come into question.
     """
     begin = attempt.span.begin
 
@@ -308,10 +315,9 @@ def _made_room(
         return name in left and left[name].span.begin < begin
 
     last = next((each for each in _latest_first(ended, begin) if is_earlier(each.name)), None)
-    if last is not None and begin - _end(last) <= _NEXT_ATTEMPT:
-        return last
-    just = takewhile(lambda suite: begin - _end(suite) <= _NEXT_ATTEMPT, _latest_first(suites, begin))
-    return next((suite for suite in just if is_earlier(suite.attempt)), last)
+    just = takewhile(lambda work: begin - _end(work) <= _NEXT_ATTEMPT, _latest_first(works, begin))
+    own = (work for work in just if is_earlier(work.attempt) and left[work.attempt].turns_over <= begin + _AT_ONCE)
+    return max((each for each in (last, next(own, None)) if each is not None), key=_end, default=None)
 
 
 def _latest_first(by_end: Sequence[_Timed], moment: float) -> Iterator[_Timed]:

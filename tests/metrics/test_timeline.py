@@ -170,6 +170,15 @@ def test_a_damaged_number_of_slots_takes_no_more_memory_than_others() -> None:
     assert len(of(100.0, 101.0, attempt(100.0, 101.0, [damaged])).slots) <= 4096
 
 
+def test_an_attempt_that_began_when_the_last_turn_of_another_was_over_waited_for_that() -> None:
+    first = Phases(agent=5.0, suite=9.0, slot_seconds=9.0, turn_began=100.0, suite_began=105.0)
+    second = Phases(agent=1.0, suite=9.0, slot_seconds=9.0, turn_began=105.5, suite_began=106.5)
+    found = of(100.0, 115.5, attempt(100.0, 114.0, [first]), attempt(105.25, 115.5, [second], "mesh"))
+    assert [(link.stage, link.attempt) for link in found.path] == [
+        ("agent", "ledger a"), ("session", ""), ("start", "mesh a"), ("agent", "mesh a"), ("suite", "mesh a"),
+    ]  # fmt: skip
+
+
 def test_a_suite_that_holds_two_slots_takes_two() -> None:
     wide = Phases(suite=4.0, slot_seconds=8.0, turn_began=100.0, suite_began=100.0)
     beside = Phases(suite=1.0, slot_seconds=1.0, turn_began=100.0, suite_began=101.0)
