@@ -18,32 +18,49 @@ if TYPE_CHECKING:
     from pytest_evocode.plugin.session import EvocodeSession
 
 
+_MAY_NOT_RUN = ("skip", "skipif", "xfail")
+"""Marks with which pytest may not run a test."""
+
+
 class NextAttempt:
     """Hooks that know which attempt comes next, in a process that makes one after the other."""
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
-        self._ahead: AttemptCollector | None = None
+        self._begun: list[AttemptCollector] = []
+        """Attempts that were begun ahead, or are to be, until their last round."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        """Have the last round of an attempt begin the attempt that follows before it waits for its verdict."""
+        if not (isinstance(item, RoundItem) and is_last_of_attempt(item, nextitem)):
+            return (yield)
+        if isinstance(nextitem, RoundItem) and item.parent.is_chain and self._may_begin(nextitem):
+            item.before_verdict = nextitem.parent.begin_ahead
+            self._begun.append(nextitem.parent)
+        result = yield
+        if item.parent in self._begun:
+            self._begun.remove(item.parent)
+            _drop(item.parent)  # Its rounds may have been skipped before they were set up.
+        return result
+
+    def _may_begin(self, item: RoundItem) -> bool:
+        attempt = item.parent
+        is_run = not any(item.get_closest_marker(name) for name in _MAY_NOT_RUN)
+        return is_run and attempt.is_chain and attempt.agent.id in self._session.roster.deterministic
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Have the last round of an attempt begin the attempt that follows before it waits for its verdict."""
-        if not (isinstance(item, RoundItem) and isinstance(nextitem, RoundItem) and is_last_of_attempt(item, nextitem)):
-            return
-        attempt = nextitem.parent
-        if item.parent.is_chain and attempt.is_chain and attempt.agent.id in self._session.roster.deterministic:
-            item.before_verdict = attempt.begin_ahead
-            self._ahead = attempt
+    def pytest_sessionfinish(self) -> None:
+        """End an attempt whose rounds are not asked for any more; here, where no signal interrupts it."""
+        for attempt in self._begun:
+            _drop(attempt)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """End an attempt whose rounds are not asked for any more, because the session was ended."""
-        try:
-            return (yield)
-        finally:
-            if self._ahead is not None:
-                with contextlib.suppress(EnvironmentFault):
-                    self._ahead.drop_ahead()
+
+def _drop(attempt: AttemptCollector) -> None:
+    with contextlib.suppress(EnvironmentFault):
+        attempt.drop_ahead()
 
 
 def next_attempt(session: EvocodeSession) -> NextAttempt | None:

@@ -24,6 +24,25 @@ STOPS = """
         SESSION.append(session)
 """
 
+MARKS = """
+    import pytest
+
+    def pytest_collection_modifyitems(items):
+        for item in items:
+            if "tasks/b" in item.nodeid:
+                item.add_marker(pytest.mark.skip)
+"""
+SKIPS = """
+    import threading
+    import pytest
+
+    def pytest_runtest_setup(item):
+        if "tasks/b" in item.nodeid:
+            pytest.skip("not today")
+        if "tasks/c" in item.nodeid:
+            assert not any("trial-b" in thread.name for thread in threading.enumerate())
+"""
+
 
 def overlap(session: Session) -> bool:
     """Whether the attempt at the task ``b`` began before that at ``a`` had ended."""
@@ -37,6 +56,27 @@ def test_the_next_attempt_begins_before_the_last_verdict(write_task: WriteTask, 
     assert session.outcomes == {"passed": 3}
     session.has("*a/task.toml::oracle::round-1 PASSED*", "*b/task.toml::oracle::round-1 PASSED*", "*round-2 PASSED*")
     assert overlap(session)
+
+
+def test_an_attempt_whose_rounds_are_marked_as_skipped_is_not_begun(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, test={1: SLOW})
+    write_task("b", 2)
+    pytester.makeconftest(MARKS)
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 1, "skipped": 2}
+    assert not session.attempt("b").exists()
+
+
+def test_an_attempt_whose_rounds_are_skipped_later_has_ended_when_the_next_begins(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, test={1: SLOW})
+    write_task("b", 1, solve={1: "sleep 60"})
+    write_task("c", 1)
+    pytester.makeconftest(SKIPS)
+    assert run_tasks("tasks").outcomes == {"passed": 2, "skipped": 1}
 
 
 @pytest.mark.parametrize("more", ["-x", "--maxfail=3", "--sw"])
