@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -16,6 +17,7 @@ from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem, is_last_
 
 if TYPE_CHECKING:
     from pytest_evocode.plugin.session import EvocodeSession
+    from pytest_evocode.trial.trial import Trial
 
 
 _MAY_NOT_RUN = ("skip", "skipif", "xfail")
@@ -38,7 +40,7 @@ class NextAttempt:
         if not (isinstance(item, RoundItem) and is_last_of_attempt(item, nextitem)):
             return (yield)
         if isinstance(nextitem, RoundItem) and item.parent.is_chain and self._may_begin(nextitem):
-            item.before_verdict = nextitem.parent.begin_ahead
+            item.before_verdict = partial(self._begin, item.parent, nextitem.parent)
             self._begun.append(nextitem.parent)
         result = yield
         if item.parent in self._begun:
@@ -50,6 +52,11 @@ class NextAttempt:
         attempt = item.parent
         is_run = not any(item.get_closest_marker(name) for name in _MAY_NOT_RUN)
         return is_run and attempt.is_chain and attempt.agent.id in self._session.roster.deterministic
+
+    def _begin(self, attempt: AttemptCollector, following: AttemptCollector) -> None:
+        # No attempt is made elsewhere here. Turns have limits of time, and the one that follows would slow them down.
+        cast("Trial", attempt.trial).wait_turns()
+        following.begin_ahead()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,6 +56,19 @@ def test_the_next_attempt_begins_before_the_last_verdict(write_task: WriteTask, 
     session = run_tasks("-v", "tasks")
     assert session.outcomes == {"passed": 3}
     session.has("*a/task.toml::oracle::round-1 PASSED*", "*b/task.toml::oracle::round-1 PASSED*", "*round-2 PASSED*")
+    assert overlap(session)
+
+
+def test_it_begins_when_the_last_turn_is_over(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    """Turns have limits of time."""
+    write_task("a", 1, solve={1: "sleep 2; echo line-1 >> log.txt"}, test={1: SLOW})
+    write_task("b", 1)
+    session = run_tasks("tasks")
+    phases = session.record("a").rounds[0].phases
+    assert phases is not None
+    assert phases.turn_began is not None
+    began = datetime.fromisoformat(session.record("b").started).timestamp()
+    assert began >= phases.turn_began + (phases.agent or 0.0)
     assert overlap(session)
 
 
