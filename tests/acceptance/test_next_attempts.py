@@ -44,6 +44,23 @@ SKIPS = """
             assert not any("trial-b" in thread.name for thread in threading.enumerate())
 """
 
+SIGNALS = """
+    import os, signal, threading
+    from pytest_evocode.trial.trial import Trial
+
+    close = Trial.close
+
+    def signalled(self):
+        if self.task.name == "b":
+            os.kill(os.getpid(), signal.SIGINT)
+        close(self)
+
+    Trial.close = signalled
+
+    def pytest_unconfigure(config):
+        print("b has ended:", not any("trial-b" in thread.name for thread in threading.enumerate()))
+"""
+
 
 def overlap(session: Session) -> bool:
     """Whether the attempt at the task ``b`` began before that at ``a`` had ended."""
@@ -131,3 +148,12 @@ def test_a_session_that_is_stopped_ends_the_attempt_that_was_begun(
     session = run_tasks("tasks")
     session.has("*1 attempt is unfinished; continue with --evocode-resume=*", "*enough*")
     assert session.outcomes == {"passed": 1}
+
+
+def test_no_signal_keeps_the_attempt_that_was_begun_from_being_ended(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, test={1: SLOW})
+    write_task("b", 1, solve={1: "sleep 60"})
+    pytester.makeconftest(STOPS + SIGNALS)
+    run_tasks("tasks", subprocess=True).has("b has ended: True")
