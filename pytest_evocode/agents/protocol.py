@@ -111,7 +111,8 @@ class Agent(Protocol):
     True. Sessions with workers refuse it.
 
     An agent that does the same in every attempt says so by an attribute ``deterministic``, which is True. Rounds in
-    which its attempts come to different verdicts are named as flaky, because the task is to blame.
+    which its attempts come to different verdicts are named as flaky, because the task is to blame. Its next attempt may
+    begin, with an agent of its own, while the last suite of the attempt before runs.
     """
 
     name: str

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from itertools import takewhile
+from typing import Literal, TypeVar
 
 from pytest_evocode.metrics.grouping import session_of, session_of_run
 from pytest_evocode.names import attempt_name
@@ -21,11 +22,14 @@ from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import RoundRecord, RunRecord
 
 Stage = Literal[
-    "session", "start", "setup", "agent", "snapshot", "bookkeeping", "fork", "suite", "reading", "end", "other"
-]
-"""What is done in a piece of a critical path: phases of rounds; ``start`` and ``end`` are what an attempt does before
-its first turn and after its last suite, ``session`` what is before, between and after attempts, and ``other`` what no
-record tells.
+    "session", "start",
+    "setup", "agent", "snapshot", "bookkeeping",
+    "waiting", "fork", "suite", "reading",
+    "end", "other",
+]  # fmt: skip
+"""What is done in a piece of a critical path: phases of rounds, of which ``waiting`` is there as far as no suite of the
+run had the slots; ``start`` and ``end`` are what an attempt does before its first turn and after its last suite,
+``session`` what is before, between and after attempts, and ``other`` what no record tells.
 """
 _OF_TURN: tuple[Stage, ...] = ("setup", "agent", "snapshot", "bookkeeping")
 _AT_ONCE = 0.05
@@ -33,7 +37,9 @@ _AT_ONCE = 0.05
 _IN_ALL = 0.05
 """The share of a slot that rounding may bring."""
 _NEXT_ATTEMPT = 1.0
-"""Seconds up to which an attempt begins because another has ended, whose place it takes."""
+"""Seconds up to which an attempt begins because something of one is over whose last suites still run."""
+_MOST_SLOTS = 4096
+"""More than a suite can hold, so that damaged numbers do not fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +87,18 @@ class AttemptTime:
     turns: tuple[Work, ...]
     """Those whose records tell when they began, in order."""
     suites: tuple[Work, ...]
+    has_ended: bool = True
+    """Whether its record tells when it ended; one that was killed may have gone on after what its rounds tell."""
 
     @property
     def works(self) -> tuple[Work, ...]:
         """Its turns and its suites."""
         return (*self.turns, *self.suites)
+
+    @property
+    def turns_over(self) -> float:
+        """When the last turn was over that is known."""
+        return max((each.span.end for each in self.turns), default=self.span.begin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +181,15 @@ def _time_of(attempt: StoredAttempt) -> AttemptTime | None:
     name = attempt_label(attempt)
     turns = tuple(turn for each in record.rounds if (turn := _turn(name, each)))
     suites = tuple(suite for each in record.rounds if (suite := _suite(name, each)))
+    begin, end = _moment(record.started), _moment(record.finished)
+    if end is not None:
+        suites = tuple(each for each in suites if each.span.begin <= end)
     if not (works := (*turns, *suites)):
         return None
-    begin, end = _moment(record.started), _moment(record.finished)
-    begin = min(each.span.begin for each in works) if begin is None else begin
-    span = Span(begin, max(begin, max(_end(each) for each in works) if end is None else end))
-    return AttemptTime(name, span, turns, tuple(each for each in suites if each.span.begin <= span.end))
+    # What was killed and resumed was started, by its record, when it was resumed.
+    begin = min([each.span.begin for each in works] + ([begin] if begin is not None else []))
+    span = Span(begin, max(begin, max(map(_end, works)) if end is None else end))
+    return AttemptTime(name, span, turns, suites, has_ended=end is not None)
 
 
 def _turn(attempt: str, record: RoundRecord) -> Work | None:
@@ -190,7 +206,7 @@ def _suite(attempt: str, record: RoundRecord) -> Work | None:
     end = begin + (phases.waiting or 0.0) + working
     slot_seconds = phases.slot_seconds or 0.0
     # A part of the fork may be made before the slots are taken.
-    slots = max(1, math.ceil(slot_seconds / working - _IN_ALL)) if working else 1
+    slots = max(1, math.ceil(min(slot_seconds / working, _MOST_SLOTS) - _IN_ALL)) if working else 1
     held = Span(max(begin, end - slot_seconds / slots), end)
     return Work(attempt, record.round, Span(begin, end), phases, held, slots)
 
@@ -222,11 +238,15 @@ def _backwards(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[tuple[St
     """Yield what was done in each piece of the critical path, when that began, and what it was done for."""
     by_name = {each.name: each for each in attempts}
     by_end = sorted((suite for each in attempts for suite in each.suites), key=_end)
+    ended = sorted(attempts, key=_end)
+    works = sorted((work for each in attempts for work in each.works), key=_end)
     came_to: Work | AttemptTime | None = max(attempts, key=_end, default=None)
-    begun: set[str] = set()
+    left = dict(by_name)
+    if came_to is not None and not all(each.has_ended for each in attempts):
+        yield "other", came_to.span.end, None
     while came_to is not None:
         yield "session", came_to.span.end, None
-        work = came_to if isinstance(came_to, Work) else max(came_to.works, key=_end)
+        work = latest = came_to if isinstance(came_to, Work) else max(came_to.works, key=_end)
         attempt = by_name[work.attempt]
         yield "end", work.span.end, attempt
         cause: Work | None = work
@@ -235,22 +255,22 @@ def _backwards(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[tuple[St
             begin, cause = _cause(work, attempt, by_end)
             yield from ((each, max(begin, since), work) for each, since in _stages_of(work))
             if cause is not None:
-                yield "other", cause.span.end, work
+                yield "waiting" if work.held and cause.held else "other", cause.span.end, work
         yield "start", attempt.span.begin, attempt
-        begun.add(attempt.name)
-        # Clocks are set back at times: no attempt begins twice.
-        came_to = _made_room(attempt, [each for each in attempts if each.name not in begun])
+        for name in (latest.attempt, attempt.name):  # Clocks are set back at times: nothing is come to twice.
+            left.pop(name, None)
+        came_to = _made_room(attempt, ended, works, left)
     yield "session", span.begin, None
 
 
 def _stages_of(work: Work) -> Iterator[tuple[Stage, float]]:
     """Yield the stages of a turn or a suite, the last first, each with the moment when it began."""
-    last: tuple[Stage, ...] = ("reading", "suite") if work.held else _OF_TURN[:0:-1]
+    last: tuple[Stage, ...] = ("reading", "suite", "fork") if work.held else _OF_TURN[:0:-1]
     moment = work.span.end
     for stage in last:
         moment -= work.phases.known.get(stage, 0.0)
         yield stage, moment
-    yield "fork" if work.held else "setup", work.span.begin
+    yield "waiting" if work.held else "setup", work.span.begin
 
 
 def _cause(work: Work, own: AttemptTime, by_end: Sequence[Work]) -> tuple[float, Work | None]:
@@ -275,15 +295,31 @@ def _cause(work: Work, own: AttemptTime, by_end: Sequence[Work]) -> tuple[float,
     return begin, found if found is not None and _end(found) < _end(work) else None
 
 
+_Timed = TypeVar("_Timed", Work, AttemptTime)
+
+
 def _end(found: Work | AttemptTime) -> float:
     return found.span.end
 
 
-def _made_room(attempt: AttemptTime, attempts: Iterable[AttemptTime]) -> Work | AttemptTime | None:
-    """Return the attempt whose end another one waited for, else the suite, where it began beside the last ones."""
+def _made_room(
+    attempt: AttemptTime, ended: Sequence[AttemptTime], works: Sequence[Work], left: Mapping[str, AttemptTime]
+) -> Work | AttemptTime | None:
+    """Return the attempt whose end another one waited for; where it began beside last suites, what was over before it.
+
+    ``ended`` and ``works`` are in the order of their ends; only attempts that are ``left`` come into question.
+    """
     begin = attempt.span.begin
-    earlier = [each for each in attempts if each.span.begin < begin]
-    for found in (earlier, [suite for each in earlier for suite in each.suites]):
-        if just := [each for each in found if begin - _NEXT_ATTEMPT <= _end(each) <= begin]:
-            return max(just, key=_end)
-    return None
+
+    def is_earlier(name: str) -> bool:
+        return name in left and left[name].span.begin < begin
+
+    last = next((each for each in _latest_first(ended, begin) if is_earlier(each.name)), None)
+    just = takewhile(lambda work: begin - _end(work) <= _NEXT_ATTEMPT, _latest_first(works, begin))
+    own = (work for work in just if is_earlier(work.attempt) and left[work.attempt].turns_over <= begin + _AT_ONCE)
+    return max((each for each in (last, next(own, None)) if each is not None), key=_end, default=None)
+
+
+def _latest_first(by_end: Sequence[_Timed], moment: float) -> Iterator[_Timed]:
+    """Yield what had ended by a moment."""
+    return (by_end[place] for place in range(bisect_right(by_end, moment, key=_end) - 1, -1, -1))

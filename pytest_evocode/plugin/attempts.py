@@ -118,16 +118,22 @@ class AttemptCollector(pytest.Collector):
         if isinstance(ahead, BaseException):
             raise ahead
         if ahead is None:
-            ahead = self.make_trial(alone).__enter__()
-        elif not session.settings.pin:
+            session.running = trial = self.make_trial(alone)
+            self.trial = trial.__enter__()
+            return
+        if not session.settings.pin:
             self._warn_of_stale_pins()
         session.running = self.trial = ahead
 
     def begin_ahead(self) -> None:
         """Start the trial of a chain before its first round is set up; what goes wrong, :meth:`begin` tells."""
         try:
-            self._ahead = self._trial(None).__enter__()
-        except (Exception, pytest.fail.Exception) as error:
+            # Before it is started, so that whatever comes between is no reason to forget it.
+            self._ahead = trial = self._trial(None)
+            trial.__enter__()
+        except pytest.exit.Exception:  # Somebody ends the session.
+            raise
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
             self._ahead = error
 
     def drop_ahead(self) -> None:

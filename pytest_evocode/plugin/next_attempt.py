@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -16,6 +17,11 @@ from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem, is_last_
 
 if TYPE_CHECKING:
     from pytest_evocode.plugin.session import EvocodeSession
+    from pytest_evocode.trial.trial import Trial
+
+
+_MAY_NOT_RUN = ("skip", "skipif", "xfail")
+"""Marks with which pytest may not run a test."""
 
 
 class NextAttempt:
@@ -23,27 +29,45 @@ class NextAttempt:
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
-        self._ahead: AttemptCollector | None = None
+        self._begun: list[AttemptCollector] = []
+        """Attempts that were begun ahead, or are to be, until their last round."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        """Have the last round of an attempt begin the attempt that follows before it waits for its verdict."""
+        if not (isinstance(item, RoundItem) and is_last_of_attempt(item, nextitem)):
+            return (yield)
+        if isinstance(nextitem, RoundItem) and item.parent.is_chain and self._may_begin(nextitem):
+            item.before_verdict = partial(self._begin, item.parent, nextitem.parent)
+            self._begun.append(nextitem.parent)
+        result = yield
+        if item.parent in self._begun:
+            self._begun.remove(item.parent)
+            _drop(item.parent)  # Its rounds may have been skipped before they were set up.
+        return result
+
+    def _may_begin(self, item: RoundItem) -> bool:
+        attempt = item.parent
+        is_run = not any(item.get_closest_marker(name) for name in _MAY_NOT_RUN)
+        return is_run and attempt.is_chain and attempt.agent.id in self._session.roster.deterministic
+
+    def _begin(self, attempt: AttemptCollector, following: AttemptCollector) -> None:
+        # No attempt is made elsewhere here. Turns have limits of time, and the one that follows would slow them down.
+        cast("Trial", attempt.trial).wait_turns()
+        following.begin_ahead()
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Have the last round of an attempt begin the attempt that follows before it waits for its verdict."""
-        if not (isinstance(item, RoundItem) and isinstance(nextitem, RoundItem) and is_last_of_attempt(item, nextitem)):
-            return
-        attempt = nextitem.parent
-        if item.parent.is_chain and attempt.is_chain and attempt.agent.id in self._session.roster.deterministic:
-            item.before_verdict = attempt.begin_ahead
-            self._ahead = attempt
+    def pytest_sessionfinish(self) -> None:
+        """End an attempt whose rounds are not asked for any more; here, where no signal interrupts it."""
+        for attempt in self._begun:
+            _drop(attempt)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """End an attempt whose rounds are not asked for any more, because the session was ended."""
-        try:
-            return (yield)
-        finally:
-            if self._ahead is not None:
-                with contextlib.suppress(EnvironmentFault):
-                    self._ahead.drop_ahead()
+
+def _drop(attempt: AttemptCollector) -> None:
+    with contextlib.suppress(EnvironmentFault):
+        attempt.drop_ahead()
 
 
 def next_attempt(session: EvocodeSession) -> NextAttempt | None:

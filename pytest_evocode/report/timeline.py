@@ -16,6 +16,7 @@ STAGES: dict[Stage, str] = {
     "agent": "the agent's turn",
     "snapshot": "the snapshot that the suite needs",
     "bookkeeping": "whatever else is between two turns",
+    "waiting": "a suite's wait for slots that no suite of this run had",
     "fork": "making ready what a suite runs in",
     "suite": "the suite's own command",
     "reading": "reading the verdict",

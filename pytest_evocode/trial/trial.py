@@ -37,6 +37,7 @@ from pytest_evocode.trial.verdicts import VerdictPipeline
 __all__ = ["RoundSelection", "Trial", "TrialOptions"]
 
 logger = logging.getLogger(__name__)
+_LOOK = 0.5  # seconds between two looks at whether the attempt runs
 
 
 class Trial:
@@ -144,6 +145,11 @@ class Trial:
         if self._log.has_ended:  # Then rounds that do not count have their records when nothing is left of them.
             self._log.wait(len(self._rounds))
         return record
+
+    def wait_turns(self) -> None:
+        """Wait until the agent's last turn is over; suites may still run."""
+        while self._thread.is_alive() and not self._verdicts.wait_turns(_LOOK):
+            pass
 
     def last_state(self) -> Snapshot:
         """Return the state after the last round that is run, once its record is there; it is there until the end."""

@@ -102,6 +102,10 @@ class VerdictPipeline:
             self._log.skip_after(end.index, end.why, taken)
         return None
 
+    def wait_turns(self, seconds: float) -> bool:
+        """Wait until no turn begins any more, for so long at most, and return whether that is so."""
+        return self._turns_are_over.wait(seconds)
+
     def wait(self) -> None:
         """Wait for all suites that were begun; no turn begins any more."""
         self._turns_are_over.set()

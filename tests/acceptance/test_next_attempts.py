@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +25,42 @@ STOPS = """
         SESSION.append(session)
 """
 
+MARKS = """
+    import pytest
+
+    def pytest_collection_modifyitems(items):
+        for item in items:
+            if "tasks/b" in item.nodeid:
+                item.add_marker(pytest.mark.skip)
+"""
+SKIPS = """
+    import threading
+    import pytest
+
+    def pytest_runtest_setup(item):
+        if "tasks/b" in item.nodeid:
+            pytest.skip("not today")
+        if "tasks/c" in item.nodeid:
+            assert not any("trial-b" in thread.name for thread in threading.enumerate())
+"""
+
+SIGNALS = """
+    import os, signal, threading
+    from pytest_evocode.trial.trial import Trial
+
+    close = Trial.close
+
+    def signalled(self):
+        if self.task.name == "b":
+            os.kill(os.getpid(), signal.SIGINT)
+        close(self)
+
+    Trial.close = signalled
+
+    def pytest_unconfigure(config):
+        print("b has ended:", not any("trial-b" in thread.name for thread in threading.enumerate()))
+"""
+
 
 def overlap(session: Session) -> bool:
     """Whether the attempt at the task ``b`` began before that at ``a`` had ended."""
@@ -37,6 +74,40 @@ def test_the_next_attempt_begins_before_the_last_verdict(write_task: WriteTask, 
     assert session.outcomes == {"passed": 3}
     session.has("*a/task.toml::oracle::round-1 PASSED*", "*b/task.toml::oracle::round-1 PASSED*", "*round-2 PASSED*")
     assert overlap(session)
+
+
+def test_it_begins_when_the_last_turn_is_over(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    """Turns have limits of time."""
+    write_task("a", 1, solve={1: "sleep 2; echo line-1 >> log.txt"}, test={1: SLOW})
+    write_task("b", 1)
+    session = run_tasks("tasks")
+    phases = session.record("a").rounds[0].phases
+    assert phases is not None
+    assert phases.turn_began is not None
+    began = datetime.fromisoformat(session.record("b").started).timestamp()
+    assert began >= phases.turn_began + (phases.agent or 0.0)
+    assert overlap(session)
+
+
+def test_an_attempt_whose_rounds_are_marked_as_skipped_is_not_begun(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, test={1: SLOW})
+    write_task("b", 2)
+    pytester.makeconftest(MARKS)
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 1, "skipped": 2}
+    assert not session.attempt("b").exists()
+
+
+def test_an_attempt_whose_rounds_are_skipped_later_has_ended_when_the_next_begins(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, test={1: SLOW})
+    write_task("b", 1, solve={1: "sleep 60"})
+    write_task("c", 1)
+    pytester.makeconftest(SKIPS)
+    assert run_tasks("tasks").outcomes == {"passed": 2, "skipped": 1}
 
 
 @pytest.mark.parametrize("more", ["-x", "--maxfail=3", "--sw"])
@@ -77,3 +148,12 @@ def test_a_session_that_is_stopped_ends_the_attempt_that_was_begun(
     session = run_tasks("tasks")
     session.has("*1 attempt is unfinished; continue with --evocode-resume=*", "*enough*")
     assert session.outcomes == {"passed": 1}
+
+
+def test_no_signal_keeps_the_attempt_that_was_begun_from_being_ended(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, test={1: SLOW})
+    write_task("b", 1, solve={1: "sleep 60"})
+    pytester.makeconftest(STOPS + SIGNALS)
+    run_tasks("tasks", subprocess=True).has("b has ended: True")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -126,6 +127,56 @@ def test_an_attempt_that_began_beside_the_last_suite_of_another_waited_for_the_s
         ("agent", "mesh a", "round-1"),
         ("suite", "mesh a", "round-1"),
     ]
+
+
+def test_a_suite_that_waited_for_no_suite_of_its_run_waited_for_slots_and_made_no_fork_meanwhile() -> None:
+    phases = Phases(agent=1.0, waiting=60.0, fork=1.0, suite=8.0, slot_seconds=8.5, turn_began=100.0, suite_began=101.0)
+    found = of(100.0, 170.0, attempt(100.0, 170.0, [phases]))
+    assert [each[:2] for each in path_of(found)] == [("agent", 1.0), ("waiting", 60.0), ("fork", 1.0), ("suite", 8.0)]
+
+
+def test_an_attempt_follows_the_one_before_however_long_the_session_takes_between_them() -> None:
+    first = Phases(agent=2.0, suite=3.0, slot_seconds=3.0, turn_began=100.0, suite_began=102.0)
+    second = Phases(agent=1.0, suite=4.0, slot_seconds=4.0, turn_began=135.0, suite_began=136.0)
+    found = of(100.0, 140.0, attempt(100.0, 105.0, [first]), attempt(135.0, 140.0, [second], "mesh"))
+    assert found.seconds_by_stage == {"session": 30.0, "suite": 7.0, "agent": 3.0}
+
+
+def test_an_attempt_that_was_killed_and_resumed_began_with_its_first_turn() -> None:
+    """Its record tells when it was resumed."""
+    first = Phases(agent=2.0, suite=3.0, slot_seconds=3.0, turn_began=100.0, suite_began=102.0)
+    killed = Phases(agent=2.0, suite=1.0, slot_seconds=1.0, turn_began=105.5, suite_began=107.5)
+    resumed = Phases(agent=1.0, suite=4.0, slot_seconds=4.0, turn_began=901.0, suite_began=902.0)
+    found = of(100.0, 906.0, attempt(100.0, 105.0, [first]), attempt(900.0, 906.0, [killed, resumed], "mesh"))
+    assert found.attempts[1].span == Span(105.5, 906.0)
+    assert path_of(found)[:2] == [("agent", 2.0, "round-1"), ("suite", 3.0, "round-1")]
+
+
+def test_no_record_tells_what_a_run_did_until_it_was_killed() -> None:
+    phases = Phases(agent=2.0, suite=3.0, slot_seconds=3.0, turn_began=100.0, suite_began=102.0)
+    killed = attempt(100.0, 100.0, [phases])
+    killed = replace(killed, record=killed.record.model_copy(update={"started": "", "finished": ""}), finished=False)
+    assert path_of(of(100.0, 150.0, killed))[-1] == ("other", 45.0, "")
+
+
+def test_an_attempt_of_an_earlier_version_that_was_regraded_tells_nothing() -> None:
+    regraded = Phases(agent=1.0, suite=2.0, slot_seconds=2.0, suite_began=9_000.0)
+    found = of(100.0, 110.0, attempt(100.0, 110.0, [regraded]))
+    assert (found.attempts, found.untold) == ((), 1)
+
+
+def test_a_damaged_number_of_slots_takes_no_more_memory_than_others() -> None:
+    damaged = Phases(suite=0.001, slot_seconds=1e12, turn_began=100.0, suite_began=100.0)
+    assert len(of(100.0, 101.0, attempt(100.0, 101.0, [damaged])).slots) <= 4096
+
+
+def test_an_attempt_that_began_when_the_last_turn_of_another_was_over_waited_for_that() -> None:
+    first = Phases(agent=5.0, suite=9.0, slot_seconds=9.0, turn_began=100.0, suite_began=105.0)
+    second = Phases(agent=1.0, suite=9.0, slot_seconds=9.0, turn_began=105.5, suite_began=106.5)
+    found = of(100.0, 115.5, attempt(100.0, 114.0, [first]), attempt(105.25, 115.5, [second], "mesh"))
+    assert [(link.stage, link.attempt) for link in found.path] == [
+        ("agent", "ledger a"), ("session", ""), ("start", "mesh a"), ("agent", "mesh a"), ("suite", "mesh a"),
+    ]  # fmt: skip
 
 
 def test_a_suite_that_holds_two_slots_takes_two() -> None:
