@@ -315,7 +315,7 @@ def put_clock_forward(environment: Environment, time_command: Sequence[str], day
         "FAKETIME": f"+{days}d",
         # Timeouts and measured times go by the monotonic clock, which no suite takes for a date.
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        # Else its waits by that clock end at once, and whoever waits in a loop, as threads of Python do, is 25 times slower.
+        # Else waits by that clock end at once, and threads of Python, which wait in loops, take 25 times as long.
         "FAKETIME_FORCE_MONOTONIC_FIX": "0",
     }
     result = environment.exec(time_command, env=env, user="0", cwd="/", timeout=60)

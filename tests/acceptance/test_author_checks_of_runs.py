@@ -68,6 +68,37 @@ def test_dependent():
     }
 
 
+WAITS = """
+import ctypes, time
+
+class Moment(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
+
+def test_wait():
+    clock, threads = time.CLOCK_MONOTONIC, ctypes.CDLL(None)
+    attributes, condition, mutex = (ctypes.create_string_buffer(64) for _ in range(3))
+    threads.pthread_condattr_init(attributes)
+    threads.pthread_condattr_setclock(attributes, clock)
+    threads.pthread_cond_init(condition, attributes)
+    threads.pthread_mutex_init(mutex, None)
+    threads.pthread_mutex_lock(mutex)
+    end = time.clock_gettime_ns(clock) + 300_000_000
+    moment = Moment(*divmod(end, 1_000_000_000))
+    threads.pthread_cond_timedwait(condition, mutex, ctypes.byref(moment))
+    assert time.clock_gettime_ns(clock) >= end
+"""
+
+
+def test_what_waits_for_a_moment_of_the_monotonic_clock_waits_as_long_on_another_day(
+    write_native: WriteNative, check_tasks: CheckTasks
+) -> None:
+    """As Python's threads do, which else ask the clock without end."""
+    write_native("a", test={1: native_test(1) + WAITS})
+    checked = check_tasks("-kdeterministic")
+    assert (checked.messages, checked.warnings) == ({}, [])
+    assert checked.session.outcomes == {"passed": 1, "deselected": checked.session.outcomes["deselected"]}
+
+
 @pytest.mark.nightly
 def test_suites_that_are_other_ones_on_another_day_or_when_run_again_are_not_deterministic(
     write_task: WriteTask, check_tasks: CheckTasks
