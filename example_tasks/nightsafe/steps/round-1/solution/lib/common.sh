@@ -60,7 +60,7 @@ need_customer() {
 
 # Read the customer's catalogue into IDS, in their order, and the tables BYTES, SUMS and DIRECTORIES.
 read_catalogue() {
-    local line
+    local line sorted
     IDS=()
     declare -gA BYTES=() SUMS=() DIRECTORIES=()
     [[ -f $HOME_OF/catalogue ]] || return 0
@@ -77,7 +77,7 @@ read_catalogue() {
         SUMS[${BASH_REMATCH[1]}]=${BASH_REMATCH[4]}
         DIRECTORIES[${BASH_REMATCH[1]}]=$REPLY
     done < "$HOME_OF/catalogue"
-    ((${#IDS[@]} < 2)) || { mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | sort) && wait $!; } || fail 1 'cannot sort'
+    ((${#IDS[@]} < 2)) || { sorted=$(printf '%s\n' "${IDS[@]}" | sort) && mapfile -t IDS <<< "$sorted"; } || fail 1 'cannot sort'
 }
 
 # need_backup ID: end where the customer has none of this name.

@@ -61,7 +61,7 @@ need_customer() {
 # Read the customer's catalogue into IDS, in their order, and the tables BYTES, SUMS and DIRECTORIES; BROKEN has the
 # numbers of lines that are none.
 read_catalogue() {
-    local line number=0
+    local line sorted number=0
     IDS=()
     BROKEN=()
     declare -gA BYTES=() SUMS=() DIRECTORIES=()
@@ -81,7 +81,7 @@ read_catalogue() {
         SUMS[${BASH_REMATCH[1]}]=${BASH_REMATCH[4]}
         DIRECTORIES[${BASH_REMATCH[1]}]=$REPLY
     done < "$HOME_OF/catalogue"
-    ((${#IDS[@]} < 2)) || { mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | sort) && wait $!; } || fail 1 'cannot sort'
+    ((${#IDS[@]} < 2)) || { sorted=$(printf '%s\n' "${IDS[@]}" | sort) && mapfile -t IDS <<< "$sorted"; } || fail 1 'cannot sort'
 }
 
 # need_backup ID: end where the customer has none of this name.

@@ -89,7 +89,7 @@ has() {
 # Read the customer's catalogue into IDS, in their order, and the tables BYTES, SUMS and DIRECTORIES; LINES has its
 # lines, OF_LINE their IDs, BROKEN the numbers of those that are none, and UNENDED is set where the last has no line feed.
 read_catalogue() {
-    local line
+    local line sorted
     IDS=()
     LINES=()
     OF_LINE=()
@@ -114,7 +114,7 @@ read_catalogue() {
         SUMS[${BASH_REMATCH[1]}]=${BASH_REMATCH[6]}
         DIRECTORIES[${BASH_REMATCH[1]}]=$REPLY
     done < "$HOME_OF/catalogue"
-    ((${#IDS[@]} < 2)) || { mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | LC_ALL=C sort -t - -k 1,2 -k 3,3n) && wait $!; } || fail 1 'cannot sort'
+    ((${#IDS[@]} < 2)) || { sorted=$(printf '%s\n' "${IDS[@]}" | LC_ALL=C sort -t - -k 1,2 -k 3,3n) && mapfile -t IDS <<< "$sorted"; } || fail 1 'cannot sort'
 }
 
 # need_backup ID: end where the customer has none of this name.

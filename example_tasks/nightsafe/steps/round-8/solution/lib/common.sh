@@ -97,7 +97,7 @@ has() {
 # Read the customer's catalogue into IDS, in their order, and the tables BYTES, SUMS, DIRECTORIES and NOTES; LINES has
 # its lines, OF_LINE their IDs, BROKEN the numbers of those that are none, and UNENDED is set where the last has no line feed.
 read_catalogue() {
-    local line note
+    local line sorted note
     IDS=()
     LINES=()
     OF_LINE=()
@@ -127,7 +127,7 @@ read_catalogue() {
         DIRECTORIES[${BASH_REMATCH[1]}]=$REPLY
         NOTES[${BASH_REMATCH[1]}]=$note
     done < "$HOME_OF/catalogue"
-    ((${#IDS[@]} < 2)) || { mapfile -t IDS < <(printf '%s\n' "${IDS[@]}" | sort -t - -k 1,2 -k 3,3n) && wait $!; } || fail 1 'cannot sort'
+    ((${#IDS[@]} < 2)) || { sorted=$(printf '%s\n' "${IDS[@]}" | sort -t - -k 1,2 -k 3,3n) && mapfile -t IDS <<< "$sorted"; } || fail 1 'cannot sort'
 }
 
 # need_backup ID: end where the customer has none of this name.
