@@ -68,8 +68,9 @@ def test_minutes(old_house):
     """With no minutes no link works; links survive another start."""
     people = [old_house.person(), old_house.person()]
     old_house.restart("--link-minutes 0")
-    assert old_house.nobody.post(old_house.new_link(people[0].name), {"new": "x"}).status == 404
+    reply = old_house.nobody.post(old_house.new_link(people[0].name), {"new": "x"})
     old_house.restart()
+    assert reply.status == 404
     link = old_house.new_link(people[1].name)
     old_house.restart()
     assert old_house.nobody.post(link, {"new": "Kammer 1"}).status == 200

@@ -45,7 +45,7 @@ def test_moves_at_once(house):
 @pytest.mark.requirement("one-person", kind="core")
 def test_people_at_once(house):
     """A person who is added several times at once is added once, and no answer is a failure."""
-    for number in range(2):
+    for number in range(4):
         person = {"name": f"twin{number}", "full_name": "T", "role": "member", "password": "x"}
         replies = house.at_once([(house.otto, "POST", "/users", person)] * 5)
         assert sorted(reply.status for reply in replies) == [201, *[409] * 4]
@@ -64,13 +64,18 @@ def test_cancelled_at_once(house):
 
 @pytest.mark.requirement("half-a-request", kind="boundary")
 def test_half_a_request(house):
-    """Whoever has sent half a request keeps nobody waiting."""
-    connections = [house.connect() for _ in range(3)]
+    """Whoever has sent half a request keeps nobody waiting who books, moves what he moves, or looks."""
+    booking = house.anna.book(house.thing(), SLOT["from"], SLOT["to"])
+    before = house.anna.got(f"/bookings/{booking}")
+    connections = [house.connect() for _ in range(4)]
     try:
-        for connection in connections:
-            head = f"POST /bookings HTTP/1.0\r\nCookie: session={house.anna.session}\r\nContent-Length: 100\r\n\r\n{{"
+        for connection, path in zip(connections, ["/bookings", f"/bookings/{booking}"] * 2, strict=True):
+            head = f"POST {path} HTTP/1.0\r\nCookie: session={house.anna.session}\r\nContent-Length: 100\r\n\r\n{{"
             connection.sendall(head.encode())
         assert house.bert.book(house.thing(), SLOT["from"], SLOT["to"])
+        later = {"to": "2026-03-05T13:00"}
+        reply = house.anna.post(f"/bookings/{booking}", later)
+        assert (reply.status, reply.value) == (200, before | later)
         assert house.bert.got("/me")["name"] == "bert"
     finally:
         for connection in connections:

@@ -75,11 +75,16 @@ def test_end_of_a_session(house):
 
 @pytest.mark.requirement("sessions", kind="boundary")
 def test_nothing_in_it_gets_anybody_in(house):
-    """What stands in the list is no session."""
-    for each in sessions(house.otto)[-10:]:
+    """What stands in the list of people who are signed in is no session."""
+    people = [house.person(), house.person()]
+    listed = sessions(house.otto)
+    names = [person.name for person in people]
+    assert [each["user"] for each in listed if each["user"] in names] == names
+    for each in listed[-10:]:
         assert Person(house, "", str(each["id"])).get("/me").status == 401
     text = house.otto.get("/sessions").text
-    assert [person.name for person in (house.otto, house.anna, house.bert) if person.session in text] == []
+    everybody = [house.otto, house.anna, house.bert, *people]
+    assert [person.name for person in everybody if not person.signed_in or person.session in text] == []
 
 
 @pytest.mark.requirement("lock", kind="core")
