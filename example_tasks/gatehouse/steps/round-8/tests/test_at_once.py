@@ -9,7 +9,7 @@ SLOT = {"from": "2026-03-05T10:00", "to": "2026-03-05T12:00"}
 def test_bookings_at_once(house):
     """Of bookings at once that are in each other's way one is made, and confirmed."""
     people = [house.anna, house.bert, house.otto]
-    for _ in range(4):
+    for _ in range(12):
         thing = house.thing("key")
         mails = len(house.outbox())
         wishes = [SLOT | {"thing": thing, "from": f"2026-03-05T1{number % 2}:00", "note": ""} for number in range(6)]
