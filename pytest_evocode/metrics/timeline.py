@@ -43,7 +43,7 @@ _MOST_SLOTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Stretch:
     """A piece of time, in seconds since 1970."""
 
     begin: float
@@ -57,7 +57,7 @@ class Span:
     def within(self, begin: float, end: float) -> float:
         """Return how many of its seconds lie between two moments.
 
-        >>> Span(2.0, 5.0).within(4.0, 9.0), Span(2.0, 5.0).within(6.0, 9.0)
+        >>> Stretch(2.0, 5.0).within(4.0, 9.0), Stretch(2.0, 5.0).within(6.0, 9.0)
         (1.0, 0.0)
         """
         return max(0.0, min(self.end, end) - max(self.begin, begin))
@@ -69,9 +69,9 @@ class Work:
 
     attempt: str
     round: str
-    span: Span
+    span: Stretch
     phases: Phases
-    held: Span | None = None
+    held: Stretch | None = None
     """When a suite held its slots; None of a turn."""
     slots: int = 0
     """How many it held."""
@@ -83,7 +83,7 @@ class AttemptTime:
 
     name: str
     """Its task and its agent, with a number from the second attempt on."""
-    span: Span
+    span: Stretch
     turns: tuple[Work, ...]
     """Those whose records tell when they began, in order."""
     suites: tuple[Work, ...]
@@ -106,22 +106,22 @@ class Link:
     """A piece of a critical path."""
 
     stage: Stage
-    span: Span
+    span: Stretch
     attempt: str = ""
     round: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class RunTimeline:
     """The time of one run."""
 
     run: str
-    span: Span
+    span: Stretch
     attempts: tuple[AttemptTime, ...]
     """In the order in which they began."""
     path: tuple[Link, ...]
     """The critical path, from the run's first moment to its last without a gap."""
-    slots: tuple[tuple[Span, ...], ...]
+    slots: tuple[tuple[Stretch, ...], ...]
     """When each slot was held, of as few slots as there must have been."""
     untold: int
     """Rounds whose records do not tell when they began."""
@@ -135,7 +135,7 @@ class Timeline:
         return dict(sorted(sums.items(), key=lambda each: -each[1]))
 
 
-def timelines(results: Results, only: Collection[str] | None = None) -> list[Timeline]:
+def timelines(results: Results, only: Collection[str] | None = None) -> list[RunTimeline]:
     """Return the time of each run that tells it, the newest first; ``only`` has the names of those wanted."""
     made: dict[tuple[str, str], list[StoredAttempt]] = {}
     for attempt in results.attempts:
@@ -146,7 +146,7 @@ def timelines(results: Results, only: Collection[str] | None = None) -> list[Tim
     return sorted((each for each in found if each.attempts), key=lambda each: each.span.begin, reverse=True)
 
 
-def timeline(run: str, attempts: Sequence[StoredAttempt], record: RunRecord | None = None) -> Timeline:
+def timeline(run: str, attempts: Sequence[StoredAttempt], record: RunRecord | None = None) -> RunTimeline:
     """Return the time of a run with the attempts that it made, of which there are some; it may have no record.
 
     A suite that was run again after its attempt had ended, as by ``evocode regrade``, is left out.
@@ -156,11 +156,11 @@ def timeline(run: str, attempts: Sequence[StoredAttempt], record: RunRecord | No
     began, over = (_moment(record.started), _moment(record.finished)) if record is not None else (None, None)
     own = [moment for moment in (began, over) if moment is not None]
     ends = [moment for each in found for moment in (each.span.begin, each.span.end)]
-    span = Span(min([*own, *ends], default=0.0), max([*own, *ends], default=0.0))
+    span = Stretch(min([*own, *ends], default=0.0), max([*own, *ends], default=0.0))
     played = sum(record.outcome != "not reached" for each in attempts for record in each.record.rounds)
     told = sum(len({work.round for work in each.works}) for each in found)
     path = tuple(reversed([*_linked(span, found)]))
-    return Timeline(run, span, tuple(found), path, _slots(found), max(0, played - told))
+    return RunTimeline(run, span, tuple(found), path, _slots(found), max(0, played - told))
 
 
 def attempt_label(attempt: StoredAttempt) -> str:
@@ -188,7 +188,7 @@ def _time_of(attempt: StoredAttempt) -> AttemptTime | None:
         return None
     # What was killed and resumed was started, by its record, when it was resumed.
     begin = min([each.span.begin for each in works] + ([begin] if begin is not None else []))
-    span = Span(begin, max(begin, max(map(_end, works)) if end is None else end))
+    span = Stretch(begin, max(begin, max(map(_end, works)) if end is None else end))
     return AttemptTime(name, span, turns, suites, has_ended=end is not None)
 
 
@@ -196,7 +196,7 @@ def _turn(attempt: str, record: RoundRecord) -> Work | None:
     if (phases := record.phases) is None or (begin := phases.turn_began) is None:
         return None
     seconds = sum(phases.known.get(name, 0.0) for name in _OF_TURN)
-    return Work(attempt, record.round, Span(begin, begin + seconds), phases)
+    return Work(attempt, record.round, Stretch(begin, begin + seconds), phases)
 
 
 def _suite(attempt: str, record: RoundRecord) -> Work | None:
@@ -207,34 +207,36 @@ def _suite(attempt: str, record: RoundRecord) -> Work | None:
     slot_seconds = phases.slot_seconds or 0.0
     # A part of the fork may be made before the slots are taken.
     slots = max(1, math.ceil(min(slot_seconds / working, _MOST_SLOTS) - _IN_ALL)) if working else 1
-    held = Span(max(begin, end - slot_seconds / slots), end)
-    return Work(attempt, record.round, Span(begin, end), phases, held, slots)
+    held = Stretch(max(begin, end - slot_seconds / slots), end)
+    return Work(attempt, record.round, Stretch(begin, end), phases, held, slots)
 
 
-def _slots(attempts: Iterable[AttemptTime]) -> tuple[tuple[Span, ...], ...]:
+def _slots(attempts: Iterable[AttemptTime]) -> tuple[tuple[Stretch, ...], ...]:
     """Give each suite the first slots that are free when it takes its own."""
     held = [(suite.held, suite.slots) for each in attempts for suite in each.suites if suite.held]
-    lanes: list[list[Span]] = []
+    lanes: list[list[Stretch]] = []
     for span, slots in sorted(held, key=lambda each: each[0].begin):
         free = [lane for lane in lanes if lane[-1].end <= span.begin + _AT_ONCE]
-        new: list[list[Span]] = [[] for _ in range(slots - len(free))]
+        new: list[list[Stretch]] = [[] for _ in range(slots - len(free))]
         lanes += new
         for lane in [*free, *new][:slots]:
             lane.append(span)
     return tuple(map(tuple, lanes))
 
 
-def _linked(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[Link]:
+def _linked(span: Stretch, attempts: Sequence[AttemptTime]) -> Iterator[Link]:
     """Yield the critical path from its end, each piece with the end at which the one behind it begins."""
     moment = span.end
     for stage, begin, work in _backwards(span, attempts):
         if (begin := max(begin, span.begin)) < moment:
             attempt, round_ = (work.attempt, work.round) if isinstance(work, Work) else (work.name if work else "", "")
-            yield Link(stage, Span(begin, moment), attempt, round_)
+            yield Link(stage, Stretch(begin, moment), attempt, round_)
             moment = begin
 
 
-def _backwards(span: Span, attempts: Sequence[AttemptTime]) -> Iterator[tuple[Stage, float, Work | AttemptTime | None]]:
+def _backwards(
+    span: Stretch, attempts: Sequence[AttemptTime]
+) -> Iterator[tuple[Stage, float, Work | AttemptTime | None]]:
     """Yield what was done in each piece of the critical path, when that began, and what it was done for."""
     by_name = {each.name: each for each in attempts}
     by_end = sorted((suite for each in attempts for suite in each.suites), key=_end)

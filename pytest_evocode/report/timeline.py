@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_evocode.metrics.timeline import AttemptTime, Span, Stage, Timeline
+from pytest_evocode.metrics.timeline import AttemptTime, RunTimeline, Stage, Stretch
 from pytest_evocode.report.tables import counted
 from pytest_evocode.report.views import Column, Table, View
 
@@ -32,13 +32,13 @@ _CHART = (
 )
 
 
-def timeline_view(found: Timeline) -> View:
+def timeline_view(found: RunTimeline) -> View:
     """Return the view of a run: its critical path by stage and its longest pieces, and charts of attempts and slots."""
     notes = [f"{counted(found.untold, 'round')} left out, whose records do not tell when they began"]
     return View([_stages(found), _longest(found), _attempts(found), _slots(found)], notes=notes if found.untold else [])
 
 
-def _stages(found: Timeline) -> Table:
+def _stages(found: RunTimeline) -> Table:
     columns = (
         Column.text("stage", "stage", "What the run waited for: back from its end, whatever was over last each time."),
         Column.number("seconds", "seconds"),
@@ -53,7 +53,7 @@ def _stages(found: Timeline) -> Table:
     return Table("stages", title, columns, rows, titled=True)
 
 
-def _longest(found: Timeline) -> Table:
+def _longest(found: RunTimeline) -> Table:
     columns = (
         Column.number("from", "begin", "Seconds since the run's first moment."),
         Column.number("seconds", "seconds"),
@@ -76,7 +76,7 @@ def _longest(found: Timeline) -> Table:
     return Table("pieces", "its longest pieces", columns, rows, titled=True, most=_MOST, rest=rest)
 
 
-def _attempts(found: Timeline) -> Table:
+def _attempts(found: RunTimeline) -> Table:
     columns = (
         Column.text("attempt", "attempt"),
         Column.number("from", "begin"),
@@ -91,7 +91,7 @@ def _attempts(found: Timeline) -> Table:
     return Table("attempts", "attempts, as they began", columns, rows, titled=True)
 
 
-def _attempt_row(attempt: AttemptTime, whole: Span) -> dict[str, Any]:
+def _attempt_row(attempt: AttemptTime, whole: Stretch) -> dict[str, Any]:
     turns = [each.phases for each in attempt.turns]
     suites = [each.phases for each in attempt.suites]
     work = [(_TURN, each.span) for each in attempt.turns] + [
@@ -109,7 +109,7 @@ def _attempt_row(attempt: AttemptTime, whole: Span) -> dict[str, Any]:
     }
 
 
-def _slots(found: Timeline) -> Table:
+def _slots(found: RunTimeline) -> Table:
     columns = (
         Column.count("slot", "slot"),
         Column.number("held", "seconds", "Seconds, as far as records tell."),
@@ -124,14 +124,14 @@ def _slots(found: Timeline) -> Table:
     return Table("slots", "slots for suites, of as few as there must have been", columns, rows, titled=True)
 
 
-def _percent(seconds: float, whole: Span) -> float:
+def _percent(seconds: float, whole: Stretch) -> float:
     return 100 * seconds / whole.seconds if whole.seconds else 0.0
 
 
-def _chart(whole: Span, work: Sequence[tuple[str, Span]]) -> str:
+def _chart(whole: Stretch, work: Sequence[tuple[str, Stretch]]) -> str:
     """Return a line of so many characters, each what was done for most of its time; of equals the first.
 
-    >>> _chart(Span(0.0, 60.0), [("#", Span(10.0, 12.0)), (".", Span(10.0, 15.0))])
+    >>> _chart(Stretch(0.0, 60.0), [("#", Stretch(10.0, 12.0)), (".", Stretch(10.0, 15.0))])
     '          ##...'
     """
     step = whole.seconds / _WIDTH

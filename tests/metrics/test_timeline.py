@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evocode.metrics.timeline import Span, Timeline, timeline
+from pytest_evocode.metrics.timeline import RunTimeline, Stretch, timeline
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import AttemptRecord, RoundRecord, RunRecord
@@ -42,13 +42,13 @@ def attempt(begin: float, end: float, rounds: Sequence[Phases | None], task: str
     return StoredAttempt(record, Path(task), "run", True, "evocode", tuple(range(1, len(rounds) + 1)))
 
 
-def of(begin: float, end: float, *attempts: StoredAttempt) -> Timeline:
+def of(begin: float, end: float, *attempts: StoredAttempt) -> RunTimeline:
     """The time of a run with these attempts."""
     record = RunRecord(run="run", started=iso(begin), finished=iso(end), arguments=(), environment="sandbox")
     return timeline("run", attempts, record)
 
 
-def path_of(found: Timeline) -> Path_:
+def path_of(found: RunTimeline) -> Path_:
     """The stages of a critical path with their seconds and rounds."""
     return [(link.stage, round(link.span.seconds, 3), link.round) for link in found.path]
 
@@ -78,7 +78,7 @@ def test_the_critical_path_leads_from_the_last_suite_to_its_turn_and_to_the_begi
     ]
     assert found.seconds_by_stage["agent"] == pytest.approx(12.0)
     assert found.untold == 0
-    assert found.slots == ((Span(109.0, 112.0), Span(117.5, 121.25)),)
+    assert found.slots == ((Stretch(109.0, 112.0), Stretch(117.5, 121.25)),)
 
 
 def test_a_suite_that_waited_for_a_slot_waited_for_the_suite_that_held_it() -> None:
@@ -86,7 +86,7 @@ def test_a_suite_that_waited_for_a_slot_waited_for_the_suite_that_held_it() -> N
     waits = Phases(agent=1.0, waiting=9.0, suite=5.0, slot_seconds=5.0, turn_began=101.0, suite_began=102.0)
     found = of(100.0, 116.0, attempt(100.0, 116.0, [one, waits]))
     assert path_of(found) == [("agent", 1.0, "round-1"), ("suite", 10.0, "round-1"), ("suite", 5.0, "round-2")]
-    assert found.slots == ((Span(101.0, 111.0), Span(111.0, 116.0)),)
+    assert found.slots == ((Stretch(101.0, 111.0), Stretch(111.0, 116.0)),)
 
 
 def test_a_turn_that_waited_for_a_verdict_waited_for_that_suite() -> None:
@@ -148,7 +148,7 @@ def test_an_attempt_that_was_killed_and_resumed_began_with_its_first_turn() -> N
     killed = Phases(agent=2.0, suite=1.0, slot_seconds=1.0, turn_began=105.5, suite_began=107.5)
     resumed = Phases(agent=1.0, suite=4.0, slot_seconds=4.0, turn_began=901.0, suite_began=902.0)
     found = of(100.0, 906.0, attempt(100.0, 105.0, [first]), attempt(900.0, 906.0, [killed, resumed], "mesh"))
-    assert found.attempts[1].span == Span(105.5, 906.0)
+    assert found.attempts[1].span == Stretch(105.5, 906.0)
     assert path_of(found)[:2] == [("agent", 2.0, "round-1"), ("suite", 3.0, "round-1")]
 
 
@@ -183,7 +183,7 @@ def test_a_suite_that_holds_two_slots_takes_two() -> None:
     wide = Phases(suite=4.0, slot_seconds=8.0, turn_began=100.0, suite_began=100.0)
     beside = Phases(suite=1.0, slot_seconds=1.0, turn_began=100.0, suite_began=101.0)
     found = of(100.0, 104.0, attempt(100.0, 104.0, [wide]), attempt(100.0, 104.0, [beside], "mesh"))
-    assert found.slots == ((Span(100.0, 104.0),), (Span(100.0, 104.0),), (Span(101.0, 102.0),))
+    assert found.slots == ((Stretch(100.0, 104.0),), (Stretch(100.0, 104.0),), (Stretch(101.0, 102.0),))
 
 
 def test_rounds_that_do_not_tell_are_counted_and_a_suite_of_a_later_day_is_left_out() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.metrics.grouping import session_of
-from pytest_evocode.metrics.timeline import Span, attempt_label, timeline
+from pytest_evocode.metrics.timeline import Stretch, attempt_label, timeline
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.html.ids import attempt_id, results_of_run, run_id
 from pytest_evocode.report.score_lines import TRUSTS
@@ -264,14 +264,14 @@ def _timeline(record: RunRecord, attempts: Sequence[StoredAttempt], roots: Seque
         for number, spans in enumerate(found.slots, 1)
     ]
     return {
-        "seconds": round(found.span.seconds, 3),
+        "seconds": max(round(found.span.seconds, 3), 0.001),
         "stages": [[name, STAGES[name], round(seconds, 3)] for name, seconds in found.seconds_by_stage.items()],
         "bars": bars[:_BARS],
         "left_out": len(bars[_BARS:]),
     }
 
 
-def _seconds(span: Span, since: float) -> list[float]:
+def _seconds(span: Stretch, since: float) -> list[float]:
     return [round(span.begin - since, 3), round(span.end - since, 3)]
 
 

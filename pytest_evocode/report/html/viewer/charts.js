@@ -190,6 +190,9 @@ function barChart(title, bars) {
 const seriesLegend = (names, sign) => h("ul.legend", names.map((name, at) =>
   h("li", h(`b.${series(at)}`, UNHEARD, sign(at)), ` ${name}`)));
 
+/** The sign of a part of a bar. @param {number} at */
+const letter = (at) => String.fromCharCode(65 + (at % 26));
+
 /** The class of a colour. @param {number} at @returns {`series-${number}`} */
 const series = (at) => `series-${(at % 8) + 1}`;
 
@@ -199,7 +202,6 @@ const series = (at) => `series-${(at % 8) + 1}`;
 function stackedBars({ title, parts, bars, format }) {
   const sums = bars.map((bar) => bar.values.reduce((sum, value) => sum + value, 0));
   const most = sums.reduce((high, sum) => Math.max(high, sum), 0) || 1;
-  const letter = (/** @type {number} */ at) => String.fromCharCode(65 + (at % 26));
   const width = 400;
   /** @param {number[]} values */
   const bar = (values) => {
@@ -218,17 +220,13 @@ function stackedBars({ title, parts, bars, format }) {
 }
 
 /** Bars of what was done when, on one scale of seconds: a row of rectangles for each part, above one another.
- * @param {{ title: string, parts: string[], seconds: number, bars: { label: string, spans: [number, number][][], href?: string | undefined }[] }} options
+ * @param {{ parts: string[], seconds: number, bars: { label: string, spans: [number, number][][], href: string | null }[] }} options
  * @returns {HTMLElement} */
-function timeBars({ title, parts, seconds, bars }) {
-  const width = 400;
-  const x = (/** @type {number} */ moment) => (width * within(moment, 0, seconds)) / (seconds || 1);
-  const letter = (/** @type {number} */ at) => String.fromCharCode(65 + (at % 26));
-  const high = 18 / parts.length;
-  const sum = (/** @type {[number, number][]} */ spans) => spans.reduce((all, [from, to]) => all + to - from, 0);
-  const bar = (/** @type {[number, number][][]} */ spans) => svg("svg.stacked", { ...UNHEARD, viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 },
-    spans.map((each, at) => svg(`g.${series(at)}`, each.map(([from, to]) => svg("rect", { x: x(from), y: 1 + at * high, width: Math.max(x(to) - x(from), 0.5), height: high - 1 },
-      svg("title", `${parts[at]}: ${duration(from)} to ${duration(to)}`))))));
-  return figure(title, [seriesLegend(parts, letter), plainTable("", ["Name", "Bar"], bars.map(({ label, spans, href }) => [href ? anchor(href, label) : label, bar(spans)]), 2)],
-    ["", ...parts], bars.map(({ label, spans }) => [label, ...spans.map((each) => duration(sum(each)))]));
+function timeBars({ parts, seconds, bars }) {
+  const high = 20 / parts.length;
+  const x = (/** @type {number} */ moment) => (400 * within(moment, 0, seconds)) / seconds;
+  const bar = (/** @type {[number, number][][]} */ spans) => svg("svg.stacked", { ...UNHEARD, viewBox: "0 0 400 20", preserveAspectRatio: "none", width: 400, height: 20 },
+    spans.map((each, at) => svg(`g.${series(at)}`, each.map(([from, to]) => svg("rect", { x: x(from), y: at * high, width: x(to) - x(from) + 0.5, height: high })))));
+  return h("figure.chart", seriesLegend(parts, letter), plainTable("", ["Name", "Bar", ...parts], bars.map(({ label, spans, href }) =>
+    [href ? anchor(href, label) : label, bar(spans), ...spans.map((each) => duration(each.reduce((sum, [from, to]) => sum + to - from, 0)))]), 2));
 }

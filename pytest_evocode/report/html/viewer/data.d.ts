@@ -167,6 +167,7 @@ interface RunSummary {
 }
 
 interface RunTimeline {
+  /** More than none. */
   seconds: number;
   /** Its critical path by stage: name, what it is, seconds; the longest first. */
   stages: [string, string, number][];

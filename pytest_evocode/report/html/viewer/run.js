@@ -87,14 +87,13 @@ function timelinePart({ timeline: found }) {
   const { seconds, stages, bars, left_out: more } = found;
   return [
     h("h2", "What it waited for"),
-    h("p.quiet", "Back from its end, whatever was over last each time: the critical path. To make anything else faster changes nothing."),
     plainTable("Critical path by stage", ["Stage", "What it is", "Time", "Share"],
-      stages.map(([name, about, took]) => [name, about, duration(took), `${score((100 * took) / (seconds || 1))} %`]), 2),
+      stages.map(([name, about, took]) => [name, about, duration(took), `${score((100 * took) / seconds)} %`]), 2),
     timeBars({
-      title: "Turns and suites on one clock", parts: ["turns", "suites"], seconds,
-      bars: bars.map(({ name, attempt, turns, suites }) => ({ label: name, spans: [turns, suites], href: attempt ? link("attempt", [attempt]) : undefined })),
+      parts: ["turns", "suites"], seconds,
+      bars: bars.map(({ name, attempt, turns, suites }) => ({ label: name, spans: [turns, suites], href: attempt && link("attempt", [attempt]) })),
     }),
-    more > 0 && h("p.quiet", `${integer(more)} more are not drawn.`),
+    more > 0 && h("p.quiet", `and ${integer(more)} more`),
   ];
 }
 

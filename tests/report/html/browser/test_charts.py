@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
 from tests.report.html.browser.viewing import PLACES, file_base
@@ -69,7 +70,9 @@ def test_the_chart_of_spending_says_how_sure_a_place_on_the_front_is(view: Open)
     page = view().open("#/overview")
     chart = page.locator(".chart", has=page.locator(".point")).first
     chart.locator("summary").click()
-    last = chart.locator("tbody tr td:last-child").all_inner_texts()
+    cells = chart.locator("tbody tr td:last-child")
+    expect(cells.first).to_be_visible()  # The table is made when it is unfolded.
+    last = cells.all_inner_texts()
     assert {*last} == {"yes, on the front (98 %)"}
     assert ", on the front (98 %)" in (chart.locator(".point.marked title").first.text_content() or "")
 
