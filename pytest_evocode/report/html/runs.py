@@ -251,6 +251,10 @@ def _timeline(record: RunRecord, attempts: Sequence[StoredAttempt], roots: Seque
     ids = {attempt_label(each): attempt_id(each, roots) for each in attempts}
     begin = found.span.begin
     bars: list[dict[str, Any]] = [
+        {"name": f"slot {number}", "attempt": None, "turns": [], "suites": [_seconds(each, begin) for each in held]}
+        for number, held in enumerate(found.slots, 1)
+    ]
+    bars += [
         {
             "name": each.name,
             "attempt": ids[each.name],
@@ -259,15 +263,10 @@ def _timeline(record: RunRecord, attempts: Sequence[StoredAttempt], roots: Seque
         }
         for each in found.attempts
     ]
-    bars += [
-        {"name": f"slot {number}", "attempt": None, "turns": [], "suites": [_seconds(span, begin) for span in spans]}
-        for number, spans in enumerate(found.slots, 1)
-    ]
     return {
         "seconds": max(round(found.span.seconds, 3), 0.001),
         "stages": [[name, STAGES[name], round(seconds, 3)] for name, seconds in found.seconds_by_stage.items()],
         "bars": bars[:_BARS],
-        "left_out": len(bars[_BARS:]),
     }
 
 

@@ -235,10 +235,9 @@ def test_a_run_has_its_timeline_where_its_records_tell_when_rounds_began(tmp_pat
             ["start", "an attempt's environment, up to its first turn", 1.0],
         ],
         "bars": [
-            {"name": "ledger gpt", "attempt": attempt, "turns": [[1.0, 3.0]], "suites": [[3.0, 6.0]]},
             {"name": "slot 1", "attempt": None, "turns": [], "suites": [[3.0, 6.0]]},
+            {"name": "ledger gpt", "attempt": attempt, "turns": [[1.0, 3.0]], "suites": [[3.0, 6.0]]},
         ],
-        "left_out": 0,
     }
     write_attempt(tmp_path, outcomes="pp", run="2026-02-02__03-04-05")
     assert index(tmp_path)["runs"][0]["timeline"] is None

@@ -171,10 +171,8 @@ interface RunTimeline {
   seconds: number;
   /** Its critical path by stage: name, what it is, seconds; the longest first. */
   stages: [string, string, number][];
-  /** Attempts, then slots, with the beginning and end of each turn and suite in seconds since the run's first moment. */
+  /** Slots, then the first attempts, with the beginning and end of each turn and suite in seconds since the run's first moment. */
   bars: { name: string; attempt: string | null; turns: [number, number][]; suites: [number, number][] }[];
-  /** Bars beyond those. */
-  left_out: number;
 }
 
 /** Points of cost, tokens or time against a score, with those marked that no other point beats in both. */

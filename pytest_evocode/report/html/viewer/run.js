@@ -84,7 +84,7 @@ function phaseBars(runs) {
 /** @param {RunSummary} run */
 function timelinePart({ timeline: found }) {
   if (!found) return null;
-  const { seconds, stages, bars, left_out: more } = found;
+  const { seconds, stages, bars } = found;
   return [
     h("h2", "What it waited for"),
     plainTable("Critical path by stage", ["Stage", "What it is", "Time", "Share"],
@@ -93,7 +93,6 @@ function timelinePart({ timeline: found }) {
       parts: ["turns", "suites"], seconds,
       bars: bars.map(({ name, attempt, turns, suites }) => ({ label: name, spans: [turns, suites], href: attempt && link("attempt", [attempt]) })),
     }),
-    more > 0 && h("p.quiet", `and ${integer(more)} more`),
   ];
 }
 
