@@ -184,7 +184,7 @@ def timeline_command(directories: tuple[Path, ...], run: str | None) -> View:
 
     DIR is a results directory; the default is evocode-results. The run's critical path leads back from its end: to the
     suite that ended last, from there to the suite that gave it its slot or to the turn that it judges, and so on to
-    the beginning. To make what is on it faster makes the run faster; anything else does not.
+    the beginning. To make a run faster, begin with what takes most of it; what is not on it costs no time.
     """
     from pytest_evocode.metrics.timeline import timelines
     from pytest_evocode.report.timeline import timeline_view

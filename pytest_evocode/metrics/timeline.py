@@ -122,7 +122,7 @@ class RunTimeline:
     path: tuple[Link, ...]
     """The critical path, from the run's first moment to its last without a gap."""
     slots: tuple[tuple[Stretch, ...], ...]
-    """When each slot was held, of as few slots as there must have been."""
+    """When each slot was held, of as few slots as the records allow."""
     untold: int
     """Rounds whose records do not tell when they began."""
 

@@ -121,7 +121,7 @@ def _slots(found: RunTimeline) -> Table:
         seconds = sum(each.seconds for each in spans)
         chart = _chart(found.span, [(_SUITE, each) for each in spans])
         rows.append({"slot": number, "seconds": seconds, "percent": _percent(seconds, found.span), "chart": chart})
-    return Table("slots", "slots for suites, of as few as there must have been", columns, rows, titled=True)
+    return Table("slots", "slots that suites held, as few as the records allow", columns, rows, titled=True)
 
 
 def _percent(seconds: float, whole: Stretch) -> float:

@@ -96,7 +96,7 @@ def test_a_timeline_says_what_a_run_waited_for_and_draws_attempts_and_slots(evoc
         "attempt from seconds turns between suites queued chart",
         f"ledger gpt 0.0 60.0 30.0 0.0 40.0 0.0 {'#' * 30}{'=' * 30}",
         "",
-        "slots for suites, of as few as there must have been",
+        "slots that suites held, as few as the records allow",
         "slot held share chart",
         f"1 40.0 67 % {'=' * 40}",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 from pytest_evocode.agents import RoundContext
 from pytest_evocode.environments import Engine
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.phases import Phase, Stopwatch
+from pytest_evocode.results.phases import Phase, Phases, Stopwatch, merged_phases
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
 
@@ -106,3 +107,32 @@ def test_all_runs_of_a_suite_count(
     written = directory.read_attempt()
     assert written is not None
     assert written.rounds[0].phases == record.phases
+
+
+def test_records_say_when_the_turn_and_the_first_run_of_the_suite_began(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], tmp_path: Path, finish: Finish
+) -> None:
+    directory = AttemptDirectory(tmp_path / "attempt")
+    turn: list[float] = []
+    trial = Trial(
+        make_task(PASS),
+        scripted(lambda context: turn.append(time.time())),
+        engine,
+        directory=directory,
+        options=TrialOptions(verify_times=2),
+    )
+    began = round(time.time(), 4)
+    (record,) = finish(trial)
+    for phases in (record.phases, directory.read_rounds(["round-1"])["round-1"].phases):
+        assert phases is not None
+        assert phases.turn_began is not None
+        assert phases.suite_began is not None
+        assert phases.suite is not None
+        assert began <= phases.turn_began <= turn[0] <= phases.suite_began <= time.time() - phases.suite
+
+
+def test_a_suite_that_is_run_again_later_began_when_it_was_run_again() -> None:
+    played = Phases(agent=2.0, suite=4.0, turn_began=100.0, suite_began=102.0)
+    found = merged_phases(played, Phases(suite=5.0, suite_began=900.0))
+    assert found is not None
+    assert (found.suite, found.turn_began, found.suite_began) == (5.0, 100.0, 900.0)

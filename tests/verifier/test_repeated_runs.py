@@ -34,9 +34,11 @@ def test_runs_that_agree_are_counted_and_have_taken_their_time_together() -> Non
 
 
 def test_phases_are_those_of_all_runs_together() -> None:
-    first, second = Phases(waiting=3.0, suite=1.0), Phases(suite=2.5, reading=0.25)
+    first, second = Phases(waiting=3.0, suite=1.0, suite_began=50.0), Phases(suite=2.5, reading=0.25, suite_began=60.0)
     runs = [replace(run(a="passed"), phases=first), replace(run("", 0.0, a="failed"), phases=second)]
-    assert of_repeated(runs).phases == Phases(waiting=3.0, suite=3.5, reading=0.25)
+    found = of_repeated(runs).phases
+    assert found == Phases(waiting=3.0, suite=3.5, reading=0.25)
+    assert found.suite_began == 50.0
 
 
 def test_a_round_passes_only_if_its_suite_passes_each_time() -> None:
