@@ -22,7 +22,7 @@ def measure(runs: int) -> Table:
             write_task(directory / "tasks" / f"task-{number:04}", ROUNDS)
         _collect(directory)
         measured = [_collect(directory) for _ in range(runs)]
-    table.add("collection", "time", [seconds for seconds, _ in measured], target=3)
+    table.add("collection", "time", [seconds for seconds, _ in measured], target=1.5)
     table.add("collection", "peak memory", [memory for _, memory in measured], target=300)
     return table
 

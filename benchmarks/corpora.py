@@ -61,17 +61,17 @@ def read_manifest() -> list[Corpus]:
 
 def count(corpus: Corpus, repositories: Path) -> Corpus:
     """Return a corpus with what is counted in it now."""
-    git_directory = _find(corpus, repositories)
+    git_directory = find_repository(corpus, repositories)
     with tempfile.TemporaryDirectory(prefix="evocode-corpus-") as scratch:
         root = Path(scratch, corpus.repository.rpartition("/")[2])
         (root / ".git").mkdir(parents=True)  # As in a clone.
-        _write_out(git_directory, corpus.commit, root)
+        write_out(git_directory, corpus.commit, root)
         tasks = sum(1 for _ in _tasks(root))
         refused = _collect(root) if tasks else Counter()
     return replace(corpus, tasks=tasks, collect=tasks - refused.total(), refused=dict(sorted(refused.items())))
 
 
-def _find(corpus: Corpus, repositories: Path) -> Path:
+def find_repository(corpus: Corpus, repositories: Path) -> Path:
     """Return the directory of a repository that has the commit."""
     directory = repositories / corpus.repository.replace("/", "+")
     if not directory.exists():
@@ -85,7 +85,7 @@ def _git(directory: Path, *arguments: str, given: bytes = b"") -> bytes:
     return subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True).stdout
 
 
-def _write_out(git_directory: Path, commit: str, root: Path) -> None:
+def write_out(git_directory: Path, commit: str, root: Path) -> None:
     """Write the files of a commit, with those empty that the repository does not have at hand."""
     lines = _git(git_directory, "ls-tree", "-r", "-z", commit).decode("utf-8", "surrogateescape").split("\0")
     listed = [(*line.partition("\t")[0].split(), line.partition("\t")[2]) for line in lines if line]

@@ -32,8 +32,8 @@ def measure(runs: int) -> Table:
         _write(directory / "evocode-results")
         _leaderboard(directory)
         measured = [_leaderboard(directory) for _ in range(runs)]
-    table.add("leaderboard", "time", [seconds for seconds, _ in measured], target=5)
-    table.add("leaderboard", "peak memory", [memory for _, memory in measured], target=500)
+    table.add("leaderboard", "time", [seconds for seconds, _ in measured], target=2.5)
+    table.add("leaderboard", "peak memory", [memory for _, memory in measured], target=200)
     return table
 
 

@@ -75,6 +75,19 @@ def available(environment: str) -> bool:
     return True
 
 
+def working_cores(seconds: float = 1.0) -> float:
+    """How many cores work while we do nothing for so long."""
+    before = processor_seconds()
+    time.sleep(seconds)
+    return (processor_seconds() - before) / seconds
+
+
+def processor_seconds() -> float:
+    """The seconds that all cores have worked since the machine was started."""
+    user, nice, system, _, _, interrupts, soft, steal = Path("/proc/stat").read_text().split()[1:9]
+    return sum(map(int, (user, nice, system, interrupts, soft, steal))) / os.sysconf("SC_CLK_TCK")
+
+
 def run_pytest(
     directory: Path, *arguments: str, env: Mapping[str, str] = {}, statuses: tuple[int, ...] = (0,)
 ) -> float:

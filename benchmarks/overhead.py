@@ -21,7 +21,7 @@ from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trial.trial import Trial
 
 FEW, MANY = 2, 22
-TARGETS = {"docker": (0.25, 0.5), "sandbox": (0.03, 0.1)}
+TARGETS = {"docker": (0.12, 0.5), "sandbox": (0.02, 0.1)}
 
 
 def measure(runs: int) -> Table:

@@ -27,7 +27,7 @@ _SIZES = {
     "trajectory of 50 MB": (1, [2]),
 }
 _WRITING = {"10,000 rounds x 3 agents": (20.0, 1000.0)}
-_INTERACTIVE = {"227 rounds x 13 agents": 1.0, "10,000 rounds x 3 agents": 3.0}
+_INTERACTIVE = {"227 rounds x 13 agents": 1.0, "10,000 rounds x 3 agents": 2.0}
 _LONG_TASKS = """
 window.longest = 0;
 new PerformanceObserver((list) => {

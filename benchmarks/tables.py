@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 
 @dataclass
 class Table:
-    """``unit`` is that of all values; ``targets`` are upper bounds by row and column."""
+    """``unit`` is that of all values; by row and column ``targets`` are upper bounds, ``before`` what was earlier."""
 
     title: str
     unit: str
     columns: Sequence[str]
     rows: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     targets: dict[tuple[str, str], float] = field(default_factory=dict)
+    before: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     digits: int = 2
     summary: ClassVar[str] = "medians"
 
@@ -41,9 +42,12 @@ class Table:
         values = self.rows[row].get(column)
         if not values:
             return "not measured"
-        target = self.targets.get((row, column))
-        bound = "" if target is None else f" (target {target:g})"
-        return f"{statistics.median(values):.{self.digits}f}{bound}"
+        about = []
+        if before := self.before.get((row, column)):
+            about.append(f"before {statistics.median(before):.{self.digits}f}")
+        if (target := self.targets.get((row, column))) is not None:
+            about.append(f"target {target:g}")
+        return f"{statistics.median(values):.{self.digits}f}" + (f" ({', '.join(about)})" if about else "")
 
     def as_json(self, name: str) -> dict[str, Any]:
         """Everything, and what it was measured on."""
@@ -54,6 +58,7 @@ class Table:
                 "column": column,
                 "median": statistics.median(values),
                 "values": values,
+                "before": self.before.get((row, column), []),
                 "target": self.targets.get((row, column)),
             }
             for row, cells in self.rows.items()
@@ -64,7 +69,21 @@ class Table:
             "benchmark": name,
             "title": self.title,
             "unit": self.unit,
+            "digits": self.digits,
             "when": when,
             "machine": machine,
             "rows": rows,
         }
+
+    @classmethod
+    def of_runs(cls, now: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]]) -> Table:
+        """Return one table of what :meth:`as_json` gave of several runs, and of an earlier version's."""
+        first = now[0]
+        columns = list(dict.fromkeys(each["column"] for each in first["rows"]))
+        table = cls(first["title"], first["unit"], columns, digits=first["digits"])
+        for each in (row for run in now for row in run["rows"]):
+            values = table.rows.get(each["row"], {}).get(each["column"], [])
+            table.add(each["row"], each["column"], values + each["values"], each["target"])
+        for each in (row for run in before for row in run["rows"]):
+            table.before.setdefault((each["row"], each["column"]), []).extend(each["values"])
+        return table

@@ -183,7 +183,7 @@ def times(records: Iterable[RoundRecord]) -> Times:
 def times_by(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Times]:
     """Return where the time went by group, as :func:`~pytest_evocode.metrics.breakdown.breakdown` has the groups."""
     return {
-        name: times(record for task in grid.tasks for record in task.records())
+        name: times(record for task in grid.tasks for record in task.records)
         for name, grid in group_grids(rounds, by, facts).items()
     }
 

@@ -178,7 +178,7 @@ def compare(first: Rounds, second: Rounds, metric: Metric = "dataset_score") -> 
 def _undecided(first: Mapping[str, TaskRounds], second: Mapping[str, TaskRounds]) -> tuple[str, ...]:
     """Return the tasks that both have, of which no reward decides any round on one side."""
     both = sorted(first.keys() & second.keys())
-    return tuple(name for name in both if first[name].decided() is None or second[name].decided() is None)
+    return tuple(name for name in both if first[name].decided is None or second[name].decided is None)
 
 
 def _fewest_and_most(tasks: Iterable[TaskRounds]) -> tuple[int, int]:
@@ -229,7 +229,7 @@ def _flips(first: TaskRounds, second: TaskRounds) -> list[Flip]:
     flips: list[Flip] = []
     undecided: set[int] = set()
     for each in (first, second):
-        left = each.decided()
+        left = each.decided
         undecided |= {*each.indices} - {*(left.indices if left is not None else ())}
     for index in sorted({*first.indices, *second.indices} - undecided):
         shares = [task.share(index) for task in (first, second)]
@@ -344,7 +344,7 @@ def plan(
     if len(pairs) < FEWEST_TASKS:
         return None
     values = [
-        [list(attempt_shares(task.decided() or task).values()) for task in side] for side in zip(*pairs, strict=True)
+        [list(attempt_shares(task.decided or task).values()) for task in side] for side in zip(*pairs, strict=True)
     ]
     return plan_from(values, alpha=alpha, power=power, correlation=correlation)
 

@@ -108,7 +108,7 @@ def _taken(tasks: Sequence[TaskRounds], amount: Callable[[RoundRecord], float | 
 
 
 def _amounts(task: TaskRounds, amount: Callable[[RoundRecord], float | None]) -> list[float | None]:
-    return [amount(record) for record in task.records() if was_begun(record)]
+    return [amount(record) for record in task.records if was_begun(record)]
 
 
 def taken_at(task: TaskRounds, amount: str) -> float | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -62,9 +63,12 @@ Part = Mapping[tuple[str, int], Collection[int]]
 """By task and attempt the indices of the rounds that were selected, for attempts of which that is not all."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskRounds:
-    """All attempts of one agent at one task."""
+    """All attempts of one agent at one task.
+
+    Two dozen metrics ask the same of each, so what goes through all of its records is found once.
+    """
 
     agent: str
     task: str
@@ -85,13 +89,14 @@ class TaskRounds:
     unselected: tuple[int, ...] = ()
     """The indices of the rounds that attempts would go through, too, and that were selected for none of them."""
 
+    @cached_property
     def decided(self) -> TaskRounds | None:
-        """Return the same without rounds that no reward decides; None where nothing is left.
+        """The same without rounds that no reward decides; None where nothing is left.
 
         Such a round has not failed, so that it counts nowhere where passes do. But it counts as not passed in an
         attempt whose suite gave none that decides, where that of the same round did in any other.
         """
-        undecided = self._undecided()
+        undecided = self._undecided
         if not any(undecided.values()):
             return self
         known = self.known_suites.decided
@@ -121,16 +126,17 @@ class TaskRounds:
     def undecided_failed(self) -> int:
         """Return how many rounds that no reward decides count as not passed all the same."""
         known = self.known_suites.decided
-        return sum(len(indices & known) for indices in self._undecided().values())
+        return sum(len(indices & known) for indices in self._undecided.values())
 
+    @cached_property
     def _undecided(self) -> dict[int, set[int]]:
-        """Return the indices of the rounds that no reward decides, by number of the attempt."""
+        """The indices of the rounds that no reward decides, by number of the attempt."""
         return {
             number: {index for index, record in attempt.items() if record.outcome == "undecided"}
             for number, attempt in self.attempts.items()
         }
 
-    @property
+    @cached_property
     def known_suites(self) -> SuiteFacts:
         """What the task's suites gave in any attempt, these and those of others."""
         return self.suites.merged(facts_of(record for made in self.attempts.values() for record in made.values()))
@@ -153,16 +159,26 @@ class TaskRounds:
             return len(self.attempts)
         return sum(index in self.partial.get(number, (index,)) for number in self.attempts)
 
-    def records(self) -> Iterator[RoundRecord]:
-        """Yield the records that there are of the rounds that count."""
-        for number, attempt in self.attempts.items():
-            for index in self.indices:
-                if index in attempt and index in self.partial.get(number, (index,)):
-                    yield attempt[index]
+    @cached_property
+    def records(self) -> tuple[RoundRecord, ...]:
+        """The records that there are of the rounds that count."""
+        return tuple(
+            attempt[index]
+            for number, attempt in self.attempts.items()
+            for index in self.indices
+            if index in attempt and index in self.partial.get(number, (index,))
+        )
 
     def passes(self, index: int) -> int:
         """Return how many attempts passed a round."""
-        return sum(index in attempt and attempt[index].passed for attempt in self.attempts.values())
+        return self._passes[index]
+
+    @cached_property
+    def _passes(self) -> Counter[int]:
+        """How many attempts passed each round, by index."""
+        return Counter(
+            index for attempt in self.attempts.values() for index, record in attempt.items() if record.passed
+        )
 
     def share(self, index: int) -> float:
         """Return the share of the attempts that passed a round, of those for which it was selected; 0 without any."""
@@ -250,13 +266,13 @@ class Grid:
         return Grid(tuple(narrowed(rounds, indices) for rounds, indices in parts if indices))
 
     def decided(self) -> Grid:
-        """Return the grid without rounds that no reward decides; see :meth:`TaskRounds.decided`."""
-        return Grid(tuple(left for task in self.tasks if (left := task.decided()) is not None))
+        """Return the grid without rounds that no reward decides; see :attr:`TaskRounds.decided`."""
+        return Grid(tuple(task.decided for task in self.tasks if task.decided is not None))
 
     def records(self) -> Iterator[RoundRecord]:
         """Yield the records that there are of the rounds that count."""
         for rounds in self.tasks:
-            yield from rounds.records()
+            yield from rounds.records
 
 
 Rounds = Iterable[RoundRecord] | Grid

@@ -24,8 +24,7 @@ def _of_decided(value: Callable[[TaskRounds], T | None]) -> Callable[[TaskRounds
 
     @wraps(value)
     def of_decided(task: TaskRounds) -> T | None:
-        left = task.decided()
-        return None if left is None else value(left)
+        return None if task.decided is None else value(task.decided)
 
     return of_decided
 
@@ -60,10 +59,10 @@ def _mean_ratio(task: TaskRounds, ratio: Callable[[RoundRecord], float | None]) 
     if not has_cases(task):
         return None
     reporting = task.known_suites.cases
-    known = [ratio(record) for record in task.records()]
+    known = [ratio(record) for record in task.records]
     known = [
         0.0 if value is None and record.index in reporting else value
-        for value, record in zip(known, task.records(), strict=True)
+        for value, record in zip(known, task.records, strict=True)
     ]
     counted = task.cells - known.count(None)
     return sum(value for value in known if value is not None) / counted if counted else None
@@ -76,10 +75,10 @@ def has_cases(task: TaskRounds) -> bool:
     """
     if task.suites.cases & {*task.indices}:
         return True
-    verdicts = [record.verdict for record in task.records() if record.verdict is not None and _counts(record)]
+    verdicts = [record.verdict for record in task.records if record.verdict is not None and _counts(record)]
     # A suite that was stopped, or that does not count, may have been about to report some.
     silent = any(not (verdict.timed_out or verdict.void or verdict.lacks_reports) for verdict in verdicts)
-    return not silent or any(map(reports_cases, task.records()))
+    return not silent or any(map(reports_cases, task.records))
 
 
 def _pins(record: RoundRecord) -> int:
@@ -88,19 +87,19 @@ def _pins(record: RoundRecord) -> int:
 
 def tool_calls_per_round(task: TaskRounds) -> float | None:
     """Return the mean of tool calls over the rounds with a trajectory."""
-    calls = [record.tool_calls for record in task.records() if record.tool_calls is not None]
+    calls = [record.tool_calls for record in task.records if record.tool_calls is not None]
     return sum(calls) / len(calls) if calls else None
 
 
 def turns(task: TaskRounds) -> float | None:
     """Return how many requests to its model an attempt makes over all rounds; see :func:`_over_all_rounds`."""
-    return _over_all_rounds(task, [record.usage.requests for record in task.records() if record.usage is not None])
+    return _over_all_rounds(task, [record.usage.requests for record in task.records if record.usage is not None])
 
 
 def output_tokens(task: TaskRounds) -> float | None:
     """Return how many tokens an attempt's model writes over all rounds; see :func:`_over_all_rounds`."""
     return _over_all_rounds(
-        task, [record.usage.completion_tokens for record in task.records() if record.usage is not None]
+        task, [record.usage.completion_tokens for record in task.records if record.usage is not None]
     )
 
 
@@ -116,7 +115,7 @@ def _over_all_rounds(task: TaskRounds, values: Iterable[int | None]) -> float | 
 @_of_whole
 def is_perfect(task: TaskRounds) -> bool | None:
     """Return whether one attempt passed all rounds; None where none was to go through all, or no reward decides any."""
-    if task.decided() is None:
+    if task.decided is None:
         return None
     return any(all(passed(attempt, index) for index in task.indices) for attempt in task.attempts.values())
 
@@ -211,7 +210,7 @@ def _counts(record: RoundRecord) -> bool:
 
 def reward_share(task: TaskRounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float | None:
     """Return the mean over attempts of the deciding reward at one task, 0 to 1; None where none decides."""
-    if (left := task.decided()) is None:
+    if (left := task.decided) is None:
         return None
     final = (strategies or {}).get(task.task) == "final"
     rewards = [

@@ -157,7 +157,7 @@ def time_json(table: ScoreTable, row: ScoreRow, by: Dimension | None) -> dict[st
 
 
 def _times_of(row: ScoreRow) -> Times:
-    return times(record for task in row.grid.tasks for record in task.records())
+    return times(record for task in row.grid.tasks for record in task.records)
 
 
 def scores_view(table: ScoreTable, *, with_intervals: bool) -> View:

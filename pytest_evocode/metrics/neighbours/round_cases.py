@@ -98,7 +98,7 @@ def task_cases(
             nameless.append(task.task)
             continue
         kinds: dict[tuple[int, int], dict[str, FailureKind]] = defaultdict(dict)
-        for record, case, kind in failing_cases(task.records()):
+        for record, case, kind in failing_cases(task.records):
             kinds[record.attempt, record.index][case.id] = kind
         attempts = (_rounds(task, number, required, kinds, single) for number in task.attempts)
         found.append(TaskCases(task.task, tuple(attempts)))
@@ -131,7 +131,7 @@ def cases_of(record: RoundRecord | None) -> tuple[Case, ...]:
 
 def _is_nameless(task: TaskRounds, every: Iterable[RoundRecord]) -> bool:
     """Return whether cases cannot be followed: suites gave totals or rewards alone, or cases without ids."""
-    records = [record for record in task.records() if record.verdict is not None]
+    records = [record for record in task.records if record.verdict is not None]
     cases = [cases_of(record) for record in records]
     return (
         any(sum(record.case_counts) > 0 and not record.verdict.cases for record in records if record.verdict)

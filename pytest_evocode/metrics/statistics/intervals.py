@@ -142,12 +142,8 @@ def _positive(terms: Sequence[tuple[float, float]]) -> float:
     largest = max(factor for factor, _ in terms)
     if largest <= 0:
         return 0.0
-    low, high = 0.0, 1 / largest
-    for _ in range(30):
-        saddle = (low + high) / 2
-        falls = sum(shape * factor / (1 - factor * saddle) for factor, shape in terms) < 1 / saddle
-        low, high = (saddle, high) if falls else (low, saddle)
-    width = 1 / sqrt(sum(shape * (factor / (1 - factor * saddle)) ** 2 for factor, shape in terms) + saddle**-2)
+    saddle, curvature = _saddle(terms, 1 / largest)
+    width = 1 / sqrt(curvature)
     heights: list[float] = []
     for number in range(_MOST_STEPS):
         place = complex(saddle, width * sinh(number * _STEP))
@@ -157,6 +153,24 @@ def _positive(terms: Sequence[tuple[float, float]]) -> float:
         if abs(height) < 1e-8 * heights[0]:
             break
     return (fsum(heights) - heights[0] / 2) * _STEP * width / pi
+
+
+def _saddle(terms: Sequence[tuple[float, float]], end: float) -> tuple[float, float]:
+    """Return about where between 0 and ``end`` the integrand is least along the real axis, and how it curves there.
+
+    Newton's method for the slope of its logarithm, which rises from end to end; the halves where that leads outside.
+    """
+    low, high, saddle = 0.0, end, end / 2
+    while True:
+        rates = [(shape, factor / (1 - factor * saddle)) for factor, shape in terms]
+        slope = sum(shape * rate for shape, rate in rates) - 1 / saddle
+        curvature = sum(shape * rate * rate for shape, rate in rates) + saddle**-2
+        low, high = (saddle, high) if slope < 0 else (low, saddle)
+        step = slope / curvature
+        # The integral is the same along any line; this one is to be close enough to oscillate no more than the best.
+        if step * step * curvature < 1e-4:
+            return saddle, curvature
+        saddle = saddle - step if low < saddle - step < high else (low + high) / 2
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
