@@ -214,6 +214,10 @@ class AttemptEnded(EvocodeError):
     """The attempt had ended in an earlier session, so it has records and no environment."""
 
 
+class EpisodeFault(EvocodeError):
+    """An episode that is played from Python has no turn under way, or could not begin."""
+
+
 class ControlFlow(Exception):
     """Base of what a caller inside the package always catches; no user sees its message alone."""
 

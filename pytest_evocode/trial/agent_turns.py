@@ -93,13 +93,19 @@ class AgentTurns:
             if round_.begins_conversation and isinstance(self._agent, ResumableAgent):
                 self._agent.load_state(copy.deepcopy(self._beginning))
             with environment.mendable():
-                self._context.task_environment.prepare_round(environment, round_)
+                if not self._is_prepared(round_):
+                    self._context.task_environment.prepare_round(environment, round_)
                 turn = self.work(environment, round_)
         finally:
             self.taking = False
         self.stopwatch.stop()
         self._stage = Progress("verifying", round_.index)
         return turn
+
+    def _is_prepared(self, round_: Round) -> bool:
+        """Return whether the attempt goes on in the middle of a turn at the round."""
+        mid_turn = self._context.options.mid_turn
+        return mid_turn is not None and mid_turn.index == round_.index
 
     def settle(self) -> Callable[[], None]:
         """Take what the turn has used as recorded.

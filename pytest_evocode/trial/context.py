@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock
 
-from pytest_evocode.environments import Engine, Installation
+from pytest_evocode.environments import Engine, Installation, Snapshot
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import Cancelled, EnvironmentFault
@@ -26,7 +26,7 @@ from pytest_evocode.llm.budget import Budget, RunSpending
 from pytest_evocode.llm.waiting import LONGEST as LONGEST_WAITING
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
-from pytest_evocode.results.records import Mode
+from pytest_evocode.results.records import Mode, RoundRecord
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
@@ -60,6 +60,20 @@ class Progress:
     cost_usd: float = 0.0
     forks: int = 0
     """Forks that wait to be removed, when it clears up."""
+
+
+@dataclass(frozen=True, slots=True)
+class MidTurn:
+    """A moment of another attempt's turn that an attempt goes on from: with its files, and none of its processes."""
+
+    index: int
+    """The round of the turn, from 1, which is prepared."""
+    snapshot: Snapshot
+    """The files of that moment; to be there until the attempt is closed."""
+    inherited: tuple[RoundRecord, ...]
+    """The records of the rounds before."""
+    is_own: bool = False
+    """Whether the snapshot was made for this attempt alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +123,8 @@ class TrialOptions:
     """With wildcards, what the only cases are called that are run of a native suite, by round: no verdict on these."""
     fork: ForkedState | None = None
     """The state of another attempt that it goes on from; the rounds before the selected ones are that attempt's."""
+    mid_turn: MidTurn | None = None
+    """Where in another attempt's turn it goes on; the selected rounds begin with the one of that turn."""
     mode: Mode = "chain"
     """How the attempt goes through its rounds."""
     speculate: bool = False

@@ -272,6 +272,8 @@ class AttemptLog:
         """
         if (fork := self._context.options.fork) is not None:
             self._inherited = tuple(as_recorded(each, self._context.scrubber) for each in fork.inherited())
+        elif (mid_turn := self._context.options.mid_turn) is not None:
+            self._inherited = mid_turn.inherited
         if before.kept:
             self._played = {each.index: _Played(each, before.kept[each.index], stays=True) for each in before.turns}
             self._state = self._state.model_copy(update={"turns": before.turns})
@@ -317,6 +319,10 @@ class AttemptLog:
     def is_finished(self) -> bool:
         """Whether the attempt ends with this session, and no round is left that a later one would run again."""
         return not (self._undone or self._is_left_as_it_is)
+
+    def record_of(self, index: int) -> Future[RoundRecord]:
+        """Return what gives the record of a round once it is there."""
+        return self._records[index]
 
     def wait(self, index: int) -> RoundRecord:
         """Wait for the record of a round."""

@@ -354,6 +354,10 @@ class StartingState:
         before = self._rounds.rounds_before
         if (fork := self._options.fork) is not None:
             return Resumption(last_turn=before, first_played=before + 1, start=self._forked(fork, in_place=in_place))
+        if (mid_turn := self._options.mid_turn) is not None:
+            if in_place:
+                raise UsageError("suites that run in place need processes, and only files go over into another episode")
+            return Resumption(last_turn=before, first_played=before + 1, start=mid_turn.snapshot)
         if in_place:
             return Resumption(first_played=before + 1)
         if kept := self._reused():

@@ -146,6 +146,10 @@ class Trial:
             self._log.wait(len(self._rounds))
         return record
 
+    def record_of(self, index: int) -> Future[RoundRecord]:
+        """Return what gives the record of a round (from 1) that is run, for those who do not wait in a thread."""
+        return self._log.record_of(index)
+
     def wait_turns(self) -> None:
         """Wait until the agent's last turn is over; suites may still run."""
         while self._thread.is_alive() and not self._verdicts.wait_turns(_LOOK):

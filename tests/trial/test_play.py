@@ -1,0 +1,316 @@
+"""Tasks that are played from Python, turn by turn: on what attempts of sessions run on, with forks at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+from pytest_evocode.environments import Engine
+from pytest_evocode.errors import EpisodeFault, EvocodeError, RecordFault, UsageError
+from pytest_evocode.play import Episode, RoundObservation, RoundResult, play
+from pytest_evocode.trial import Trial, TrialOptions
+
+if TYPE_CHECKING:
+    from tests.trial.conftest import Finish, MakeTask, Scripted
+
+T = TypeVar("T")
+HAS = """
+for n in $(seq {rounds}); do
+    if grep -qsx $n work; then s=success; else s=fail; fi
+    echo CASE_RESULT case_id=line-$n origin_step=round-$n status=$s
+done
+if grep -qsx {rounds} work; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+"""
+"""A suite with a case for each line that ``work`` is to have so far, of which the last one decides."""
+ONE, TWO, THREE = (HAS.format(rounds=rounds) for rounds in (1, 2, 3))
+HANGS = 120.0
+
+
+def played(play_it: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    return asyncio.run(asyncio.wait_for(play_it(), HANGS))
+
+
+async def do(episode: Episode, *commands: str) -> list[RoundResult]:
+    """Take the turns of as many rounds, each by one command."""
+    results = []
+    for command in commands:
+        done = await episode.exec(command)
+        assert done.ok, done.output
+        results.append(await episode.finish_round())
+    return results
+
+
+def test_an_episode_goes_from_round_to_round_with_a_reward_for_each_case_and_round(
+    engine: Engine, make_task: MakeTask
+) -> None:
+    task = make_task(ONE, TWO, THREE)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            assert await episode.reset() == RoundObservation("round-1", 1, "Do round 1.\n", "/app", None)
+            first, second, third = await do(episode, "echo 1 > work", "true", "echo 3 >> work")
+            assert (first.reward, first.passed, first.case_rewards) == (1.0, True, {"line-1": 1.0})
+            assert first.observation is not None
+            assert first.observation.instruction == "Do round 2.\n"
+            assert (second.reward, second.case_rewards) == (0.0, {"line-1": 1.0, "line-2": 0.0})
+            assert (third.reward, third.done, episode.observation) == (1.0, True, None)
+            assert [record.outcome for record in episode.records] == ["passed", "failed", "passed"]
+            assert episode.rewards == pytest.approx({"reward": 2 / 3})
+
+    played(play_it)
+
+
+@pytest.mark.parametrize(("strategy", "rewards"), [("mean", 0.5), ("final", 1.0)])
+def test_the_reward_of_an_episode_is_by_the_tasks_strategy(
+    engine: Engine, make_task: MakeTask, strategy: str, rewards: float
+) -> None:
+    task = make_task(ONE, TWO, toml=f'multi_step_reward_strategy = "{strategy}"')
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await do(episode, "true", "seq 2 > work")
+            assert episode.rewards == {"reward": rewards}
+
+    played(play_it)
+
+
+def test_an_episode_comes_to_the_same_as_an_attempt_of_a_session(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish
+) -> None:
+    task = make_task(ONE, TWO, THREE, steps={2: "min_reward = 1.0"})
+    turns = ("echo 1 > work", "echo 3 > work", "seq 3 > work")
+    attempt = finish(Trial(task, scripted(*turns), engine))
+
+    async def play_it() -> Episode:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            assert (await do(episode, *turns[:2]))[-1].done
+            return episode
+
+    episode = played(play_it)
+    assert [(each.round, each.outcome, each.verdict) for each in episode.records] == [
+        (each.round, each.outcome, each.verdict) for each in attempt
+    ]
+    assert [each.outcome for each in attempt] == ["passed", "failed", "not reached"]
+
+
+def test_a_fork_of_a_turn_goes_on_beside_the_episode(
+    engine: Engine, make_task: MakeTask, processes: Callable[[str], list[int]], moment: str
+) -> None:
+    files = {"steps/round-2/workdir/setup.sh": "rm setup.sh; echo prepared >> /app/log\n"}
+    task = make_task(ONE, TWO, files=files)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await do(episode, "echo 1 > work")
+            await episode.exec(f"echo begun > note; sleep {moment} >/dev/null 2>&1 &")
+            async with await episode.fork() as fork:
+                assert fork.observation == episode.observation
+                assert len(processes(moment)) == 1  # The episode's, which it has not in the fork.
+                assert (await fork.exec("cat note log")).output == "begun\nprepared\n"
+                await fork.exec("echo of the fork > note")
+                assert (await episode.exec("cat note")).output == "begun\n"
+                assert len(processes(moment)) == 1
+                [of_fork] = await do(fork, "echo 2 >> work")
+                [of_episode] = await do(episode, "echo 2 > work")
+            assert (of_fork.reward, fork.rewards) == (1.0, {"reward": 1.0})
+            assert (of_episode.reward, episode.rewards) == (1.0, {"reward": 1.0})
+            kinds = (
+                {case.id: case.failure for case in of_episode.record.verdict.cases} if of_episode.record.verdict else {}
+            )
+            assert kinds == {"line-1": "regression", "line-2": None}
+
+    played(play_it)
+
+
+def test_forks_have_forks_and_can_begin_again(engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(ONE, TWO, THREE)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await do(episode, "echo 1 > work")
+            forks = [await episode.fork() for _ in range(3)]
+            await do(forks[0], "echo 2 >> work")
+            forks.append(await forks[0].fork())
+            (last,) = await do(forks[3], "echo 3 >> work")
+            assert last.case_rewards == {"line-1": 1.0, "line-2": 1.0, "line-3": 1.0}
+            assert forks[3].rewards == {"reward": 1.0}
+            await forks[1].exec("echo 9 > work")
+            assert (await forks[1].reset()).round == "round-2"
+            assert (await forks[1].exec("cat work")).output == "1\n"
+            assert [record.round for record in forks[1].records] == ["round-1"]
+            await asyncio.gather(*(each.close() for each in forks))
+
+    played(play_it)
+
+
+def test_a_saved_state_is_gone_on_from_more_than_once(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ONE, TWO)
+    saved = tmp_path / "saved"
+
+    async def begin() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await do(episode, "echo 1 > work")
+            await episode.exec("echo later > note")
+            await episode.save(saved)
+            await episode.exec("rm note work")
+
+    async def go_on() -> dict[str, float] | None:
+        async with play(task, engine) as episode:
+            assert (await episode.load(saved)).round == "round-2"
+            assert (await episode.read_file("note"), await episode.read_file("/app/none")) == (b"later\n", None)
+            await episode.write_file("work", "1\n2\n")
+            await episode.finish_round()
+            return episode.rewards
+
+    played(begin)
+    assert [played(go_on), played(go_on)] == [{"reward": 1.0}, {"reward": 1.0}]
+    state = json.loads((saved / "state.json").read_text())
+    snapshot = engine.find_snapshot(state["reference"])
+    assert snapshot is not None
+    snapshot.discard()
+    with pytest.raises(UsageError, match="not on this machine"):
+        played(go_on)
+    for change, why in (({"task_hash": "0"}, "another task now"), ({"environment": "docker"}, "env='docker'")):
+        (saved / "state.json").write_text(json.dumps({**state, **change}))
+        with pytest.raises(UsageError, match=why):
+            played(go_on)
+    (saved / "state.json").write_text("{}")
+    with pytest.raises(RecordFault, match=r"state\.json: it does not say which version"):
+        played(go_on)
+
+
+def test_a_turn_ends_at_its_limit(engine: Engine, make_task: MakeTask, moment: str) -> None:
+    task = make_task(ONE, TWO, steps={1: "[steps.agent]\ntimeout_sec = 1.5"})
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            assert (await episode.reset()).limit == 1.5
+            assert (await episode.exec(f"echo 1 > work; sleep {moment}")).timed_out
+            await asyncio.sleep(0.5)
+            with pytest.raises(EpisodeFault, match="time is over"):
+                await episode.exec("true")
+            result = await episode.finish_round()
+            assert (result.passed, result.record.timed_out) == (True, "agent")
+            assert (await do(episode, "echo 2 >> work"))[0].passed
+
+    played(play_it)
+
+
+def test_what_is_cancelled_is_killed_and_the_turn_goes_on(
+    engine: Engine, make_task: MakeTask, processes: Callable[[str], list[int]], moment: str
+) -> None:
+    task = make_task(ONE)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(episode.exec(f"sleep {moment}"), 0.5)
+            assert (await episode.exec("echo 1 > work")).ok
+            assert processes(moment) == []
+            assert (await episode.finish_round()).passed
+
+    played(play_it)
+
+
+def test_a_fault_of_the_infrastructure_has_no_reward(engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(ONE, TWO)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            assert (await do(episode, "echo 1 > work"))[0].reward == 1.0
+            trial = episode._trial
+            assert trial is not None
+            assert trial.environment is not None
+            await asyncio.to_thread(trial.environment.stop)
+            with pytest.raises(EvocodeError):
+                await episode.exec("true")
+            result = await episode.finish_round()
+            assert (result.record.outcome, result.reward, episode.rewards) == ("error", None, None)
+            assert (await episode.reset()).round == "round-1"
+            assert (await do(episode, "true", "true"))[-1].reward == 0.0
+
+    played(play_it)
+
+
+def test_what_cannot_be_done_is_said(engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(ONE)
+
+    async def before_reset() -> None:
+        async with play(task, engine) as episode:
+            await episode.exec("true")
+
+    async def after_the_end() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await episode.finish_round()
+            await episode.finish_round()
+
+    async def out_of_context() -> None:
+        await play(task, engine).reset()
+
+    async def without_image() -> None:
+        missing = replace(task, config=task.config.model_copy(update={"environment": _healthcheck(task)}))
+        async with play(missing, engine) as episode:
+            await episode.reset()
+
+    for play_it, why in (
+        (before_reset, "no turn is under way"),
+        (after_the_end, "no turn is under way"),
+        (out_of_context, "async with play"),
+        (without_image, "healthcheck of the environment failed"),
+    ):
+        with pytest.raises(EvocodeError, match=why):
+            played(play_it)
+
+
+def _healthcheck(task: Any) -> Any:
+    from pytest_evocode.tasks import Healthcheck
+
+    check = Healthcheck(command="false", retries=1, start_interval_sec=0.1, interval_sec=0.1, start_period_sec=0)
+    return task.config.environment.model_copy(update={"healthcheck": check})
+
+
+def test_many_episodes_go_on_at_once_with_one_engine(make_task: MakeTask) -> None:
+    task = make_task(ONE, TWO)
+
+    async def one(number: int) -> float | None:
+        async with play(task, "sandbox") as episode:
+            await episode.reset()
+            results = await do(episode, "echo 1 > work", "echo 2 >> work" if number % 2 else "rm work")
+            return results[-1].reward
+
+    async def play_it() -> list[float | None]:
+        return await asyncio.gather(*map(one, range(12)))
+
+    assert played(play_it) == [0.0, 1.0] * 6
+
+
+def test_results_have_the_trajectories_of_turns(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
+    task, results = make_task(ONE, TWO), tmp_path / "attempt"
+
+    async def play_it() -> None:
+        options = TrialOptions(agent={"spec": "policy"})
+        async with play(task, engine, name="policy", results=results, options=options) as episode:
+            await episode.reset()
+            await do(episode, "echo 1 > work", "echo 2 >> work")
+
+    played(play_it)
+    record = json.loads((results / "result.json").read_text())
+    assert (record["agent"], record["rewards"]) == ("policy", {"reward": 1.0})
+    assert [each["tool_calls"] for each in record["rounds"]] == [1, 1]
+    trajectory = json.loads((results / "steps/round-2/agent/trajectory.json").read_text())
+    [step] = [each for each in trajectory["steps"] if each.get("tool_calls")]
+    assert step["tool_calls"][0]["arguments"] == {"command": "echo 2 >> work"}
