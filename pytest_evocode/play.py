@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
-from pytest_evocode.environments import Engine, ExecResult, Snapshot, choose_engine
+from pytest_evocode.environments import Engine, ExecResult, choose_engine
 from pytest_evocode.environments.protocol import read_environment_file
 from pytest_evocode.errors import EpisodeFault, RecordFault, UsageError
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
