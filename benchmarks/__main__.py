@@ -47,6 +47,7 @@ NAMES = (
     "pacing",
     "jobs",
     "scale",
+    "episodes",
 )
 
 
