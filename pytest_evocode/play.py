@@ -16,21 +16,22 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
-from pytest_evocode.environments import Engine, ExecResult, choose_engine
-from pytest_evocode.environments.protocol import read_environment_file
-from pytest_evocode.errors import EpisodeFault, RecordFault, UsageError
-from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
+from pytest_evocode.environments import Engine, ExecResult, Snapshot, choose_engine
+from pytest_evocode.environments.task_environment import STOPPED
+from pytest_evocode.errors import EnvironmentFault, EpisodeFault, RecordFault, UsageError
+from pytest_evocode.results.directory import SNAPSHOT_FILE, AttemptDirectory
 from pytest_evocode.results.parsing import parse_object, read_record
-from pytest_evocode.results.records import RECORD_VERSION, ResultsRecord, RoundRecord
+from pytest_evocode.results.records import RECORD_VERSION, ResultsRecord, RoundRecord, Spent
 from pytest_evocode.results.rewards import trial_rewards
-from pytest_evocode.tasks import Round, Task, load_task
+from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.tasks.task import RoundSelection
@@ -41,7 +42,7 @@ from pytest_evocode.trial.context import MidTurn
 
 T = TypeVar("T")
 _LOOK = 0.5  # seconds between two looks at whether the attempt was stopped
-_READ = 16 * 2**20  # bytes
+_AGAIN = 0.05  # seconds after which what was just about to start is killed once more
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class RoundObservation:
     workdir: str
     """The directory that commands start in."""
     limit: float | None
-    """Seconds for the turn; None for no limit. When they are over, the turn ends as it is."""
+    """Seconds for the turn, those between two calls included; None for no limit. When they are over, all that runs is
+    killed, and only :meth:`Episode.finish_round` is left to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class RoundResult:
 
     @property
     def reward(self) -> float | None:
-        """The reward that decides, 0 where there is no verdict; None where that is the infrastructure's fault."""
+        """The reward that decides, 0 where there is no verdict; None where that is no fault of the agent's."""
         return _reward(self.record)
 
     @property
@@ -92,7 +94,7 @@ class RoundResult:
 
 
 class EpisodeState(ResultsRecord):
-    """The file ``state.json`` of a directory that :meth:`Episode.save` wrote."""
+    """The file ``snapshot.json`` of a directory that :meth:`Episode.save` wrote."""
 
     version: int = RECORD_VERSION
     environment: str
@@ -106,6 +108,10 @@ class EpisodeState(ResultsRecord):
     """The engine's reference of the snapshot."""
     index: int
     """The round whose turn is under way, from 1."""
+    seconds: float
+    """Those of the turn so far."""
+    spent: Spent
+    """What the turns before have used."""
     rounds: tuple[RoundRecord, ...]
     """The records of those before."""
 
@@ -125,11 +131,18 @@ def play(
         env: The engine, which stays open; or the name of one, as ``--evocode-env`` takes it. All episodes of a process
             share the engine of a name, and the last one that ends closes it.
         name: What records call the agent.
-        results: The directory of an attempt, where records and trajectories are written; None writes none.
+        results: The directory of one attempt, where records and trajectories are written; None writes none.
         options: How the attempt is run, such as ``TrialOptions(timeout_multiplier=2)``.
+
+    Raises:
+        TaskError: The task cannot be read.
+        UsageError: The budget in ``options`` limits what nobody counts here, which is all but minutes.
     """
     loaded = task if isinstance(task, Task) else load_task(Path(task))
-    return Episode(_Setting(loaded, env, name, results, options or TrialOptions()))
+    options = options or TrialOptions()
+    if options.budget.limits_cost or options.budget.limits_tokens or options.budget.limits_turns:
+        raise UsageError("the budget of an episode limits minutes alone: its tokens, cost and turns are yours to count")
+    return Episode(_Setting(loaded, env, name, results, replace(options, speculate=False)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +159,12 @@ class _Setting:
 class Episode:
     """One attempt at a task, whose turns are taken from outside; it ends with its asynchronous context.
 
-    Its methods are called one after the other, in one event loop. Where a coroutine is cancelled, all that runs in the
-    environment is killed, as at a command's deadline.
+    Commands wait for those before. Where a command is cancelled that has begun, all that runs in the environment is
+    killed, as at a command's deadline; any other method that is cancelled may be called again.
     """
 
     def __init__(self, setting: _Setting, beginning: MidTurn | None = None) -> None:
+        """Prepare an episode that begins at the first round, or in the middle of a turn."""
         self.task = setting.task
         self.observation: RoundObservation | None = None
         """Of the turn that is under way; None where there is none."""
@@ -161,11 +175,24 @@ class Episode:
         """Where :meth:`reset` of a fork goes back to."""
         self._engine: Engine | None = None
         self._trial: Trial | None = None
-        self._turns = _Turns(setting.task.rounds, records=setting.results is not None)
+        self._turns = _Turns(setting)
+        self._finishing: int | None = None
+        """The round whose verdict :meth:`finish_round` waits for, or has waited for when it was cancelled."""
+        self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> Episode:
-        self._engine = await asyncio.to_thread(_engines.open, self._setting.env)
+        if self._engine is None:
+            opening = asyncio.ensure_future(_in_thread(_engines.open, self._setting.env))
+            try:
+                self._engine = await asyncio.shield(opening)
+            except asyncio.CancelledError:
+                opening.add_done_callback(self._close_unused)
+                raise
         return self
+
+    def _close_unused(self, opening: asyncio.Future[Engine]) -> None:
+        if not opening.cancelled() and opening.exception() is None:
+            _threads.submit(_engines.close, self._setting.env)
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
@@ -180,16 +207,17 @@ class Episode:
         finally:
             beginning, self._beginning = self._beginning, None
             if beginning is not None and beginning.is_own:
-                await asyncio.to_thread(beginning.snapshot.discard)
+                await _in_thread(beginning.snapshot.discard)
             engine, self._engine = self._engine, None
             if engine is not None:
-                await asyncio.to_thread(_engines.close, self._setting.env)
+                await _in_thread(_engines.close, self._setting.env)
 
     async def _end(self) -> None:
-        trial, self._trial, self.observation = self._trial, None, None
+        trial, self._trial = self._trial, None
+        self.observation = self._finishing = None
         if trial is not None:
             self._turns.stop()
-            await asyncio.to_thread(trial.close)
+            await _in_thread(partial(trial.close, for_good=True))
 
     # Where episodes begin.
 
@@ -200,61 +228,64 @@ class Episode:
 
         Raises:
             EpisodeFault: The environment could not be started.
-            UsageError: The task cannot be played like this.
+            UsageError: The task cannot be played like this, or ``results`` has an attempt.
         """
-        await self._end()
-        self.records = list(self._beginning.inherited) if self._beginning is not None else []
-        return await self._begin(self._beginning)
+        async with self._starting:
+            self._opened()
+            results = self._setting.results
+            if results is not None and any((results / name).exists() for name in ("result.json", "steps")):
+                raise UsageError(f"{results} has an attempt; give each a directory of its own")
+            await self._end()
+            return await self._begin(self._beginning)
 
     async def load(self, directory: Path | str) -> RoundObservation:
         """Go on where :meth:`save` wrote a state, in this process or another on the same machine.
 
+        What was done before is given up, unless an error is raised.
+
         Raises:
             RecordFault: There is none that can be read.
-            UsageError: It is of another task, engine or image, or its files are gone.
+            UsageError: It is of another task, engine or image, its files are gone, or ``results`` are to be written,
+                which are of whole attempts.
             EpisodeFault: The environment could not be started.
         """
-        await self._end()
-        beginning = await asyncio.to_thread(self._read, Path(directory))
-        self.records = list(beginning.inherited)
-        return await self._begin(beginning)
+        async with self._starting:
+            engine = self._opened()
+            if self._setting.results is not None:
+                raise UsageError("results are of whole attempts: play what was loaded without them")
+            beginning = await _in_thread(_read, Path(directory), self.task, engine)
+            await self._end()
+            return await self._begin(beginning)
 
-    async def _begin(self, beginning: MidTurn | None) -> RoundObservation:
+    def _opened(self) -> Engine:
         if self._engine is None:
             raise UsageError("an episode begins inside of its context: async with play(...) as episode")
-        index = 1 if beginning is None else beginning.index
-        setting = self._setting
-        self._turns = _Turns(self.task.rounds, records=setting.results is not None)
-        agent = _PlayedAgent(setting.name, self._turns)
-        self._trial = Trial(
+        return self._engine
+
+    async def _begin(self, beginning: MidTurn | None) -> RoundObservation:
+        setting, index = self._setting, 1 if beginning is None else beginning.index
+        self.records = [] if beginning is None else list(beginning.inherited)
+        self._turns = turns = _Turns(setting, beginning)
+        self._trial = trial = Trial(
             self.task,
-            agent,
-            self._engine,
+            _PlayedAgent(setting.name, turns),
+            self._opened(),
             rounds=RoundSelection(index, index) if index > 1 else None,
             directory=AttemptDirectory(setting.results) if setting.results is not None else None,
             options=replace(setting.options, mid_turn=beginning),
         )
-        self._trial.__enter__()
-        observation = await self._next(index)
+        trial.__enter__()
+        observation, unplayed = await _next(trial, turns, index)
+        self._refuse_other(trial)
+        self.observation = observation
+        self.records += unplayed
         if observation is None:
-            raise EpisodeFault(self.records[-1].cause)
+            raise EpisodeFault(unplayed[0].cause)
         return observation
 
-    async def _next(self, index: int) -> RoundObservation | None:
-        """Wait for the turn of a round, or for the record that says that there is none; return what the agent knows."""
-        assert self._trial is not None
-        began = asyncio.wrap_future(self._turns.begun[index])
-        ended = asyncio.wrap_future(self._trial.record_of(index))
-        await asyncio.wait((began, ended), return_when=asyncio.FIRST_COMPLETED)
-        if not began.done():
-            self.records.append(ended.result())
-            self.observation = None
-            return None
-        context = began.result()
-        self.observation = RoundObservation(
-            context.round.name, index, context.instruction, context.environment.workdir, context.timeout
-        )
-        return self.observation
+    def _refuse_other(self, trial: Trial) -> None:
+        if self._trial is not trial:
+            raise EpisodeFault("the episode was closed, or begun anew")
 
     # What is done in a turn.
 
@@ -272,36 +303,38 @@ class Episode:
             EpisodeFault: No turn is under way, or its time is over: :meth:`finish_round` says what came of it.
             EnvironmentFault: The environment is gone.
         """
-        return await self._ask(lambda turn: turn.exec(command, timeout=timeout, env=env, cwd=cwd))
-
-    async def read_file(self, path: str, limit: int = _READ) -> bytes | None:
-        """Return the contents of a file, None where there is none; raises as :meth:`exec`, and UnreadableFile.
-
-        Args:
-            path: Absolute, or relative to the working directory.
-            limit: Bytes that it may have.
-        """
-        return await self._ask(lambda turn: read_environment_file(turn.environment, turn.absolute(path), limit))
-
-    async def write_file(self, path: str, data: bytes | str) -> None:
-        """Write a file as the task's agent; missing directories are made. Raises as :meth:`exec`, and OSError."""
-        content = data.encode() if isinstance(data, str) else data
-        await self._ask(lambda turn: turn.write(path, content))
+        turn, answer = self._ask(lambda turn: turn.exec(command, timeout=timeout, env=env, cwd=cwd))
+        try:
+            return await _result_of(answer)
+        except asyncio.CancelledError:
+            if not answer.cancel():
+                _threads.submit(turn.kill_until, answer)
+            raise
 
     async def finish_round(self) -> RoundResult:
         """End the turn, have the round verified, and return the result when the next turn has begun.
 
-        Raises :class:`~pytest_evocode.errors.EpisodeFault` where no turn is under way.
+        Where it is cancelled, the next call returns the result. Raises :class:`~pytest_evocode.errors.EpisodeFault`
+        where no turn is under way.
         """
-        if self.observation is None or self._trial is None:
+        trial, turns = self._trial, self._turns
+        if self._finishing is None:
+            self._finishing, self.observation = self._index(), None
+            turns.finish(self._finishing)
+        if trial is None:
             raise EpisodeFault(_NO_TURN)
-        index, self.observation = self.observation.index, None
-        self._turns.finish(index)
-        record = await asyncio.wrap_future(self._trial.record_of(index))
-        self.records.append(record)
-        is_last = index == len(self.task.rounds)
-        following = None if is_last else await self._next(index + 1)
-        return RoundResult(record, following)
+        index = self._finishing
+        record = await _result_of(trial.record_of(index))
+        self._refuse_other(trial)
+        observation: RoundObservation | None = None
+        unplayed: list[RoundRecord] = []
+        if index < len(self.task.rounds):
+            observation, unplayed = await _next(trial, turns, index + 1)
+        self._refuse_other(trial)
+        if self._finishing == index:  # Not where two have waited.
+            self._finishing, self.observation = None, observation
+            self.records += [record, *unplayed]
+        return RoundResult(record, observation)
 
     # What came of it.
 
@@ -309,7 +342,7 @@ class Episode:
     def rewards(self) -> dict[str, float] | None:
         """The rewards of the whole episode by key, by the task's strategy over all of its rounds, as it is so far.
 
-        A round without a verdict counts 0. None where a round has none by the infrastructure's fault.
+        A round without a verdict counts 0. None where a round has none by no fault of the agent's.
         """
         if any(_reward(record) is None for record in self.records):
             return None
@@ -319,14 +352,21 @@ class Episode:
     # Other episodes that go on from here.
 
     async def fork(self) -> Episode:
-        """Return another episode that goes on from this moment, with the same files and records; to be closed as well.
+        """Return another episode that goes on from this moment; it is to be closed as well, or entered as a context.
 
-        The image's ENTRYPOINT is started in it, and nothing else runs there: what this episode has running goes on here
-        alone. Raises as :meth:`exec` and :meth:`reset`.
+        It has the files and records of this one, and what is left of the turn's time. The image's ENTRYPOINT is started
+        in it, and nothing else runs there: what this episode has running goes on here alone. It writes no results.
+
+        Raises as :meth:`exec` and :meth:`reset`.
         """
-        index, inherited = self._index(), tuple(self.records)
-        snapshot = await self._ask(lambda turn: turn.environment.snapshot())
-        other = Episode(replace(self._setting, results=None), MidTurn(index, snapshot, inherited, is_own=True))
+        _, answer = self._ask(lambda turn: turn.mid_turn(turn.environment.snapshot(), self.records, is_own=True))
+        try:
+            beginning = await _result_of(answer)
+        except asyncio.CancelledError:
+            if not answer.cancel():
+                answer.add_done_callback(_discard)
+            raise
+        other = Episode(replace(self._setting, results=None), beginning)
         try:
             await other.__aenter__()
             await other.reset()
@@ -338,89 +378,137 @@ class Episode:
     async def save(self, directory: Path | str) -> None:
         """Write the state of this moment into a directory, from which :meth:`load` goes on.
 
-        The files stay in the engine for as long as the directory's ``state.json`` names them: remove the directory when
-        it is of no use any more. Raises as :meth:`exec`, and OSError.
+        The files stay in the engine for as long as the directory's ``snapshot.json`` names them: remove the directory
+        when it is of no use any more. Raises as :meth:`exec`, OSError, and UsageError for a task whose suites run where
+        the agent works: of such a round processes count, too.
         """
-        place, index = Path(directory).resolve(), self._index()
-        assert self._engine is not None
-        engine = self._engine
-
-        def write(turn: _Turn) -> None:
-            place.mkdir(parents=True, exist_ok=True)
-            snapshot = turn.environment.snapshot(keep_for=place)
-            state = EpisodeState(
-                environment=engine.name,
-                task=str(self.task.directory.resolve()),
-                task_hash=content_hash(self.task.directory),
-                image=engine.image_key(self.task),
-                reference=snapshot.reference,
-                index=index,
-                rounds=tuple(self.records),
-            )
-            write_atomically(place / STATE_FILE, state.model_dump_json(indent=1) + "\n")
-
-        await self._ask(write)
-
-    def _read(self, directory: Path) -> MidTurn:
-        assert self._engine is not None
-        path = directory / STATE_FILE
-        try:
-            state = read_record(EpisodeState, parse_object(path.read_bytes()))
-        except OSError as error:
-            raise RecordFault(f"{path}: {error.strerror}") from None
-        except RecordFault as error:
-            raise RecordFault(f"{path}: {error}") from None
-        if state.environment != self._engine.name:
-            raise UsageError(f"{path}: it is of {state.environment}; play it with env={state.environment!r}")
-        if state.task_hash != content_hash(self.task.directory):
-            raise UsageError(f"{path}: it is of {state.task} as it was; {self.task.directory} is another task now")
-        if state.image != self._engine.image_key(self.task):
-            raise UsageError(f"{path}: the image of {self.task.directory} is another one now")
-        snapshot = self._engine.find_snapshot(state.reference)
-        if snapshot is None:
-            raise UsageError(f"{path}: its files are not on this machine, or were removed by evocode clean --kept")
-        return MidTurn(state.index, snapshot, state.rounds)
+        if self.task.in_place:
+            raise UsageError("suites that run in place need processes, and only files are saved")
+        engine = self._opened()
+        _, answer = self._ask(lambda turn: _write(turn, Path(directory).resolve(), self.task, engine, self.records))
+        await _result_of(answer)
 
     def _index(self) -> int:
         if self.observation is None:
             raise EpisodeFault(_NO_TURN)
         return self.observation.index
 
-    async def _ask(self, act: Callable[[_Turn], T]) -> T:
-        """Have something done by the thread that takes the agent's turn, and return what it gave."""
+    def _ask(self, act: Callable[[_Turn], T]) -> tuple[_Turn, Future[T]]:
+        """Have something done by the thread that takes the agent's turn."""
         turn = self._turns.turn(self._index())
-        answer = asyncio.wrap_future(turn.ask(act))
-        try:
-            return await asyncio.shield(answer)
-        except asyncio.CancelledError:
-            if not answer.done():
-                answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-                with contextlib.suppress(Exception):
-                    await asyncio.to_thread(turn.environment.kill_processes)
-            raise
+        return turn, turn.ask(act)
 
 
 _NO_TURN = "no turn is under way: the episode has not begun, or is over"
 _OVER = "the turn's time is over; finish_round() says what came of it"
+#: For what blocks; asyncio's own has few threads, and its users may need them all.
+_threads = ThreadPoolExecutor(256, "evocode-episodes")
+
+
+async def _in_thread(act: Callable[..., T], *arguments: Any) -> T:
+    return await _result_of(_threads.submit(act, *arguments))
+
+
+async def _result_of(future: Future[T]) -> T:
+    """Wait for a future, which stays as it is where the wait is cancelled."""
+    await _first_of(future)
+    return future.result()
+
+
+async def _first_of(*futures: Future[Any]) -> None:
+    """Wait until one of some futures is done."""
+    loop, is_done = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell(_: object) -> None:
+        with contextlib.suppress(RuntimeError):  # Nobody waits any more, and the loop is closed.
+            loop.call_soon_threadsafe(is_done.set)
+
+    for future in futures:
+        future.add_done_callback(tell)
+    await is_done.wait()
+
+
+async def _next(trial: Trial, turns: _Turns, index: int) -> tuple[RoundObservation | None, list[RoundRecord]]:
+    """Wait for the turn of a round, and return what the agent is told; or None and the records that say why not."""
+    begun, ended = turns.begun[index], trial.record_of(index)
+    await _first_of(begun, ended)
+    if not begun.done():
+        left = range(index, len(turns.begun) + 1)
+        return None, [await _result_of(trial.record_of(each)) for each in left]
+    context = begun.result()
+    workdir = context.environment.workdir
+    return RoundObservation(context.round.name, index, context.instruction, workdir, context.timeout), []
 
 
 def _reward(record: RoundRecord) -> float | None:
-    if record.outcome == "error" and record.fault != "agent":
+    is_stopped = record.outcome == "not reached" and (record.waiting or record.cause == STOPPED)
+    if is_stopped or (record.outcome == "error" and record.fault != "agent"):
         return None
     return (record.verdict.reward if record.verdict is not None else None) or 0.0
+
+
+def _discard(answer: Future[MidTurn]) -> None:
+    if not answer.cancelled() and answer.exception() is None:
+        _threads.submit(answer.result().snapshot.discard)
+
+
+def _write(turn: _Turn, directory: Path, task: Task, engine: Engine, records: Sequence[RoundRecord]) -> None:
+    """Write the state of a moment; see :meth:`Episode.save`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    moment = turn.mid_turn(turn.environment.snapshot(keep_for=directory), records)
+    state = EpisodeState(
+        environment=engine.name,
+        task=str(task.directory.resolve()),
+        task_hash=content_hash(task.directory),
+        image=engine.image_key(task),
+        reference=moment.snapshot.reference,
+        index=moment.index,
+        seconds=moment.seconds,
+        spent=moment.spent,
+        rounds=moment.inherited,
+    )
+    write_atomically(directory / SNAPSHOT_FILE, state.model_dump_json(indent=1) + "\n")
+
+
+def _read(directory: Path, task: Task, engine: Engine) -> MidTurn:
+    """Return the moment whose state was written; raises as :meth:`Episode.load`."""
+    path = directory / SNAPSHOT_FILE
+    try:
+        state = read_record(EpisodeState, parse_object(path.read_bytes()))
+    except OSError as error:
+        raise RecordFault(f"{path}: {error.strerror}") from None
+    except RecordFault as error:
+        raise RecordFault(f"{path}: {error}") from None
+    if state.environment != engine.name:
+        raise UsageError(f"{path}: it is of {state.environment}; play it with env={state.environment!r}")
+    if state.task_hash != content_hash(task.directory):
+        raise UsageError(f"{path}: it is of {state.task} as it was; {task.directory} is another task now")
+    if state.image != engine.image_key(task):
+        raise UsageError(f"{path}: the image of {task.directory} is another one now")
+    snapshot = engine.find_snapshot(state.reference)
+    if snapshot is None:
+        raise UsageError(f"{path}: its files are not on this machine, or were removed by evocode clean --kept")
+    return MidTurn(state.index, snapshot, state.rounds, state.seconds, state.spent)
 
 
 class _Turn:
     """A turn that is under way: what is asked of it is done by the thread that has to take it."""
 
-    def __init__(self, context: RoundContext, *, records: bool) -> None:
+    def __init__(self, context: RoundContext, *, records: bool, seconds: float) -> None:
+        """Begin a turn of which so many seconds have passed, and whose commands are recorded or not."""
         self.context = context
         self.environment = context.environment
         self._records = records
         self._calls = 0
         self._asked: queue.SimpleQueue[tuple[Callable[[_Turn], Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._finished = threading.Event()
         self._lock = threading.Lock()
         self._is_over = False
+        self._answering = threading.Lock()
+        """Held while an answer is given, and while what it waits for is killed: nothing of the next thing asked is."""
+        context.spending.set_back(seconds)
+
+    # What any thread may ask.
 
     def ask(self, act: Callable[[_Turn], T]) -> Future[T]:
         """Have something done after what was asked before; raises EpisodeFault when the turn is over."""
@@ -433,35 +521,63 @@ class _Turn:
 
     def finish(self) -> None:
         """End the turn after what was asked before."""
+        self._finished.set()
         self._asked.put(None)
+
+    def kill_until(self, answer: Future[Any]) -> None:
+        """Kill all that runs, again and again until something that was asked is done: it may be about to start."""
+        while not self.context.cancelled.is_set():
+            with self._answering, contextlib.suppress(EnvironmentFault):
+                if answer.done():
+                    return
+                self._kill()
+            time.sleep(_AGAIN)
+
+    # What the turn's own thread does.
 
     def take(self) -> RoundTranscript:
         """Do what is asked until the turn is to end, by itself or because its time is over."""
-        began, context = time.monotonic(), self.context
         try:
-            while not context.cancelled.is_set():
-                left = _LOOK
-                if context.timeout is not None:
-                    left = min(left, began + context.timeout - time.monotonic())
-                    if left <= 0:
-                        return RoundTranscript(timed_out=True)
+            while not self.context.cancelled.is_set():
+                left = self.context.seconds_left()
+                if left is not None and left <= 0:
+                    return self._out_of_time()
                 try:
-                    asked = self._asked.get(timeout=left)
+                    asked = self._asked.get(timeout=_LOOK if left is None else min(_LOOK, left))
                 except queue.Empty:
                     continue
                 if asked is None:
                     return RoundTranscript()
-                self._answer(*asked)
-            return RoundTranscript(stopped="the episode was closed")
+                act, answer = asked
+                if answer.set_running_or_notify_cancel():
+                    self._answer(act, answer)
+            return RoundTranscript(stopped=STOPPED)
         finally:
             self._refuse()
 
-    def _answer(self, act: Callable[[_Turn], Any], answer: Future[Any]) -> None:
-        if answer.set_running_or_notify_cancel():
-            try:
-                answer.set_result(act(self))
-            except BaseException as error:
+    def _answer(self, act: Callable[[_Turn], T], answer: Future[T]) -> None:
+        try:
+            result = act(self)
+        except BaseException as error:
+            with self._answering:
                 answer.set_exception(error)
+        else:
+            with self._answering:
+                answer.set_result(result)
+
+    def _out_of_time(self) -> RoundTranscript:
+        """Kill all that runs, and wait until the turn is finished from outside: only then the next one may begin."""
+        self._refuse()
+        self._kill()
+        began = time.monotonic()
+        while not (self.context.cancelled.is_set() or self._finished.wait(_LOOK)):
+            pass
+        self.context.spending.set_back(began - time.monotonic())
+        return RoundTranscript(timed_out=True)
+
+    def _kill(self) -> None:
+        self.environment.kill_processes()
+        self.environment.enter(killed=True)
 
     def _refuse(self) -> None:
         """Refuse what was asked too late."""
@@ -469,12 +585,9 @@ class _Turn:
             self._is_over = True
         with contextlib.suppress(queue.Empty):
             while True:
-                if (asked := self._asked.get_nowait()) is not None:
+                asked = self._asked.get_nowait()
+                if asked is not None and asked[1].set_running_or_notify_cancel():
                     asked[1].set_exception(EpisodeFault(_OVER))
-
-    def absolute(self, path: str) -> str:
-        """Return a path from the root."""
-        return path if path.startswith("/") else f"{self.environment.workdir}/{path}"
 
     def exec(
         self,
@@ -486,23 +599,20 @@ class _Turn:
     ) -> ExecResult:
         """Run a command as the agent, for no longer than the turn has left."""
         limits = [limit for limit in (timeout, self.context.seconds_left()) if limit is not None]
+        user = self.context.round.agent_user
         call = self._begin_call(command)
-        result = self.environment.exec(
-            command,
-            user=self.context.round.agent_user,
-            env=env,
-            cwd=cwd,
-            timeout=min(limits, default=None),
-        )
+        result = self.environment.exec(command, user=user, env=env, cwd=cwd, timeout=min(limits, default=None))
         if call is not None:
             action = Action(result.exit_code, result.seconds, result.timed_out)
             self.context.recorder.observe(call, result.output, action)
         return result
 
-    def write(self, path: str, content: bytes) -> None:
-        """Write a file as the agent."""
-        directory, _, name = self.absolute(path).rpartition("/")
-        self.environment.write_files(directory or "/", {name: content}, user=self.context.round.agent_user)
+    def mid_turn(self, snapshot: Snapshot, records: Sequence[RoundRecord], *, is_own: bool = False) -> MidTurn:
+        """Return this moment as one to go on from."""
+        seconds = self.context.spending.turn_seconds
+        spent = self.context.spending.spent
+        before = spent.model_copy(update={"seconds": spent.seconds - seconds})
+        return MidTurn(self.context.round.index, snapshot, tuple(records), seconds, before, is_own=is_own)
 
     def _begin_call(self, command: str | Sequence[str]) -> str | None:
         """Record a call of a shell, and return its id; None where nothing is recorded."""
@@ -519,15 +629,18 @@ class _Turn:
 class _Turns:
     """The turns of an attempt, each from the moment when it begins."""
 
-    def __init__(self, rounds: Sequence[Round], *, records: bool) -> None:
-        self.begun: dict[int, Future[RoundContext]] = {round_.index: Future() for round_ in rounds}
+    def __init__(self, setting: _Setting, beginning: MidTurn | None = None) -> None:
+        self.begun: dict[int, Future[RoundContext]] = {round_.index: Future() for round_ in setting.task.rounds}
         self._turns: dict[int, _Turn] = {}
-        self._records = records
+        self._records = setting.results is not None
+        self._beginning = beginning
 
     def take(self, context: RoundContext) -> RoundTranscript:
         """Take a turn."""
-        turn = self._turns[context.round.index] = _Turn(context, records=self._records)
-        self.begun[context.round.index].set_result(context)
+        index = context.round.index
+        seconds = self._beginning.seconds if self._beginning is not None and self._beginning.index == index else 0.0
+        turn = self._turns[index] = _Turn(context, records=self._records, seconds=seconds)
+        self.begun[index].set_result(context)
         return turn.take()
 
     def turn(self, index: int) -> _Turn:

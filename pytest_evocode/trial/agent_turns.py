@@ -80,10 +80,13 @@ class AgentTurns:
         if any(round_.begins_conversation for round_ in self._context.task.rounds):
             self._beginning = memory_of(self._agent)
 
-    def take(self, environment: Environment, round_: Round) -> TurnRecord:
+    def take(
+        self, environment: Environment, round_: Round, prepare: Callable[[Environment, Round], None] | None = None
+    ) -> TurnRecord:
         """Prepare a round, let the agent work and record its turn.
 
-        Raises Cancelled, TaskError and EnvironmentFault, and whatever the agent raises.
+        Raises Cancelled, TaskError and EnvironmentFault, and whatever the agent and ``prepare`` raise, which prepares a
+        round where that is another's to do.
         """
         self._stage = Progress("preparing", round_.index)
         self.stopwatch = Stopwatch()
@@ -94,7 +97,7 @@ class AgentTurns:
                 self._agent.load_state(copy.deepcopy(self._beginning))
             with environment.mendable():
                 if not self._is_prepared(round_):
-                    self._context.task_environment.prepare_round(environment, round_)
+                    (prepare or self._context.task_environment.prepare_round)(environment, round_)
                 turn = self.work(environment, round_)
         finally:
             self.taking = False

@@ -26,7 +26,7 @@ from pytest_evocode.llm.budget import Budget, RunSpending
 from pytest_evocode.llm.waiting import LONGEST as LONGEST_WAITING
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
-from pytest_evocode.results.records import Mode, RoundRecord
+from pytest_evocode.results.records import Mode, RoundRecord, Spent
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
@@ -72,6 +72,10 @@ class MidTurn:
     """The files of that moment; to be there until the attempt is closed."""
     inherited: tuple[RoundRecord, ...]
     """The records of the rounds before."""
+    seconds: float = 0.0
+    """Those of the turn so far."""
+    spent: Spent = field(default_factory=Spent)
+    """What the turns before have used of the attempt's budget."""
     is_own: bool = False
     """Whether the snapshot was made for this attempt alone."""
 

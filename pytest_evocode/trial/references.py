@@ -357,7 +357,8 @@ class StartingState:
         if (mid_turn := self._options.mid_turn) is not None:
             if in_place:
                 raise UsageError("suites that run in place need processes, and only files go over into another episode")
-            return Resumption(last_turn=before, first_played=before + 1, start=mid_turn.snapshot)
+            start, spent = mid_turn.snapshot, mid_turn.spent
+            return Resumption(last_turn=before, first_played=before + 1, start=start, spent=spent)
         if in_place:
             return Resumption(first_played=before + 1)
         if kept := self._reused():

@@ -193,15 +193,15 @@ class Trial:
         self._suites.drop_fork(index)
         self._log.release(index, "fork")
 
-    def close(self) -> None:
+    def close(self, *, for_good: bool = False) -> None:
         """End the attempt now: what still runs is killed, what was recorded stays, nothing is left behind.
 
-        May be called by any thread, and again.
+        May be called by any thread, and again. ``for_good`` says that no later session is to go on with it.
         """
         with self._closing:
-            self._close()
+            self._close(for_good=for_good)
 
-    def _close(self) -> None:
+    def _close(self, *, for_good: bool) -> None:
         if not self._log.all_there and not self._log.has_ended:
             logger.info("%s: the attempt is stopped before its end", self.task.name)
             self._context.cancelled.set()
@@ -219,7 +219,7 @@ class Trial:
                 self.environment.stop()
         finally:
             self._suites.close()
-        finished = self._log.is_finished
+        finished = self._log.is_finished or for_good
         self._log.close(finished=finished)
         self._suites.state.end(finished=finished)
         self._start_state.close()
@@ -233,7 +233,7 @@ class Trial:
         try:
             environment, rounds = self._start()
             for round_ in rounds:
-                turn = self._turns.take(environment, round_)
+                turn = self._turns.take(environment, round_, self._verdicts.prepare)
                 if not (self._judge(environment, round_, turn) and self._log.goes_on_after(round_)):
                     break
             self._unwritten = self._verdicts.finish()
@@ -289,7 +289,11 @@ class Trial:
         return environment
 
     def _make_ready(self, environment: Environment, before: Resumption) -> None:
-        self._context.task_environment.make_ready(environment)
+        if self._context.options.mid_turn is None:
+            self._context.task_environment.make_ready(environment)
+        else:
+            with environment.mendable():
+                self._context.task_environment.enter_fork(environment)
         if isinstance(self.agent, PreparedAgent):
             self.agent.warm_up()
         self._turns.spending.resume(before.spent)

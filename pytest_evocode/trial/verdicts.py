@@ -67,6 +67,10 @@ class VerdictPipeline:
         self._ending = threading.Lock()
         """Held while a turn that does not count is ended."""
 
+    def prepare(self, environment: Environment, round_: Round) -> None:
+        """Prepare a round, which no agent can keep from it without being held to account for that."""
+        self._controlled.prepare(environment, round_, has_worked=self._turns.begun)
+
     def begin(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         """Have a round's suite run in a fork, and its record delivered after those of the rounds before."""
         # What a suite leaves for the next one is there once that of the round before has run.

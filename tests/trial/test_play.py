@@ -13,7 +13,8 @@ import pytest
 
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import EpisodeFault, EvocodeError, RecordFault, UsageError
-from pytest_evocode.play import Episode, RoundObservation, RoundResult, play
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.play import Episode, RoundObservation, RoundResult, _engines, play
 from pytest_evocode.trial import Trial, TrialOptions
 
 if TYPE_CHECKING:
@@ -168,41 +169,96 @@ def test_a_saved_state_is_gone_on_from_more_than_once(engine: Engine, make_task:
     async def go_on() -> dict[str, float] | None:
         async with play(task, engine) as episode:
             assert (await episode.load(saved)).round == "round-2"
-            assert (await episode.read_file("note"), await episode.read_file("/app/none")) == (b"later\n", None)
-            await episode.write_file("work", "1\n2\n")
+            assert (await episode.exec("cat note")).output == "later\n"
+            await episode.exec("seq 2 > work")
             await episode.finish_round()
             return episode.rewards
 
     played(begin)
     assert [played(go_on), played(go_on)] == [{"reward": 1.0}, {"reward": 1.0}]
-    state = json.loads((saved / "state.json").read_text())
+    state = json.loads((saved / "snapshot.json").read_text())
     snapshot = engine.find_snapshot(state["reference"])
     assert snapshot is not None
     snapshot.discard()
     with pytest.raises(UsageError, match="not on this machine"):
         played(go_on)
     for change, why in (({"task_hash": "0"}, "another task now"), ({"environment": "docker"}, "env='docker'")):
-        (saved / "state.json").write_text(json.dumps({**state, **change}))
+        (saved / "snapshot.json").write_text(json.dumps({**state, **change}))
         with pytest.raises(UsageError, match=why):
             played(go_on)
-    (saved / "state.json").write_text("{}")
-    with pytest.raises(RecordFault, match=r"state\.json: it does not say which version"):
+    (saved / "snapshot.json").write_text("{}")
+    with pytest.raises(RecordFault, match=r"snapshot\.json: it does not say which version"):
         played(go_on)
 
 
-def test_a_turn_ends_at_its_limit(engine: Engine, make_task: MakeTask, moment: str) -> None:
-    task = make_task(ONE, TWO, steps={1: "[steps.agent]\ntimeout_sec = 1.5"})
+def test_a_turn_ends_at_its_limit_and_the_next_one_begins_when_it_is_finished(
+    engine: Engine, make_task: MakeTask, processes: Callable[[str], list[int]], moment: str
+) -> None:
+    task = make_task(ONE, TWO, steps=dict.fromkeys((1, 2), "[steps.agent]\ntimeout_sec = 1.5"))
 
     async def play_it() -> None:
         async with play(task, engine) as episode:
             assert (await episode.reset()).limit == 1.5
-            assert (await episode.exec(f"echo 1 > work; sleep {moment}")).timed_out
-            await asyncio.sleep(0.5)
+            await episode.exec(f"echo 1 > work; sleep {moment} >/dev/null 2>&1 &")
+            assert (await episode.exec(f"sleep {moment}")).timed_out
+            await asyncio.sleep(2)
             with pytest.raises(EpisodeFault, match="time is over"):
                 await episode.exec("true")
+            assert processes(moment) == []
             result = await episode.finish_round()
             assert (result.passed, result.record.timed_out) == (True, "agent")
+            assert result.record.agent_seconds == pytest.approx(1.5, abs=1)
             assert (await do(episode, "echo 2 >> work"))[0].passed
+
+    played(play_it)
+
+
+def test_a_fork_has_what_is_left_of_the_time(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ONE, toml="[agent]\ntimeout_sec = 600")
+    options = TrialOptions(budget=Budget(minutes=100))
+
+    async def play_it() -> None:
+        async with play(task, engine, options=options) as episode:
+            await episode.reset()
+            await asyncio.sleep(1)
+            async with await episode.fork() as fork, await fork.fork() as other:
+                await other.save(tmp_path)
+                (result,) = await do(other, "echo 1 > work")
+            assert result.record.agent_seconds is not None
+            assert result.record.agent_seconds > 1
+            await episode.load(tmp_path)
+            (result,) = await do(episode, "echo 1 > work")
+            assert result.record.agent_seconds is not None
+            assert result.record.agent_seconds > 1
+
+    played(play_it)
+
+
+def test_a_result_is_not_lost_with_whoever_waited_for_it(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(
+        ONE,
+        f"sleep 1; {TWO}",
+        f"sleep 1; {THREE}",
+        steps={2: "min_reward = 1.0"},
+        files={"steps/round-2/workdir/setup.sh": "sleep 1\n"},
+    )
+
+    async def play_it() -> None:
+        async with play(task, engine, results=tmp_path / "attempt") as episode:
+            await episode.reset()
+            for number in (1, 2, 3):
+                await episode.exec(f"seq {number} > work")
+                cancelled = 0
+                while True:
+                    try:
+                        result = await asyncio.wait_for(episode.finish_round(), 0.3)
+                        break
+                    except TimeoutError:
+                        cancelled += 1
+                assert cancelled > 0
+                assert (result.passed, result.done) == (True, number == 3)
+            assert [record.outcome for record in episode.records] == ["passed"] * 3
+        assert json.loads((tmp_path / "attempt/result.json").read_text())["rewards"] == {"reward": 1.0}
 
     played(play_it)
 
@@ -220,6 +276,116 @@ def test_what_is_cancelled_is_killed_and_the_turn_goes_on(
             assert (await episode.exec("echo 1 > work")).ok
             assert processes(moment) == []
             assert (await episode.finish_round()).passed
+
+    played(play_it)
+
+
+def test_what_is_cancelled_before_it_begins_is_never_run(engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(ONE)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            first = asyncio.create_task(episode.exec("sleep 1; echo first >> log"))
+            await asyncio.sleep(0.3)
+            second = asyncio.create_task(episode.exec("echo second >> log"))
+            await asyncio.sleep(0)
+            second.cancel()
+            assert (await first).ok
+            for delay in (0.0, 0.001, 0.003):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(episode.exec("sleep 5; echo late >> log"), delay)
+            assert (await episode.exec("cat log")).output == "first\n"
+            await episode.finish_round()
+
+    played(play_it)
+
+
+def test_cancelling_starts_the_entry_point_again(
+    engine: Engine, make_task: MakeTask, processes: Callable[[str], list[int]], moment: str
+) -> None:
+    dockerfile = 'FROM debian:bookworm-slim\nWORKDIR /app\nCOPY entry.sh /\nENTRYPOINT ["sh", "/entry.sh"]\n'
+    files = {"environment/entry.sh": f'sleep {moment} &\nexec "$@"\n'}
+    task = make_task(ONE, dockerfile=dockerfile, files=files)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            [before] = processes(moment)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(episode.exec("sleep 60"), 0.5)
+            await episode.exec("true")
+            [after] = processes(moment)
+            assert before != after
+
+    played(play_it)
+
+
+@pytest.mark.parametrize("broken", ["mkdir -p /tests; echo 1 > /tests/own", "kill -9 -1", "rm -rf /app; cd /"])
+def test_a_fork_does_not_depend_on_what_the_agent_left(engine: Engine, make_task: MakeTask, broken: str) -> None:
+    task = make_task(ONE)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await episode.exec(f"echo 1 > work; {broken}")
+            async with await episode.fork() as fork:
+                assert (await fork.exec("cat work; ls /tests")).output == (
+                    await episode.exec("cat work; ls /tests")
+                ).output
+                assert (await fork.finish_round()).reward == (await episode.finish_round()).reward
+
+    played(play_it)
+
+
+def test_a_fork_that_is_cancelled_leaves_nothing(engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(ONE)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            for delay in (0.0, 0.001, 0.01, 0.05):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(episode.fork(), delay)
+            assert (await episode.exec("true")).ok
+
+    played(play_it)
+
+
+@pytest.mark.parametrize("broken", ["touch /app/data", "rm /usr/bin/mkdir", "rm -rf /app; ln -s /proc /app"])
+def test_an_agent_cannot_make_its_failure_one_of_the_infrastructure(
+    engine: Engine, make_task: MakeTask, broken: str
+) -> None:
+    task = make_task(ONE, TWO, files={"steps/round-2/workdir/setup.sh": "mkdir data\n"})
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            (result,) = await do(episode, broken)
+            assert (result.reward, result.done, episode.rewards) == (0.0, True, {"reward": 0.0})
+            assert (episode.records[-1].outcome, episode.records[-1].fault) == ("error", "agent")
+            assert (
+                "round-2 cannot be prepared on what the agent left. It can be on the image as built"
+                in episode.records[-1].cause
+            )
+
+    played(play_it)
+
+
+def test_what_is_closed_before_its_verdict_has_no_reward(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(f"sleep 60; {ONE}", TWO)
+
+    async def play_it() -> None:
+        episode = play(task, engine, results=tmp_path / "attempt")
+        await episode.__aenter__()
+        await episode.reset()
+        await episode.exec("echo 1 > work")
+        waiting = asyncio.create_task(episode.finish_round())
+        await asyncio.sleep(0.5)
+        await episode.close()
+        with pytest.raises(EpisodeFault, match="closed"):
+            await waiting
+        assert not (tmp_path / "attempt/state.json").exists()
 
     played(play_it)
 
@@ -245,7 +411,7 @@ def test_a_fault_of_the_infrastructure_has_no_reward(engine: Engine, make_task: 
     played(play_it)
 
 
-def test_what_cannot_be_done_is_said(engine: Engine, make_task: MakeTask) -> None:
+def test_what_cannot_be_done_is_said(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
     task = make_task(ONE)
 
     async def before_reset() -> None:
@@ -266,7 +432,22 @@ def test_what_cannot_be_done_is_said(engine: Engine, make_task: MakeTask) -> Non
         async with play(missing, engine) as episode:
             await episode.reset()
 
+    async def with_a_limit_that_nobody_counts() -> None:
+        play(task, engine, options=TrialOptions(budget=Budget(turns=2)))
+
+    async def with_results_of_another() -> None:
+        (tmp_path / "steps").mkdir()
+        async with play(task, engine, results=tmp_path) as episode:
+            await episode.reset()
+
+    async def with_results_of_a_part() -> None:
+        async with play(task, engine, results=tmp_path) as episode:
+            await episode.load(tmp_path)
+
     for play_it, why in (
+        (with_a_limit_that_nobody_counts, "minutes alone"),
+        (with_results_of_another, "has an attempt"),
+        (with_results_of_a_part, "whole attempts"),
         (before_reset, "no turn is under way"),
         (after_the_end, "no turn is under way"),
         (out_of_context, "async with play"),
@@ -289,13 +470,15 @@ def test_many_episodes_go_on_at_once_with_one_engine(make_task: MakeTask) -> Non
     async def one(number: int) -> float | None:
         async with play(task, "sandbox") as episode:
             await episode.reset()
-            results = await do(episode, "echo 1 > work", "echo 2 >> work" if number % 2 else "rm work")
+            async with await episode.fork() as fork:
+                results = await do(fork, "echo 1 > work", "echo 2 >> work" if number % 2 else "rm work")
             return results[-1].reward
 
     async def play_it() -> list[float | None]:
         return await asyncio.gather(*map(one, range(12)))
 
     assert played(play_it) == [0.0, 1.0] * 6
+    assert _engines._open == {}
 
 
 def test_results_have_the_trajectories_of_turns(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:

@@ -122,6 +122,24 @@ def test_a_setup_that_fails_is_the_tasks_error_and_shows_its_last_lines(
     assert lines[1:] == [*map(str, range(82, 101)), "no such tool"]
 
 
+@pytest.mark.parametrize(
+    ("setup", "work", "where"),
+    [
+        ("mkdir data", "touch data", "on the image as built"),
+        ("true", "rm -rf /app; ln -s /proc /app", "on the image as built"),
+        ("sed -i s/1/2/ table", "rm -f table", "on what the reference solutions lead to"),
+    ],
+)
+def test_an_agent_that_keeps_a_round_from_being_prepared_is_to_blame(
+    engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], setup: str, work: str, where: str
+) -> None:
+    files = {"steps/round-2/workdir/setup.sh": setup, "steps/round-1/solution/solve.sh": "echo 1 > table"}
+    task = make_task(PASS, PASS, PASS, files=files)
+    records = finish(Trial(task, scripted(work), engine))
+    assert [(record.outcome, record.fault) for record in records[1:]] == [("error", "agent"), ("not reached", None)]
+    assert f"It can be {where}, so the agent's work is to blame" in records[1].cause
+
+
 # Health.
 
 

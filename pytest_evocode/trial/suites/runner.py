@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -20,7 +20,15 @@ from weakref import WeakKeyDictionary
 
 from pytest_evocode.environments import Command, Engine, Environment, Snapshot
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, VERIFIER_DIRECTORIES
-from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, EvocodeError, SnapshotGone, describe_error
+from pytest_evocode.errors import (
+    AgentFault,
+    Cancelled,
+    EnvironmentFault,
+    EvocodeError,
+    SnapshotGone,
+    TaskError,
+    describe_error,
+)
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, content_hash, read_pins
@@ -474,6 +482,32 @@ class ControlledSuites:
             self._suites.let_go(left)
             raise
 
+    def prepare(self, environment: Environment, round_: Round, *, has_worked: bool) -> None:
+        """Prepare a round for the agent, which may have worked here before.
+
+        Raises AgentFault where that fails on what the agent left alone, and TaskError, EnvironmentFault and Cancelled.
+        """
+        try:
+            self._context.task_environment.prepare_round(environment, round_)
+        except (TaskError, EnvironmentFault) as error:
+            if has_worked and not self._is_oracle and (where := self._where_it_can_be_prepared(round_)):
+                raise AgentFault(
+                    f"{round_.name} cannot be prepared on what the agent left. It can be {where}, so the agent's work "
+                    f"is to blame: {error}"
+                ) from error
+            raise
+
+    def _where_it_can_be_prepared(self, round_: Round) -> str:
+        before = self._context.task.rounds[: round_.index - 1]
+        for where, state in (
+            (_ON_IMAGE, self._untouched(before)),
+            (_ON_REFERENCE, self._suites.reference.played(before[-1])),
+        ):
+            with contextlib.suppress(TaskError, AgentFault, EnvironmentFault), state as environment:
+                self._context.task_environment.prepare_round(environment, round_)
+                return where
+        return ""
+
     def snapshot(self, environment: Environment, round_: Round, *, keep_for: Path | None) -> Snapshot:
         """Take a snapshot, at a second try where the first fails.
 
@@ -552,22 +586,28 @@ class ControlledSuites:
         return ""
 
     @contextlib.contextmanager
-    def _before_the_agent(self, round_: Round) -> Iterator[tuple[Environment, Snapshot]]:
-        """Yield an environment of the image with what the rounds up to one bring, and a snapshot of it."""
+    def _untouched(self, rounds: Sequence[Round]) -> Iterator[Environment]:
+        """Yield an environment of the image with what the first rounds bring."""
         place = self._context.task_environment
         environment = place.create()
         try:
-            with self._suites.stopping(environment, round_):
+            with self._suites.stopping(environment, rounds[-1]):
                 place.start(environment)
-                for each in self._context.task.rounds[: round_.index]:
+                for each in rounds:
                     place.prepare_round(environment, each, wait_until_healthy=False)
-                snapshot = environment.snapshot()
-                try:
-                    yield environment, snapshot
-                finally:
-                    snapshot.discard()
+                yield environment
         finally:
             environment.stop()
+
+    @contextlib.contextmanager
+    def _before_the_agent(self, round_: Round) -> Iterator[tuple[Environment, Snapshot]]:
+        """Yield an environment of the image with what the rounds up to one bring, and a snapshot of it."""
+        with self._untouched(self._context.task.rounds[: round_.index]) as environment:
+            snapshot = environment.snapshot()
+            try:
+                yield environment, snapshot
+            finally:
+                snapshot.discard()
 
     @contextlib.contextmanager
     def _reference(self, round_: Round) -> Iterator[tuple[Environment, Snapshot]]:
