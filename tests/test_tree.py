@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -134,7 +135,9 @@ def test_every_module_says_what_it_is_for() -> None:
 
 @pytest.mark.every_python
 def test_every_module_can_be_imported() -> None:
-    for name in modules():
+    # These are of classes of other packages.
+    not_there = {f"pytest_evocode.bridges.{name}" for name in ("gymnasium", "openenv") if find_spec(name) is None}
+    for name in set(modules()) - not_there:
         importlib.import_module(name)
 
 
