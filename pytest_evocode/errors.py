@@ -32,7 +32,8 @@ Faults, whose messages are complete for the user::
     ├── PinRefused                    a task's cases cannot be pinned
     ├── Cancelled                     nobody's fault: the session was stopped
     ├── RunLimitReached               nobody's fault: the run may cost no more, and the attempt waits
-    └── AttemptEnded                  nobody's fault: the attempt had ended in an earlier session
+    ├── AttemptEnded                  nobody's fault: the attempt had ended in an earlier session
+    └── EpisodeFault                  an episode has no turn under way, or could not begin
 
 Control flow, raised for a caller inside the package that catches it and goes on::
 

@@ -21,6 +21,11 @@ API = Path(__file__).parents[2] / "docs/api.md"
 HEAVY = ("pydantic", "docker", "click", "filelock", "platformdirs", "requests", "tomli", "dockerfile_parse", "xdist")
 
 
+def shown_in_api(number: int) -> str:
+    """The code that the page has at that place, from 1."""
+    return API.read_text(encoding="utf-8").split("```python\n")[number].partition("```")[0]
+
+
 def python(script: str, *arguments: str) -> str:
     """What a script prints that ends well, without a warning."""
     done = subprocess.run(
@@ -38,7 +43,7 @@ def imported_by(statement: str) -> set[str]:
 
 def test_a_script_of_ten_lines_drives_a_trial(write_task: WriteTask) -> None:
     task = write_task("a", 2, solve={2: "echo wrong >> log.txt"})
-    shown = API.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    shown = shown_in_api(1)
     assert len([line for line in shown.splitlines() if line]) <= 10
     script = shown.replace('"example_tasks/ledger"', repr(str(task))).replace('"auto"', '"sandbox"')
     rounds = python(f'{script}\nimport sys\nassert "pytest" not in sys.modules').splitlines()
@@ -46,6 +51,14 @@ def test_a_script_of_ten_lines_drives_a_trial(write_task: WriteTask) -> None:
         ["round-1", "passed"],
         ["round-2", "failed"],
     ]
+
+
+def test_a_function_of_ten_lines_plays_an_episode(write_task: WriteTask) -> None:
+    task = write_task("a", 2)
+    script = shown_in_api(2).replace('"example_tasks/ledger"', repr(str(task)))
+    policy = "lambda instruction: 'echo line-1 >> log.txt'"
+    played = python(f"{script}\nimport asyncio\nprint(asyncio.run(rollout({policy})))")
+    assert played == "{'reward': 0.5}\n"
 
 
 def test_importing_the_plugin_imports_nothing_heavy() -> None:
