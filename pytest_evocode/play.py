@@ -30,7 +30,7 @@ from pytest_evocode.errors import EnvironmentFault, EpisodeFault, RecordFault, U
 from pytest_evocode.results.directory import SNAPSHOT_FILE, AttemptDirectory
 from pytest_evocode.results.parsing import parse_object, read_record
 from pytest_evocode.results.records import RECORD_VERSION, ResultsRecord, RoundRecord, Spent
-from pytest_evocode.results.rewards import trial_rewards
+from pytest_evocode.results.rewards import reward_of, trial_rewards
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.lockfile import content_hash
@@ -441,10 +441,8 @@ async def _next(trial: Trial, turns: _Turns, index: int) -> tuple[RoundObservati
 
 
 def _reward(record: RoundRecord) -> float | None:
-    is_stopped = record.outcome == "not reached" and (record.waiting or record.cause == STOPPED)
-    if is_stopped or (record.outcome == "error" and record.fault != "agent"):
-        return None
-    return (record.verdict.reward if record.verdict is not None else None) or 0.0
+    is_stopped = record.outcome == "not reached" and record.cause == STOPPED
+    return None if is_stopped else reward_of(record)
 
 
 def _discard(answer: Future[MidTurn]) -> None:

@@ -5,6 +5,7 @@ Each view is a command of its own, too, and imports what makes its tables when i
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import MutableSequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any, Literal
 import click
 
 from pytest_evocode.cli import VIEWS
-from pytest_evocode.cli.printing import print_json, prints_view
+from pytest_evocode.cli.printing import print_json, prints_view, tell_note
 from pytest_evocode.cli.shared_options import (
     AttemptSelection,
     agents_option,
@@ -24,7 +25,8 @@ from pytest_evocode.cli.shared_options import (
     selection_options,
 )
 from pytest_evocode.metrics.breakdown import Dimension
-from pytest_evocode.report.printable import printable
+from pytest_evocode.report.printable import printable, printable_json
+from pytest_evocode.report.tables import counted
 from pytest_evocode.report.views import View
 
 DIMENSIONS = ("task", "round", "activity", "interaction", "change", "category")
@@ -239,7 +241,7 @@ def model_command(selection: AttemptSelection, draws: int, seed: int) -> View:
     return model_view({name: fit(seen, draws=draws, seed=seed) for name, seen in found.items()})
 
 
-Form = Literal["csv", "parquet", "json"]
+Form = Literal["csv", "parquet", "json", "sft", "rl"]
 
 
 @click.command("export")
@@ -249,19 +251,37 @@ Form = Literal["csv", "parquet", "json"]
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["csv", "parquet", "json"]),
-    help="Format; by default what the name of FILE ends with, or csv without FILE.",
+    type=click.Choice(["csv", "parquet", "json", "sft", "rl"]),
+    help="Format; by default what the name of FILE ends with, or csv without FILE. For sft and rl it is lines of JSON, "
+    "or Parquet where FILE ends so.",
 )
 @click.option("--json", "form", flag_value="json", help="Same as --format=json.")
 @click.option("--cases", is_flag=True, help="Write a row for each case instead of each round.")
+@click.option(
+    "--min-score",
+    type=click.FloatRange(0, 100),
+    help="For sft and rl: leave out attempts that passed a smaller share of their rounds, in percent.",
+)
 @agents_option
 @selection_options
-def export_command(selection: AttemptSelection, out: Path | None, form: Form | None, cases: bool) -> None:
+def export_command(
+    selection: AttemptSelection, out: Path | None, form: Form | None, cases: bool, min_score: float | None
+) -> None:
     """Write a table with a row for each round of the attempts that count.
 
     DIR is a results directory; the default is evocode-results. Parquet needs a FILE and pyarrow: pip install
     'pytest-evocode[parquet]'. Without a FILE, CSV shows characters that cannot be seen by their codes.
+
+    With --format=sft or rl there is a row for each attempt, to train on: its messages with tools; or the tokens that a
+    model's server read and wrote, with a mask of those that the model wrote, their logprobs, and rewards by step, round
+    and attempt. --tasks adds the canaries of its tasks. The Python module pytest_evocode.report.training says what is
+    in them, and reads them.
     """
+    if form in ("sft", "rl"):
+        _export_to_train_on(selection, form, out, min_score or 0.0, cases)
+        return
+    if min_score is not None:
+        raise click.UsageError("--min-score is for --format=sft and rl")
     from pytest_evocode.report.export import (
         CASE_COLUMNS,
         ROUND_COLUMNS,
@@ -291,6 +311,27 @@ def export_command(selection: AttemptSelection, out: Path | None, form: Form | N
                 write_csv(table, columns, file)
     except OSError as error:
         raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
+
+
+def _export_to_train_on(
+    selection: AttemptSelection, kind: Literal["sft", "rl"], out: Path | None, min_score: float, cases: bool
+) -> None:
+    from pytest_evocode.report.training import training_rows, write_rows
+
+    if cases:
+        raise click.UsageError(f"--format={kind} has a row for each attempt, and --cases asks for others")
+    rows = training_rows(
+        selection.read().rows, kind, tasks=selection.task_directory, min_score=min_score, told=tell_note
+    )
+    if out is None:
+        for row in rows:
+            click.echo(printable_json(json.dumps(row, ensure_ascii=False)))
+        return
+    try:
+        written = write_rows(rows, out)
+    except OSError as error:
+        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
+    tell_note(f"{counted(written, 'attempt')} in {out}")
 
 
 def _printable(row: dict[str, Any]) -> dict[str, Any]:

@@ -150,3 +150,17 @@ def trial_rewards(
         for key, value in verdict.rewards.items():
             totals[key] += value
     return {key: total / len(counting) for key, total in totals.items()}
+
+
+def reward_of(record: RoundRecord) -> float | None:
+    """Return the reward of a round for training: None where it has none by no fault of the agent's.
+
+    >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r", index=1, declared_rounds=1, outcome="error",
+    ...     fault="infrastructure")
+    >>> reward_of(record), reward_of(record.model_copy(update={"fault": "agent"}))
+    (None, 0.0)
+    """
+    is_faulty = record.outcome == "error" and record.fault != "agent"
+    if is_faulty or record.waiting or record.unscored is not None:
+        return None
+    return (record.verdict.reward if record.verdict is not None else None) or 0.0
