@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -83,6 +85,51 @@ def test_what_ended_with_pid_1_says_so_and_the_next_program_runs(container: Dock
     other = container.open_program(Command(("true",)), lambda *_: None)
     assert other.wait(WAIT) == 0
     assert_well(container)
+
+
+GREETS = """
+import socket
+with socket.create_server(("127.0.0.1", 8123)) as server:
+    print("ready", flush=True)
+    while True:
+        with server.accept()[0] as connection:
+            connection.sendall(b"hello")
+"""
+
+
+def greeting(container: DockerEnvironment) -> bytes:
+    """What a program at a port of the container says, which is started for that."""
+    ready = threading.Event()
+    server = container.open_program(Command(("python3", "-c", GREETS)), lambda *_: ready.set())
+    assert ready.wait(WAIT)
+    with container.connect(8123, WAIT) as connection, connection.makefile("rb") as file:
+        said = file.read()
+    server.signal(signal.SIGKILL)
+    assert server.wait(WAIT) == 137
+    with pytest.raises(ConnectionRefusedError):
+        container.connect(8123, WAIT)
+    return said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root enters a container's network")
+def test_a_connection_takes_no_program_of_the_image(container: DockerEnvironment) -> None:
+    forged = "printf '#!/bin/sh\ntouch /seen\n' > /usr/bin/perl; chmod 755 /usr/bin/perl"
+    container.run_program(bash(forged), timeout=WAIT)
+    assert greeting(container) == b"hello"
+    assert container.file_status("/seen") is None
+
+
+def test_a_container_that_was_started_again_is_reached(container: DockerEnvironment) -> None:
+    assert greeting(container) == b"hello"
+    container._start_again()
+    assert greeting(container) == b"hello"
+
+
+def test_a_container_of_another_machine_is_reached(
+    container: DockerEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container, "_pid", lambda: os.getpid())
+    assert greeting(container) == b"hello"
 
 
 CALLS: dict[str, Callable[[DockerEnvironment], object]] = {

@@ -39,6 +39,7 @@ from pytest_evocode.environments.docker.files import (
     naming_kills,
     refuse_if_killed,
 )
+from pytest_evocode.environments.docker.loopback import ContainerLoopback
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.relay import Relay
 from pytest_evocode.environments.docker.snapshots import (
@@ -117,6 +118,7 @@ class DockerEnvironment(CommandEnvironment):
         self._runs: set[DockerProgram] = set()
         self._opened: weakref.WeakSet[DockerProgram] = weakref.WeakSet()
         self._relays: set[Relay] = set()
+        self._loopback: ContainerLoopback | None = None
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
 
     def start(self) -> None:
@@ -364,9 +366,19 @@ class DockerEnvironment(CommandEnvironment):
 
     def connect(self, port: int, timeout: float) -> socket.socket:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        if self._loopback is None:
+            self._loopback = ContainerLoopback(self._id, self._pid)
+        if (connection := self._loopback.connect(port, timeout)) is not None:
+            return connection
         relay = Relay(port, self.open_program)
         self._relays.add(relay)
         return relay.connect(timeout, lambda: self._relays.discard(relay))
+
+    def _pid(self) -> int:
+        """Return the process id of the container's PID 1 on the engine's machine; 0 where it does not run."""
+        with faults("looking at a container"):
+            pid: int = self._client.inspect_container(self._id)["State"]["Pid"]
+        return pid
 
     def serve(self, path: Path) -> AbstractContextManager[str]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
