@@ -142,16 +142,31 @@ def case_kinds(attempts: Iterable[dict[int, Values]]) -> Values:
     return found
 
 
-def round_kinds(tasks: dict[str, Attempts]) -> Values:
-    """How many failed rounds there are of each kind, the first that holds."""
+def round_kinds(agent: str, agents: dict[str, dict[str, Attempts]]) -> Values:
+    """How many failed rounds of an agent there are of each kind, the first that holds.
+
+    Where nobody's suites of a task report cases, and one of the agent's came to its end, it is not for the agent that
+    none ran.
+    """
     found = dict.fromkeys(("cases", "reward", "build", "timeout", "agent error", "infrastructure", "other"), 0)
-    for attempts in tasks.values():
-        for record in (each for rounds in attempts.values() for each in rounds.values()):
+    reporting = {
+        task
+        for tasks in agents.values()
+        for task, attempts in tasks.items()
+        if any(each["cases"] for rounds in attempts.values() for each in rounds.values())
+    }
+    for task, attempts in agents[agent].items():
+        records = [each for rounds in attempts.values() for each in rounds.values()]
+        decided = (each["verdict"] for each in records if each["outcome"] in ("passed", "failed"))
+        silent = task not in reporting and any(verdict and not verdict.get("timed_out") for verdict in decided)
+        for record in records:
             statuses = {case["status"] for case in record["cases"]}
             if record["outcome"] == "error":
                 found["agent error" if record["fault"] == "agent" else "infrastructure"] += 1
             elif record["outcome"] == "failed" and record["timed_out"]:
                 found["timeout"] += 1
+            elif record["outcome"] == "failed" and silent and record["verdict"]:
+                found["reward"] += 1
             elif record["outcome"] == "failed":
                 found["build" if statuses <= {"skipped"} else "cases" if statuses != {"passed"} else "other"] += 1
     return found

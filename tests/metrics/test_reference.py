@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytest_evocode.cli import main
@@ -91,6 +91,7 @@ def test_all_numbers_are_those_of_the_reference(part: int, seed: int, all_runs: 
 @parts
 @settings(max_examples=40)
 @given(seed=st.integers(0, _SEEDS - 1))
+@example(seed=548908)  # Of the third part: a task whose suites report no cases at all.
 def test_what_is_told_case_by_case_is_that_of_the_reference(part: int, seed: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory).resolve()
@@ -103,7 +104,7 @@ def test_what_is_told_case_by_case_is_that_of_the_reference(part: int, seed: int
             attempts = [rounds for of_task in tasks.values() for rounds in of_task.values()]
             kinds = failures["kinds"][agent]
             assert kinds["cases"] == reference_cases.case_kinds(attempts)
-            assert kinds["rounds"] == reference_cases.round_kinds(tasks)
+            assert kinds["rounds"] == reference_cases.round_kinds(agent, agents)
             same(failures["pass_rates"][agent], reference_cases.pass_rates(tasks))
             survival = reference_cases.survival(tasks)
             assert rows[agent]["kaplan_meier"].keys() == survival.keys()
