@@ -83,7 +83,7 @@ class RoundResult:
     @property
     def reward(self) -> float | None:
         """The reward that decides, 0 where there is no verdict; None where that is no fault of the agent's."""
-        return _reward(self.record)
+        return reward_of(self.record)
 
     @property
     def case_rewards(self) -> dict[str, float]:
@@ -344,7 +344,7 @@ class Episode:
 
         A round without a verdict counts 0. None where a round has none by no fault of the agent's.
         """
-        if any(_reward(record) is None for record in self.records):
+        if any(reward_of(record) is None for record in self.records):
             return None
         counting = range(1, len(self.task.rounds) + 1)
         return trial_rewards(self.records, counting, self.task.reward_strategy)
@@ -438,11 +438,6 @@ async def _next(trial: Trial, turns: _Turns, index: int) -> tuple[RoundObservati
     context = begun.result()
     workdir = context.environment.workdir
     return RoundObservation(context.round.name, index, context.instruction, workdir, context.timeout), []
-
-
-def _reward(record: RoundRecord) -> float | None:
-    is_stopped = record.outcome == "not reached" and record.cause == STOPPED
-    return None if is_stopped else reward_of(record)
 
 
 def _discard(answer: Future[MidTurn]) -> None:

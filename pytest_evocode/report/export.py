@@ -209,11 +209,16 @@ def write_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str], file: I
 
 def write_parquet(rows: Iterable[dict[str, Any]], columns: dict[str, type], path: Path) -> None:
     """Write a Parquet file; what is unknown is null. Raises UsageError without pyarrow, and OSError."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install 'pytest-evocode[parquet]'") from None
+    pyarrow = require_pyarrow()
     types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
     schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), path)
+
+
+def require_pyarrow() -> Any:
+    """Return pyarrow with what reads and writes Parquet; raises UsageError where it is not installed."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise UsageError("Parquet needs pyarrow: pip install 'pytest-evocode[parquet]'") from None
+    return pyarrow

@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
-from pytest_evocode.errors import RecordFault, UsageError
 from pytest_evocode.metrics.score_table import ScoreRow
+from pytest_evocode.process.attempts import read_trajectory
+from pytest_evocode.report.export import require_pyarrow
 from pytest_evocode.report.tables import values_of
 from pytest_evocode.results.identity import conditions_hash
 from pytest_evocode.results.loading import StoredAttempt
@@ -97,12 +96,7 @@ def _about(row: ScoreRow, attempt: StoredAttempt, canaries: Mapping[str, Sequenc
 
 def _read(attempt: StoredAttempt, record: RoundRecord) -> Trajectory | None:
     path = attempt.path / "steps" / record.round / "agent" / "trajectory.json"
-    try:
-        return Trajectory.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValidationError) as error:
-        raise RecordFault(f"{path}: the trajectory cannot be read: {error}") from None
+    return read_trajectory(path) if path.exists() else None
 
 
 def conversation(turns: Sequence[tuple[RoundRecord, Trajectory]]) -> dict[str, Any] | None:
@@ -207,18 +201,16 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> int:
     if path.suffix != ".parquet":
         with path.open("w", encoding="utf-8") as file:
             return sum(bool(file.write(json.dumps(row, ensure_ascii=False) + "\n")) for row in rows)
-    parquet = _parquet()
+    pyarrow = require_pyarrow()
     table = [{**row, **{name: _as_json(row[name]) for name in _LOOSE if name in row}} for row in rows]
-    import pyarrow
-
-    parquet.write_table(pyarrow.Table.from_pylist(table), path)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(table), path)
     return len(table)
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file that :func:`write_rows` wrote, as they were; raises UsageError without pyarrow."""
     if path.suffix == ".parquet":
-        for row in _parquet().read_table(path).to_pylist():
+        for row in require_pyarrow().parquet.read_table(path).to_pylist():
             yield {**row, **{name: json.loads(row[name]) for name in _LOOSE if row.get(name) is not None}}
     else:
         with path.open(encoding="utf-8") as file:
@@ -231,11 +223,3 @@ _LOOSE = ("messages", "tools", "rewards")
 
 def _as_json(value: Any) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install 'pytest-evocode[parquet]'") from None
-    return pyarrow.parquet

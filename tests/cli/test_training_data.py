@@ -141,7 +141,7 @@ def test_what_cannot_be_exported_is_said(evocode: Evocode, attempt: Path) -> Non
     for arguments, why in (
         (("--format=sft", "--cases"), "has a row for each attempt"),
         (("--min-score=5",), "--min-score is for"),
-        (("--format=sft",), "round-1/agent/trajectory.json: the trajectory cannot be read"),
+        (("--format=sft",), "round-1/agent/trajectory.json: no trajectory in ATIF"),
     ):
         ran = evocode("export", *arguments)
         assert (ran.status != 0, why in ran.err) == (True, True), ran.err
