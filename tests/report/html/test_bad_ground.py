@@ -134,7 +134,8 @@ def test_two_processes_that_write_one_report_both_do(results: Path, tmp_path: Pa
 def killed_at(number: int, write_it: Callable[[], object]) -> bool:
     """Write a report in another process that is killed within its file of that number; whether it got there."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # The child takes no lock that another thread has.
+        # Of other threads, by Python or by what earlier tests have imported; the child takes no lock of theirs.
+        warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
