@@ -50,11 +50,10 @@ async def do(episode: Episode, *commands: str) -> list[RoundResult]:
 
 
 async def started(processes: Callable[[str], list[int]], text: str, *, but: int = 0) -> int:
-    """The one process that has a text in its command line, once it is there; ``but`` is one that is to be gone."""
-    while (found := processes(text)) in ([], [but]):
+    """A process that has a text in its command line, once there is one; ``but`` is another one, which may be ending."""
+    while not (found := [process for process in processes(text) if process != but]):
         await asyncio.sleep(0.01)
-    [one] = found
-    return one
+    return found[0]
 
 
 def test_an_episode_goes_from_round_to_round_with_a_reward_for_each_case_and_round(
@@ -326,7 +325,9 @@ def test_cancelling_starts_the_entry_point_again(
             before = await started(processes, moment)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(episode.exec("sleep 60"), 0.5)
-            assert await started(processes, moment, but=before) != before
+            after = await started(processes, moment, but=before)
+            while processes(moment) != [after]:
+                await asyncio.sleep(0.01)
 
     played(play_it)
 

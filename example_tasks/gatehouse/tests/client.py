@@ -25,6 +25,15 @@ KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
 
 PEOPLE = [("otto", "Otto Ahl", "staff"), ("anna", "Anna Berg", "member"), ("bert", "Bert Cohn", "member")]
 
+# What keeps everybody from writing into a database until it is killed; whoever wants to write then waits.
+HOLD = """
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], timeout=20)
+db.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+time.sleep(600)
+"""
+
 # The database as it was before the first round.
 OLD_SCHEMA = """
 CREATE TABLE users (name TEXT PRIMARY KEY, full_name TEXT, role TEXT, password TEXT);
@@ -245,9 +254,13 @@ class House:
         finally:
             connection.close()
 
-    def at_once(self, requests: list[tuple[Person, str, str, object]]) -> list[Reply]:
-        """Make requests in parallel: all have begun before one has ended."""
-        ready = threading.Barrier(len(requests))
+    def at_once(self, requests: list[tuple[Person, str, str, object]], held: bool = False) -> list[Reply]:
+        """Make requests in parallel: all have begun before one has ended.
+
+        With `held`, none can write for half a second, so that those which look before they write have all looked.
+        """
+        begun = threading.Event()
+        ready = threading.Barrier(len(requests), begun.set)
         replies: list[Reply | BaseException] = [AssertionError("no answer")] * len(requests)
 
         def make(number: int, person: Person, method: str, path: str, body: object) -> None:
@@ -268,8 +281,15 @@ class House:
                 replies[number] = error
 
         threads = [threading.Thread(target=make, args=(number, *each)) for number, each in enumerate(requests)]
+        hold = self.workspace.popen(["python3", "-c", HOLD, f"{self.data}/gatehouse.db"]) if held else None
+        if hold:
+            hold.read_until("held\n", timeout=60)
         for thread in threads:
             thread.start()
+        if hold:
+            begun.wait(REPLY)
+            time.sleep(0.5)
+            hold.signal("SIGKILL")
         for thread in threads:
             thread.join()
         for reply in replies:
