@@ -38,6 +38,11 @@ class TokenFacts:
         """What there is of it, by the names of ATIF's metrics."""
         return {name: value for name, value in asdict(self).items() if value}
 
+    @classmethod
+    def from_json(cls, values: Mapping[str, Iterable[Any]]) -> TokenFacts:
+        """Restore them from JSON values, whose lists are no tuples."""
+        return cls(**{name: tuple(each) for name, each in values.items()})
+
     @property
     def are_whole(self) -> bool:
         """Whether the ids of both the prompt and the reply are there."""

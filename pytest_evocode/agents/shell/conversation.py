@@ -103,7 +103,7 @@ def reply_as_json(reply: Reply) -> dict[str, Any]:
 
 def reply_from_json(values: dict[str, Any]) -> Reply:
     """Restore what :func:`reply_as_json` returned."""
-    usage, tokens = Usage.model_validate(values["usage"]), TokenFacts(**values.get("tokens", {}))
+    usage, tokens = Usage.model_validate(values["usage"]), TokenFacts.from_json(values.get("tokens", {}))
     return Reply(**{**values, "calls": _calls(values), "usage": usage, "tokens": tokens})
 
 
