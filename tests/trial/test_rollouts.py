@@ -14,17 +14,17 @@ from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, Tool
-from pytest_evocode.play import play
+from pytest_evocode.play import RoundObservation, play
 from pytest_evocode.report.training import read_sequences
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.trial import Trial
-from tests.model_scripts import Run, Say
+from tests.model_scripts import Run, Say, Step
 from tests.token_server import TokenServer
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask
 
-SCRIPT = [[Say("I write."), Run("echo 1 > work")], Say("Done."), Run("echo 2 >> work"), Say("Done.")]
+SCRIPT: list[Step] = [[Say("I write."), Run("echo 1 > work")], Say("Done."), Run("echo 2 >> work"), Say("Done.")]
 CHECK = "grep -qx {} work && echo 1 > /logs/verifier/reward.txt"
 
 
@@ -59,7 +59,7 @@ def test_a_policy_of_ones_own_in_an_episode_has_the_tokens_of_each_reply(engine:
         async def rollout() -> list[tuple[int, ...]]:
             tokens, talk = [], []
             async with play(task, env=engine) as episode:
-                observation = await episode.reset()
+                observation: RoundObservation | None = await episode.reset()
                 while observation is not None:
                     talk.append(Message("user", observation.instruction))
                     while (reply := client.complete(talk, [tool], timeout=60)).calls:
