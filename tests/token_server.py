@@ -32,16 +32,23 @@ class TokenServer(ModelServer):
 
     ``kind``: whose fields it knows; it ignores all others. ``spells_out``: whether its template has each letter of what
     the model wrote before for a token, which is not how the model wrote it. ``strict``: whether it refuses fields that
-    it does not know.
+    it does not know. ``hides``: of how many tokens of each reply it says nothing.
     """
 
     def __init__(
-        self, script: Script, kind: Kind | None, *, spells_out: bool = False, strict: bool = False, **options: Any
+        self,
+        script: Script,
+        kind: Kind | None,
+        *,
+        spells_out: bool = False,
+        strict: bool = False,
+        hides: int = 0,
+        **options: Any,
     ) -> None:
         super().__init__(script, **options)
         self.log: list[Written] = []
         self._known: frozenset[str] = frozenset() if kind is None else frozenset(_FIELDS[kind])
-        self._kind, self._spells_out, self._strict = kind, spells_out, strict
+        self._kind, self._spells_out, self._strict, self._hides = kind, spells_out, strict, hides
         self._numbers: dict[str, int] = {}
 
     def parts_for(self, asked: Asked) -> list[Part]:
@@ -59,12 +66,13 @@ class TokenServer(ModelServer):
         [choice] = reply["choices"]
         written = self._written(asked, choice["message"])
         self.log.append(written)
+        reply["usage"] |= {"prompt_tokens": len(written.prompt), "completion_tokens": len(written.completion)}
         if asked.body.get("logprobs"):
             choice["logprobs"] = {"content": [{"token": "", "logprob": each} for each in written.logprobs]}
         if self._kind == "vllm":
             whole = bool(asked.body.get("return_token_ids"))
             reply["prompt_token_ids"] = written.prompt if whole else None
-            choice["token_ids"] = written.completion if whole else None
+            choice["token_ids"] = written.completion[self._hides :] if whole else None
         if self._kind == "sglang" and asked.body.get("return_prompt_token_ids"):
             choice["prompt_token_ids"] = written.prompt
         if self._kind == "sglang" and asked.body.get("return_meta_info"):

@@ -54,9 +54,8 @@ from pytest_evocode.llm.streams import StreamedAnswer
 from pytest_evocode.llm.token_ids import (
     asking_for_tokens,
     lack_of_tokens,
-    names_fields,
+    refused_tokens,
     says_in_streams,
-    tokens_told,
     without_unasked,
 )
 from pytest_evocode.llm.usage import counted_answer, lower_bound
@@ -338,10 +337,11 @@ class Forwarding:
 
     def _answered(self) -> None:
         """Note that the model has answered, and whether the answer has the tokens that are to be recorded."""
-        if self._tokens_of is None or tokens_told(self._api, [self._told]).are_whole:
-            self._session.answered()
+        lack = "" if self._tokens_of is None else lack_of_tokens(self._tokens_of, self._told or {})
+        if lack:
+            self._session.failed(f"{self._route.server}: {lack}", gave_up=True)
         else:
-            self._session.failed(f"{self._route.server}: {lack_of_tokens(self._tokens_of)}", gave_up=True)
+            self._session.answered()
 
     # Passing an answer on.
 
@@ -475,9 +475,9 @@ class Forwarding:
         passes = fault.kind in ("rate limit", "passing")
         is_known = fault.status in _OF_A_MODEL and self._session.has_answered
         is_the_agents = fault.kind == "overflow" or fault.status not in _NOT_THE_AGENTS or is_known
-        if self._tokens_of is not None and fault.status in (400, 422) and names_fields(self._tokens_of, str(fault)):
-            words = f"{self._route.server}: {lack_of_tokens(self._tokens_of, str(fault))}"
-            self._session.failed(words, gave_up=True)
+        refused = "" if self._tokens_of is None else refused_tokens(self._tokens_of, str(fault))
+        if refused and fault.status in (400, 422):
+            self._session.failed(f"{self._route.server}: {refused}", gave_up=True)
         elif self._api is not None and (passes or not is_the_agents):
             is_locked_out = fault.status in _OF_AN_ACCOUNT and not self._session.replies
             self._session.failed(self._words(fault), gave_up=passes or is_locked_out)

@@ -112,9 +112,8 @@ class ChatClient(BaseClient):
     def reply(self, body: Json) -> Reply:
         """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
         choices = listed(body["choices"])
-        tokens = tokens_told(_API, [body])
-        if (server := self._options.token_ids) is not None and not tokens.are_whole:
-            raise ModelFault(f"{self.label} at {self.base_url}: {lack_of_tokens(server)}")
+        if (server := self._options.token_ids) is not None and (lack := lack_of_tokens(server, body)):
+            raise ModelFault(f"{self.label} at {self.base_url}: {lack}")
         message: Json = choices[0]["message"]
         native = {"role": "assistant", "content": None} | {
             name: value for name, value in message.items() if name not in _ANSWER_ONLY and value not in (None, "", [])
@@ -133,7 +132,7 @@ class ChatClient(BaseClient):
             ending=_ending(choices[0].get("finish_reason"), message, bool(native_calls)),
             stop_reason=str(choices[0].get("finish_reason") or ""),
             model=str(body.get("model") or ""),
-            tokens=tokens,
+            tokens=tokens_told(_API, [body]),
         )
 
 

@@ -43,11 +43,6 @@ class TokenFacts:
         """Restore them from JSON values, whose lists are no tuples."""
         return cls(**{name: tuple(each) for name, each in values.items()})
 
-    @property
-    def are_whole(self) -> bool:
-        """Whether the ids of both the prompt and the reply are there."""
-        return bool(self.prompt_token_ids and self.completion_token_ids)
-
 
 def asking_for_tokens(server: TokenServer, asked: Mapping[str, Any]) -> Json:
     """Return a request so that the server says the tokens; SGLang does so in answers in one piece alone.
@@ -88,19 +83,34 @@ def without_unasked(server: TokenServer, asked: Mapping[str, Any], answer: Json)
     return found
 
 
-def names_fields(server: TokenServer, words: str) -> bool:
-    """Whether an error is about what a server was asked by :func:`asking_for_tokens`."""
-    return any(name in words for name in _FIELDS[server])
+def lack_of_tokens(server: TokenServer, answer: Mapping[str, Any]) -> str:
+    """Return what an answer in one piece lacks of the ids of its tokens, in words with what to do; else nothing."""
+    facts = tokens_told("chat", [answer])
+    usage = answer.get("usage")
+    counted = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    known = len(facts.completion_token_ids)
+    if not (facts.prompt_token_ids and known):
+        return _advice(server, "the server said no token ids")
+    if isinstance(counted, int) and known < counted:
+        return (
+            f"the server said the ids of {known} of a reply's {counted} tokens, as vLLM does with "
+            "include_reasoning=false; have it tell all that the model writes, or leave token_ids out to record none"
+        )
+    return ""
 
 
-def lack_of_tokens(server: TokenServer, said: str = "") -> str:
-    """Return what to say of a server that does not say its tokens, and what to do; ``said`` is its own error."""
-    fields = ", ".join(_FIELDS[server])
-    what = f"the server refuses what it is asked for token ids: {said}" if said else "the server said no token ids"
+def refused_tokens(server: TokenServer, words: str) -> str:
+    """Return what to say of a server whose error is about what it was asked for tokens; nothing for other errors."""
+    if not any(name in words for name in _FIELDS[server]):
+        return ""
+    return _advice(server, f"the server refuses what it is asked for token ids: {words}")
+
+
+def _advice(server: TokenServer, what: str) -> str:
     other = "sglang" if server == "vllm" else "vllm"
     return (
-        f"{what}; token_ids={server} asks for them ({fields}; {_SINCE[server]}). Set token_ids={other} where it is "
-        "such a server, or leave the option out to record none"
+        f"{what}; token_ids={server} asks for them ({', '.join(_FIELDS[server])}; {_SINCE[server]}). Set "
+        f"token_ids={other} where it is such a server, or leave the option out to record none"
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -76,7 +78,7 @@ def test_the_gateway_records_tokens_that_the_program_neither_asks_for_nor_sees(
     assert reply is not None
     assert reply.tokens == told
     assert exchange.usage is not None
-    assert exchange.usage.completion_tokens == 50
+    assert exchange.usage.completion_tokens == len(written.completion)
 
 
 @whole_and_streamed
@@ -93,7 +95,7 @@ def test_a_program_gets_the_log_probabilities_and_counts_that_it_asks_for(
     choices = [choice for answer in answers for choice in answer["choices"]]
     told = [one["logprob"] for each in choices for one in (each.get("logprobs") or {}).get("content", ())]
     assert told == written.logprobs
-    assert answers[-1]["usage"]["completion_tokens"] == 50
+    assert answers[-1]["usage"]["completion_tokens"] == len(written.completion)
 
 
 @whole_and_streamed
@@ -123,6 +125,17 @@ def test_a_server_that_says_no_tokens_ends_the_turn_and_is_told_what_to_do(strea
         asker.session.raise_for_turn()
 
 
+@whole_and_streamed
+def test_a_server_that_says_a_part_of_a_replys_tokens_is_no_better(stream: bool, program: Start) -> None:
+    with TokenServer(look, "vllm", hides=3) as server:
+        asker = program(to(server, "vllm"))
+        asker.ask("chat", ASKED, stream=stream)
+        asker.end()
+        tokens = len(server.log[0].completion)
+    with pytest.raises(ModelFault, match=rf"the server said the ids of {tokens - 3} of a reply's {tokens} tokens"):
+        asker.session.raise_for_turn()
+
+
 def test_a_server_that_refuses_to_say_tokens_is_told_in_its_words(program: Start) -> None:
     with TokenServer(look, None, strict=True) as server:
         asker = program(to(server, "sglang"))
@@ -142,3 +155,47 @@ def test_what_has_no_tokens_is_not_asked(program: Start) -> None:
         assert not server.asked
     with pytest.raises(ModelFault, match=r"/v1/responses gives no token ids.*ask Chat Completions"):
         asker.session.raise_for_turn()
+
+
+class Held(list[Any]):
+    """Events of which the last come when a gate opens."""
+
+    def __init__(self, events: Iterable[Any], gate: threading.Event) -> None:
+        super().__init__(events)
+        self._gate = gate
+
+    def __iter__(self) -> Iterator[Any]:
+        first, *rest = super().__iter__()
+        yield first
+        yield rest[0]
+        assert self._gate.wait(30)
+        yield from rest[1:]
+
+
+class HeldServer(TokenServer):
+    """Streams two events, and the others when ``gate`` is set."""
+
+    gate = threading.Event()
+
+    def events_of(self, asked: Asked, reply: dict[str, Any]) -> list[tuple[str, Any]]:
+        return Held(super().events_of(asked, reply), self.gate)
+
+
+def test_a_stream_is_passed_on_while_it_comes(program: Start) -> None:
+    with HeldServer(look, "vllm") as server:
+        asker = program(to(server, "vllm"))
+        connection = http.client.HTTPConnection("127.0.0.1", asker.gateway.port, timeout=30)
+        body = json.dumps(ASKED | {"stream": True})
+        connection.request("POST", "/openai/v1/chat/completions", body, asker.headers("chat"))
+        answer = connection.getresponse()
+        begun = answer.read1()
+        while b'"I w"' not in begun:  # The words that come before the gate.
+            begun += answer.read1()
+        assert b"[DONE]" not in begun
+        server.gate.set()
+        whole = begun + answer.read()
+        connection.close()
+        [exchange] = asker.end()
+        assert list(tokens_in(exchange).completion_token_ids) == server.log[0].completion
+    assert said_in(whole, stream=True)[0] == "I will look at the log."
+    assert not any(name.encode() in whole for name in FIELDS)
