@@ -126,6 +126,14 @@ class ModelServer:
                 self.counted.append(wire.tokens_of(parts, self.tokens))
             return parts
 
+    def write(self, asked: Asked, parts: Sequence[Part]) -> wire.Json:
+        """A reply as it is sent in one piece."""
+        return self.dialect(wire.write_reply(asked, parts, self.tokens))
+
+    def events_of(self, asked: Asked, reply: wire.Json) -> list[tuple[str, Any]]:
+        """A reply as it is streamed: the names of events and their data."""
+        return wire.events(asked.api, reply)
+
     def _next_step(self, asked: Asked) -> Step:
         if callable(self._script):
             return self._script(asked)
@@ -220,9 +228,9 @@ class _Handler(BaseHTTPRequestHandler):
                 more = {} if part.retry_after is None else {"Retry-After": f"{part.retry_after:g}"}
                 self._send_json(part.status, wire.error_body(asked.api, part), headers=part.headers | more)
                 return
-        reply = self.model_server.dialect(wire.write_reply(asked, parts, self.model_server.tokens))
+        reply = self.model_server.write(asked, parts)
         if self.model_server.streams and wire.wants_stream(asked):
-            events = wire.events(asked.api, reply)
+            events = self.model_server.events_of(asked, reply)
             broken = next((part for part in parts if isinstance(part, BreakOff)), None)
             self._stream(asked, events if broken is None else events[: len(events) // 2], blanks)
             if broken is None:

@@ -134,22 +134,21 @@ class Kind:
         return frozenset(field.alias or name for name, field in self.options.model_fields.items())
 
 
-def make_agent(
-    spec: str, options: Mapping[str, Option] | None = None, declarations: Declarations | None = None
-) -> Agent:
+def make_agent(spec: str, options: Mapping[str, Any] | None = None, declarations: Declarations | None = None) -> Agent:
     """Make an agent for one attempt.
 
     Args:
         spec: One of :data:`FORMS`, or the name of an entry point of the group ``pytest_evocode.agents``, which may be
             followed by ``:`` and an argument.
-        options: The agent's options by name.
+        options: The values of the agent's options by name, or each an :class:`Option`.
         declarations: The agents and commands that the project declares.
 
     Raises:
         UsageError: The agent is unknown, with the nearest known one; or it does not take one of the options.
     """
     kind = find_kind(spec, declarations or Declarations())
-    return kind.make(checked_options(spec, kind, options or {}))
+    given = {name: each if isinstance(each, Option) else Option(each, spec) for name, each in (options or {}).items()}
+    return kind.make(checked_options(spec, kind, given))
 
 
 def harness_of(agent: Agent, spec: str) -> dict[str, str]:

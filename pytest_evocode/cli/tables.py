@@ -262,10 +262,11 @@ Form = Literal["csv", "parquet", "json", "sft", "rl"]
     type=click.FloatRange(0, 100),
     help="For sft and rl: leave out attempts that passed a smaller share of their rounds, in percent.",
 )
+@click.option("--split", is_flag=True, help="For rl: begin a new sequence where a server made other tokens of a reply.")
 @agents_option
 @selection_options
 def export_command(
-    selection: AttemptSelection, out: Path | None, form: Form | None, cases: bool, min_score: float | None
+    selection: AttemptSelection, out: Path | None, form: Form | None, cases: bool, min_score: float | None, split: bool
 ) -> None:
     """Write a table with a row for each round of the attempts that count.
 
@@ -274,11 +275,14 @@ def export_command(
 
     With --format=sft or rl there is a row for each attempt, to train on: its messages with tools; or the tokens that a
     model's server read and wrote, with a mask of those that the model wrote, their logprobs, and rewards by step, round
-    and attempt. --tasks adds the canaries of its tasks. The Python module pytest_evocode.report.training says what is
-    in them, and reads them.
+    and attempt. Nothing is written where a server re-tokenises, so that a prompt has other tokens than the model wrote
+    before, unless with --split. --tasks adds the canaries of its tasks. The Python module
+    pytest_evocode.report.training says what is in them, and reads them.
     """
+    if split and form != "rl":
+        raise click.UsageError("--split is for --format=rl")
     if form in ("sft", "rl"):
-        _export_to_train_on(selection, form, out, min_score or 0.0, cases)
+        _export_to_train_on(selection, form, out, min_score or 0.0, cases, split)
         return
     if min_score is not None:
         raise click.UsageError("--min-score is for --format=sft and rl")
@@ -314,14 +318,19 @@ def export_command(
 
 
 def _export_to_train_on(
-    selection: AttemptSelection, kind: Literal["sft", "rl"], out: Path | None, min_score: float, cases: bool
+    selection: AttemptSelection,
+    kind: Literal["sft", "rl"],
+    out: Path | None,
+    min_score: float,
+    cases: bool,
+    split: bool,
 ) -> None:
     from pytest_evocode.report.training import training_rows, write_rows
 
     if cases:
         raise click.UsageError(f"--format={kind} has a row for each attempt, and --cases asks for others")
     rows = training_rows(
-        selection.read().rows, kind, tasks=selection.task_directory, min_score=min_score, told=tell_note
+        selection.read().rows, kind, tasks=selection.task_directory, min_score=min_score, split=split, told=tell_note
     )
     if out is None:
         for row in rows:

@@ -89,6 +89,27 @@ def answer_in(api: Api, body: bytes, *, streamed: bool = False) -> Any:
     return answer.body
 
 
+def completion_events(answer: Mapping[str, Any], *, counts: bool) -> bytes:
+    """Return an answer of Chat Completions as the events of a stream, for a program that has asked for one.
+
+    Args:
+        answer: The answer in one piece, with its one choice.
+        counts: Whether the stream says at its end what was used.
+    """
+    common = {name: value for name, value in answer.items() if name not in ("choices", "usage")}
+    common["object"] = "chat.completion.chunk"
+    [choice] = answer["choices"]
+    delta = dict(choice["message"])
+    if calls := delta.get("tool_calls"):
+        delta["tool_calls"] = [{"index": at, **call} for at, call in enumerate(calls)]
+    rest = {name: value for name, value in choice.items() if name not in ("message", "finish_reason")}
+    end = {"index": choice.get("index", 0), "delta": {}, "finish_reason": choice.get("finish_reason")}
+    chunks: list[dict[str, Any]] = [{"choices": [{**rest, "delta": delta, "finish_reason": None}]}, {"choices": [end]}]
+    chunks += [{"choices": [], "usage": answer.get("usage")}] if counts else []
+    texts = (*(json.dumps({**common, **each}) for each in chunks), "[DONE]")
+    return "".join(f"data: {text}\n\n" for text in texts).encode()
+
+
 def json_of(body: bytes) -> Any:
     """Return the JSON value in a body, or its text where it has none."""
     try:

@@ -27,7 +27,7 @@ class FailedTry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request and its answer, as the program sees both; keys and tokens are taken out of the texts."""
+    """One request as the program sends it, and the provider's answer; keys and tokens are taken out of the texts."""
 
     number: int
     """Counts from 1 in a session."""

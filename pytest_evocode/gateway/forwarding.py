@@ -20,6 +20,7 @@ from pytest_evocode.errors import ModelFault, RequestUnanswered
 from pytest_evocode.gateway.events import (
     EventSplitter,
     answer_in,
+    completion_events,
     data_of,
     is_added_count,
     is_opening,
@@ -50,6 +51,13 @@ from pytest_evocode.llm.provider_errors import (
     request_id_in,
 )
 from pytest_evocode.llm.streams import StreamedAnswer
+from pytest_evocode.llm.token_ids import (
+    asking_for_tokens,
+    lack_of_tokens,
+    refused_tokens,
+    says_in_streams,
+    without_unasked,
+)
 from pytest_evocode.llm.usage import counted_answer, lower_bound
 from pytest_evocode.results.records import Usage, total_usage
 
@@ -103,6 +111,10 @@ class Forwarding:
         self._body, self._asked = body, json_of(body)
         self._counting = with_counts(body, self._asked) if self._api == "chat" else None
         """The request with which a stream says what it used, where the program has not asked it to."""
+        self._tokens_of = self._route.token_ids if self._api == "chat" and isinstance(self._asked, dict) else None
+        """The kind of the server that is asked for the tokens of the reply; None where it is not."""
+        self._makes_stream = self._tokens_of is not None and not says_in_streams(self._tokens_of) and self._asks_stream
+        """Whether the program gets an answer in one piece as the stream that it has asked for."""
         self._mended: bytes | None = None
         """The request with the calls mended, where the provider has refused the program's."""
         named = self._asked.get("model") if isinstance(self._asked, dict) else None
@@ -143,6 +155,8 @@ class Forwarding:
                 earlier = self._session.take_earlier(self._api, self._path.whole, self._asked)
                 if earlier is not None:
                     return await self._replay(earlier)
+                if self._route.token_ids is not None and self._api != "chat":
+                    return await self._refuse_without_tokens()
                 if not self._route.allows(self._model):
                     return await self._say("model", f"the model {self._model!r} is none of those of this agent")
                 if words := self._session.refusal():
@@ -161,6 +175,17 @@ class Forwarding:
         finally:
             self._session.take(bounded(self._exchange()))
             await self._share.aclose()
+
+    async def _refuse_without_tokens(self) -> web.StreamResponse:
+        """Refuse what servers say no token ids of."""
+        words = f"{self._path.path} gives no token ids, which are to be recorded; have the program ask Chat Completions"
+        self._session.failed(words, gave_up=True)
+        return await self._say("path", words)
+
+    @property
+    def _asks_stream(self) -> bool:
+        """Whether the program wants the answer in a stream."""
+        return self._path.streams or (isinstance(self._asked, dict) and bool(self._asked.get("stream")))
 
     # Asking.
 
@@ -260,10 +285,12 @@ class Forwarding:
         """Send the request once; raises RequestUnanswered as long as the program has got nothing of an answer."""
         self._answer = self._told = self._first_byte = None
         self._streamed, self._complete = False, True
-        streams = self._path.streams or (isinstance(self._asked, dict) and bool(self._asked.get("stream")))
+        streams = self._asks_stream and not self._makes_stream
         # As long again each time: a server that is slow to begin is not asked for ever in vain.
         silence = min(LONGEST_SILENCE, self._route.silence * 2.0**self._silences) if streams else LONGEST_SILENCE
         body = self._counting or self._mended or self._body
+        if self._tokens_of is not None:
+            body = json.dumps(asking_for_tokens(self._tokens_of, json.loads(body))).encode()
         try:
             async with self._client.request(
                 self._request.method,
@@ -282,7 +309,8 @@ class Forwarding:
             raise RequestUnanswered(self._broken(error)) from None
         self._first_byte = self._seconds
         self._look_at(self._answer)
-        return await self._send(self._answer.status, self._answer.headers, self._answer.body)
+        headers, body = self._shown(self._answer.headers, self._answer.body)
+        return await self._send(self._answer.status, headers, body)
 
     def _look_at(self, answer: _Answer) -> None:
         """Read an answer in one piece; raises RequestUnanswered for one that the program need not see."""
@@ -305,7 +333,15 @@ class Forwarding:
             words = f"the answer is not in the format of the API: {str(body)[:300]}"
             raise RequestUnanswered(ProviderFault(words, _OK, request_id=answer.request_id, retry=True))
         self._told = body
-        self._session.answered()
+        self._answered()
+
+    def _answered(self) -> None:
+        """Note that the model has answered, and whether the answer has the tokens that are to be recorded."""
+        lack = "" if self._tokens_of is None else lack_of_tokens(self._tokens_of, self._told or {})
+        if lack:
+            self._session.failed(f"{self._route.server}: {lack}", gave_up=True)
+        else:
+            self._session.answered()
 
     # Passing an answer on.
 
@@ -348,7 +384,7 @@ class Forwarding:
             fault = fault or ProviderFault("the stream ended before the answer did")
         if fault is not None:
             return await self._break_off(fault, response, held)
-        self._session.answered()
+        self._answered()
         response = response or await self._prepare(given.status, given.headers)
         await self._write(response, held)
         with _to_program():
@@ -376,7 +412,8 @@ class Forwarding:
                 self._read_events(splitter.feed(chunk), reading, bytearray())
             self._read_events([splitter.rest()], reading, bytearray())
         if reading.is_complete:
-            self._session.answered()
+            self._told = reading.body
+            self._answered()
 
     def _read_events(self, events: Iterable[bytes], reading: StreamedAnswer, held: bytearray) -> bool:
         """Read events, put into ``held`` what the program gets of them, and return whether they are mere openings."""
@@ -386,8 +423,27 @@ class Forwarding:
             opens = opens and is_opening(data)
             reading.take(data)
             if self._counting is None or not is_added_count(event):
-                held += event
+                held += self._shown_event(event)
         return opens
+
+    def _shown_event(self, event: bytes) -> bytes:
+        """Return an event of a stream without what the program has not asked for."""
+        told = None if self._tokens_of is None else json_of(data_of(event).encode())
+        if self._tokens_of is None or not isinstance(told, dict):
+            return event
+        shown = without_unasked(self._tokens_of, self._asked, told)
+        return event if shown == told else f"data: {json.dumps(shown)}\n\n".encode()
+
+    def _shown(self, headers: Mapping[str, str], body: bytes) -> tuple[Mapping[str, str], bytes]:
+        """Return the headers and the body of an answer in one piece as the program has asked for it."""
+        if self._tokens_of is None or self._told is None:
+            return headers, body
+        shown = without_unasked(self._tokens_of, self._asked, self._told)
+        if not self._makes_stream:
+            return headers, body if shown == self._told else json.dumps(shown).encode()
+        kept = {name: value for name, value in headers.items() if name.lower() != "content-type"}
+        counts = bool((self._asked.get("stream_options") or {}).get("include_usage"))
+        return kept | {"Content-Type": _EVENTS}, completion_events(shown, counts=counts)
 
     async def _break_off(
         self, fault: ProviderFault, response: web.StreamResponse | None, held: bytearray
@@ -419,7 +475,10 @@ class Forwarding:
         passes = fault.kind in ("rate limit", "passing")
         is_known = fault.status in _OF_A_MODEL and self._session.has_answered
         is_the_agents = fault.kind == "overflow" or fault.status not in _NOT_THE_AGENTS or is_known
-        if self._api is not None and (passes or not is_the_agents):
+        refused = "" if self._tokens_of is None else refused_tokens(self._tokens_of, str(fault))
+        if refused and fault.status in (400, 422):
+            self._session.failed(f"{self._route.server}: {refused}", gave_up=True)
+        elif self._api is not None and (passes or not is_the_agents):
             is_locked_out = fault.status in _OF_AN_ACCOUNT and not self._session.replies
             self._session.failed(self._words(fault), gave_up=passes or is_locked_out)
         return await self._pass_on(fault)
@@ -436,6 +495,7 @@ class Forwarding:
 
     async def _replay(self, earlier: Exchange) -> web.StreamResponse:
         """Answer as an earlier session was answered."""
+        assert self._api is not None
         self._replayed, self._streamed = True, earlier.streamed
         self._told, body = earlier.body(), earlier.response.encode()
         headers = {
@@ -443,11 +503,11 @@ class Forwarding:
             "x-request-id": earlier.request_id,
         }
         self._answer = _Answer(_OK, headers, body)
-        if self._counting is not None:
-            splitter = EventSplitter()
-            events = [*splitter.feed(body), splitter.rest()]
-            body = b"".join(event for event in events if not is_added_count(event))
-        return await self._send(_OK, headers, body)
+        if not earlier.streamed:
+            return await self._send(_OK, *self._shown(headers, body))
+        splitter, shown = EventSplitter(), bytearray()
+        self._read_events([*splitter.feed(body), splitter.rest()], streamed_answer(self._api), shown)
+        return await self._send(_OK, headers, bytes(shown))
 
     async def _say(self, trouble: Trouble, words: str) -> web.StreamResponse:
         """Answer in the provider's place."""

@@ -9,11 +9,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from pytest_evocode.gateway.events import all_data
+from pytest_evocode.gateway.events import all_data, json_of
 from pytest_evocode.gateway.exchanges import Exchange
 from pytest_evocode.llm.anthropic_messages import MessagesClient
 from pytest_evocode.llm.base_client import BaseClient, id_taken, name_taken
@@ -23,6 +23,7 @@ from pytest_evocode.llm.openai_chat import ChatClient
 from pytest_evocode.llm.openai_responses import ResponsesClient
 from pytest_evocode.llm.protocol import Reply
 from pytest_evocode.llm.providers import PROVIDERS
+from pytest_evocode.llm.token_ids import TokenFacts, tokens_told
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage
 
@@ -236,55 +237,9 @@ def journal_entry(exchange: Exchange) -> dict[str, Any]:
     return replace(exchange, request="", likeness=alike).as_json()
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFacts:
-    """What a server says of single tokens, as some do where they are asked to; empty where it does not."""
-
-    prompt_token_ids: tuple[int, ...] = ()
-    completion_token_ids: tuple[int, ...] = ()
-    logprobs: tuple[float, ...] = ()
-
-    @property
-    def metrics(self) -> dict[str, Any]:
-        """What there is of it, by the names of ATIF's metrics."""
-        return {name: value for name, value in asdict(self).items() if value}
-
-
 def tokens_in(exchange: Exchange) -> TokenFacts:
-    """Return the tokens of an answer: the ids of vLLM and SGLang, log-probabilities of OpenAI's APIs and Gemini's."""
+    """Return the tokens of an answer; see :func:`pytest_evocode.llm.token_ids.tokens_told`."""
     if exchange.status != 200:
         return TokenFacts()
     texts = all_data(exchange.response.encode()) if exchange.streamed else iter([exchange.response])
-    prompt: list[int] = []
-    completion: list[int] = []
-    logprobs: list[float] = []
-    for text in texts:
-        with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
-            for each in _token_places(exchange.api, json.loads(text)):
-                prompt = prompt or _numbers(each.get("prompt_token_ids"))
-                completion += _numbers(each.get("token_ids"))
-                given = each.get("logprobs")
-                given = given.get("content") if isinstance(given, dict) else given
-                logprobs += [one["logprob"] for one in given or () if "logprob" in one]
-    return TokenFacts(tuple(prompt), tuple(completion), tuple(logprobs))
-
-
-def _token_places(api: Api | None, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the objects of an answer, or of one event of it, that have facts about tokens."""
-    if api == "chat":
-        yield answer
-        yield from answer.get("choices") or ()
-    elif api == "gemini":
-        for candidate in answer.get("candidates") or ():
-            chosen = (candidate.get("logprobsResult") or {}).get("chosenCandidates") or ()
-            ids = [each["tokenId"] for each in chosen if "tokenId" in each]
-            yield {"token_ids": ids, "logprobs": [{"logprob": each.get("logProbability")} for each in chosen]}
-    elif api == "responses":
-        if answer.get("type") == "response.output_text.delta":  # The items at the end have all of it again.
-            yield answer
-        for item in answer.get("output") or ():
-            yield from item.get("content") or ()
-
-
-def _numbers(value: Any) -> list[int]:
-    return [each for each in value if isinstance(each, int)] if isinstance(value, list) else []
+    return tokens_told(exchange.api, (json_of(text.encode()) for text in texts))

@@ -10,6 +10,7 @@ from typing import Literal
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts, find_model_facts
 from pytest_evocode.llm.providers import PROVIDERS, account_name
+from pytest_evocode.llm.token_ids import TokenServer
 
 Family = Literal["anthropic", "openai", "google"]
 """APIs of one make: Messages; Chat Completions and Responses; generateContent."""
@@ -35,6 +36,8 @@ class Route:
     """Patterns of models that may be asked, as in a shell; all where there are none."""
     prices: Callable[[str], ModelFacts | None] = find_model_facts
     """Finds the prices of the model that answered."""
+    token_ids: TokenServer | None = None
+    """The kind of a server that has to say the tokens of each reply, whether the program asks for them or not."""
 
     @property
     def server(self) -> str:

@@ -30,6 +30,7 @@ _PARTICULAR = {
     ),
     "seed": (("openai", "azure", "google"), {}),
     "service_tier": (("openai", "azure", "anthropic", "google"), {}),
+    "token_ids": (("openai",), {}),
     "region": (("bedrock", "vertex"), {}),
     "project": (("vertex",), {}),
     "api_version": (("azure",), {}),
@@ -68,6 +69,10 @@ def make_client(provider: str, model: str, options: ModelOptions | None = None) 
         return MessagesClient(given, model, options, facts)
     if (options.api or ("responses" if provider == "openai" and given.is_official(address) else "chat")) == "chat":
         return ChatClient(given, model, options, facts)
+    if options.token_ids is not None:
+        raise UsageError(
+            f"{provider}/{model}: servers say token ids in Chat Completions alone; set base_url, or api=chat"
+        )
     if options.seed is not None:
         raise UsageError(f"{provider}/{model}: the Responses API takes no seed; leave it out, or set api=chat")
     return ResponsesClient(given, model, options, facts)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.token_ids import TokenServer
 from pytest_evocode.secrets import is_secret_name, secret_value
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -135,6 +136,9 @@ class ModelOptions(BaseModel):
     """The provider's service tier, in its words. A cost is known where the price of that tier is."""
     extra_body: _Json | None = Field(default=None, examples=[{"top_k": 20}])
     """Further fields of each request, which replace those of the same name."""
+    token_ids: TokenServer | None = None
+    """Record the ids and log-probabilities of all tokens, to train on: the kind of the server that is asked for them,
+    by Chat Completions. One that says no ids ends the attempt with an error."""
     extra_headers: _Headers | None = Field(default=None, examples=[{"X-Title": "a-run"}])
     """Further headers of each request. ``${NAME}`` in a value stands for an environment variable, which is how a secret
     is given."""

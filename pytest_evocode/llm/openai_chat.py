@@ -7,11 +7,16 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+from pytest_evocode.errors import ModelFault
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, id_taken, listed, name_taken
 from pytest_evocode.llm.connection import Json
+from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool, native_of, tagged
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.providers import Provider
 from pytest_evocode.llm.streams import StreamedCompletion
+from pytest_evocode.llm.token_ids import asking_for_tokens, lack_of_tokens, says_in_streams, tokens_told
 
 _API: Literal["chat"] = "chat"
 # Parts of an answer that some servers refuse to see again.
@@ -25,6 +30,10 @@ class ChatClient(BaseClient):
     _api = _API
     _streamed = StreamedCompletion
     _counts_streams = True
+
+    def __init__(self, provider: Provider, model: str, options: ModelOptions, facts: ModelFacts | None) -> None:
+        super().__init__(provider, model, options, facts)
+        self._streams = options.token_ids is None or says_in_streams(options.token_ids)
 
     @cached_property
     def _limit(self) -> str:
@@ -41,7 +50,9 @@ class ChatClient(BaseClient):
         payload: Json = {"model": self.model, "messages": [*self._messages(conversation)]}
         if tools:
             payload["tools"] = [_tool(each) for each in tools]
+        tokens = self._options.token_ids
         return payload, {
+            **(asking_for_tokens(tokens, {}) if tokens is not None else {}),
             "stream_options": {"include_usage": True} if self._streams and self._counts_streams else None,
             "temperature": self._options.temperature,
             "top_p": self._options.top_p,
@@ -101,6 +112,8 @@ class ChatClient(BaseClient):
     def reply(self, body: Json) -> Reply:
         """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
         choices = listed(body["choices"])
+        if (server := self._options.token_ids) is not None and (lack := lack_of_tokens(server, body)):
+            raise ModelFault(f"{self.label} at {self.base_url}: {lack}")
         message: Json = choices[0]["message"]
         native = {"role": "assistant", "content": None} | {
             name: value for name, value in message.items() if name not in _ANSWER_ONLY and value not in (None, "", [])
@@ -119,6 +132,7 @@ class ChatClient(BaseClient):
             ending=_ending(choices[0].get("finish_reason"), message, bool(native_calls)),
             stop_reason=str(choices[0].get("finish_reason") or ""),
             model=str(body.get("model") or ""),
+            tokens=tokens_told(_API, [body]),
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from pytest_evocode.llm.token_ids import TokenFacts
 from pytest_evocode.results.records import Usage
 
 Ending = Literal["done", "calls", "length", "context", "refused", "filtered", "paused", "unknown"]
@@ -100,6 +101,8 @@ class Reply:
     """The model that answered, as the provider calls it; empty where it does not say."""
     remarks: dict[str, Any] = field(default_factory=dict)
     """What else the provider says of the request, for the trajectory."""
+    tokens: TokenFacts = field(default_factory=TokenFacts)
+    """The tokens that the server read and wrote, where it says them."""
 
     @property
     def cut_off(self) -> bool:

@@ -110,8 +110,20 @@ class StreamedCompletion(StreamedAnswer):
         self._rest |= {name: value for name, value in event.items() if name != "choices" and value is not None}
         for choice in event.get("choices") or ():
             _merge(self._message, choice.get("delta") or choice.get("message") or {})
-            self._choice |= {name: value for name, value in choice.items() if value is not None}
+            self._add_tokens(choice)
+            kept = {name: value for name, value in choice.items() if name not in ("token_ids", "logprobs")}
+            self._choice |= {name: value for name, value in kept.items() if value is not None}
             self.is_complete |= bool(choice.get("finish_reason"))
+
+    def _add_tokens(self, choice: Json) -> None:
+        """Add what an event says of single tokens, which comes piece by piece."""
+        if isinstance(ids := choice.get("token_ids"), list):
+            self._choice.setdefault("token_ids", []).extend(ids)
+        if isinstance(logprobs := choice.get("logprobs"), dict):
+            known = self._choice.setdefault("logprobs", {})
+            for name, value in logprobs.items():
+                if isinstance(value, list):
+                    known.setdefault(name, []).extend(value)
 
     @property
     def body(self) -> Json:

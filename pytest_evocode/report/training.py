@@ -16,15 +16,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.process.attempts import read_trajectory
 from pytest_evocode.report.export import require_pyarrow
 from pytest_evocode.report.tables import values_of
+from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.identity import conditions_hash
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.rewards import reward_of
-from pytest_evocode.trajectories.atif import Step, Trajectory
+from pytest_evocode.tasks.atomic_write import replacing
+from pytest_evocode.trajectories.atif import Step, StepMetrics, Trajectory
 
 Kind = Literal["sft", "rl"]
 _CANARY = re.compile(r"canary(?:\s+string)?\s+guid:?\s+(\S+)", re.IGNORECASE)
@@ -37,6 +40,7 @@ def training_rows(
     *,
     tasks: Path | None = None,
     min_score: float = 0.0,
+    split: bool = False,
     told: Callable[[str], object] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each attempt that counts and that has something to learn from.
@@ -47,10 +51,12 @@ def training_rows(
             :func:`token_sequences`.
         tasks: A directory of tasks, for their canaries.
         min_score: The least ``score`` of attempts that are wanted.
+        split: See :func:`token_sequences`.
         told: Told a line about what is left out.
 
     Raises:
         RecordFault: A trajectory cannot be read.
+        UsageError: See :func:`token_sequences`; it names the attempt's directory.
     """
     canaries = _canaries(tasks) if tasks is not None else {}
     left_out = 0
@@ -59,15 +65,15 @@ def training_rows(
             about = _about(row, attempt, canaries)
             if about["score"] < min_score:
                 continue
-            turns = [(record, trajectory) for record in attempt.record.rounds if (trajectory := _read(attempt, record))]
-            found = conversation(turns) if kind == "sft" else token_sequences(turns)
+            turns = _turns(attempt.path, attempt.record.rounds)
+            found = conversation(turns) if kind == "sft" else _sequences(attempt.path, turns, split=split)
             if found is None:
                 left_out += 1
             else:
                 yield {**about, **found}
     if left_out:
         lack = (
-            "trajectories" if kind == "sft" else "token ids, which vLLM and SGLang give where a model is asked for them"
+            "trajectories" if kind == "sft" else "token ids, which the agent's option token_ids has vLLM and SGLang say"
         )
         told(f"{left_out} of the attempts left out: without {lack}")
 
@@ -94,12 +100,40 @@ def _about(row: ScoreRow, attempt: StoredAttempt, canaries: Mapping[str, Sequenc
     }
 
 
-def _read(attempt: StoredAttempt, record: RoundRecord) -> Trajectory | None:
-    path = attempt.path / "steps" / record.round / "agent" / "trajectory.json"
-    return read_trajectory(path) if path.exists() else None
+Turns = Sequence[tuple[RoundRecord, Trajectory]]
+"""The rounds of an attempt whose turns have a trajectory, in order."""
 
 
-def conversation(turns: Sequence[tuple[RoundRecord, Trajectory]]) -> dict[str, Any] | None:
+def _turns(directory: Path, rounds: Iterable[RoundRecord]) -> Turns:
+    paths = ((record, directory / "steps" / record.round / "agent" / "trajectory.json") for record in rounds)
+    return [(record, read_trajectory(path)) for record, path in paths if path.exists()]
+
+
+def read_sequences(directory: Path | str, *, split: bool = False) -> dict[str, Any] | None:
+    """Return what :func:`token_sequences` makes of an attempt that a :class:`~pytest_evocode.trial.Trial` has written.
+
+    Args:
+        directory: The attempt's.
+        split: See :func:`token_sequences`.
+
+    Raises:
+        RecordFault: The record or a trajectory cannot be read.
+        UsageError: There is no attempt, or see :func:`token_sequences`.
+    """
+    record = AttemptDirectory(Path(directory)).read_attempt()
+    if record is None:
+        raise UsageError(f"{directory}: no attempt has come to its end there; name the directory of result.json")
+    return _sequences(Path(directory), _turns(Path(directory), record.rounds), split=split)
+
+
+def _sequences(directory: Path, turns: Turns, *, split: bool) -> dict[str, Any] | None:
+    try:
+        return token_sequences(turns, split=split)
+    except UsageError as error:
+        raise UsageError(f"{directory}: {error}") from None
+
+
+def conversation(turns: Turns) -> dict[str, Any] | None:
     """Return the conversation of an attempt over all of its rounds; None where nobody answered.
 
     Returns:
@@ -145,41 +179,109 @@ def _messages(step: Step) -> Iterator[dict[str, Any]]:
             yield {"role": "tool", "tool_call_id": result.source_call_id, "content": result.content}
 
 
-def token_sequences(turns: Sequence[tuple[RoundRecord, Trajectory]]) -> dict[str, Any] | None:
+def token_sequences(turns: Turns, *, split: bool = False) -> dict[str, Any] | None:
     """Return the tokens that a model's server read and wrote in an attempt; None where it did not tell all of them.
 
-    A reply whose prompt begins with all tokens before goes on with the sequence of these, and any other begins a new
-    one, as after a conversation was shortened, or where the server makes other tokens of what it wrote. So each token
-    is what the server itself had at its place.
+    A reply whose prompt begins with all tokens of a sequence goes on with that, and any other begins a new one: at the
+    beginning, of a helper, or after a conversation was begun anew or shortened. So each token is what the server itself
+    had at its place.
+
+    A prompt that goes on with a conversation and has other tokens for what was read or written there is refused: the
+    server's template leaves out or re-tokenises what the model wrote, so that the model was not asked to go on from its
+    own tokens. A trainer that wants one sequence to a conversation, with its reward, would get pieces of it, and should
+    rather mend the template.
+
+    Args:
+        turns: The rounds with their trajectories.
+        split: Whether such a prompt begins a new sequence, too, in place of being refused.
 
     Returns:
         ``sequences``, each with ``token_ids``; ``mask``, 1 where the model wrote the token and 0 for all else;
         ``logprobs``, null where the mask is 0 or the server gave none; and ``steps``, of each reply its round's
         ``index``, ``begin`` and ``end`` (the places of its first token and behind its last one) and ``reward``, which
         is that of the round for its last reply, and 0 for the others.
+
+    Raises:
+        UsageError: A prompt has other tokens, unless ``split``; it names the round, the step, the position in the
+            prompt, from 0, and both tokens there.
     """
     sequences: list[dict[str, Any]] = []
     for record, trajectory in turns:
-        replies = [step.metrics for step in trajectory.steps if step.source == "agent" and not step.is_copied_context]
-        for number, metrics in enumerate(replies, 1):
+        replies = [step for step in trajectory.steps if step.source == "agent" and not step.is_copied_context]
+        is_shorter = False
+        for step in trajectory.steps:
+            is_shorter = is_shorter or _shortens(step)
+            if step.source != "agent" or step.is_copied_context:
+                continue
+            metrics = step.metrics
             if metrics is None or not metrics.prompt_token_ids or not metrics.completion_token_ids:
                 return None
-            prompt, completion = list(metrics.prompt_token_ids), list(metrics.completion_token_ids)
-            ids = sequences[-1]["token_ids"] if sequences else []
-            if not sequences or prompt[: len(ids)] != ids:
-                sequences.append({"token_ids": [], "mask": [], "logprobs": [], "steps": []})
-            sequence = sequences[-1]
-            read = prompt[len(sequence["token_ids"]) :]
-            given = list(metrics.logprobs or ())
-            sequence["token_ids"] += read + completion
-            sequence["mask"] += [0] * len(read) + [1] * len(completion)
-            known = given if len(given) == len(completion) else [None] * len(completion)
-            sequence["logprobs"] += [None] * len(read) + known
-            end = len(sequence["token_ids"])
-            reward = reward_of(record) if number == len(replies) else 0.0
-            step = {"index": record.index, "begin": end - len(completion), "end": end, "reward": reward}
-            sequence["steps"].append(step)
+            prompt = list(metrics.prompt_token_ids)
+            sequence = _continued(sequences, prompt)
+            if sequence is None:
+                if not (split or is_shorter) and (where := _contradiction(sequences, prompt)):
+                    raise UsageError(f"{record.round}, step {step.step_id}: {where}")
+                sequence = {"token_ids": [], "mask": [], "logprobs": [], "steps": []}
+                sequences.append(sequence)
+            reward = reward_of(record) if step is replies[-1] else 0.0
+            _add_reply(sequence, prompt, metrics, {"index": record.index, "reward": reward})
+            is_shorter = False
     return {"sequences": sequences} if sequences else None
+
+
+def _shortens(step: Step) -> bool:
+    """Whether a step tells that the conversation was shortened, so that the next prompt has other tokens."""
+    noted = (step.extra or {}).get("evocode", {})
+    return step.source == "system" and not noted.keys().isdisjoint(("compaction", "elided"))
+
+
+def _continued(sequences: Iterable[dict[str, Any]], prompt: list[int]) -> dict[str, Any] | None:
+    """Return the longest sequence that a prompt begins with; None where there is none."""
+    found = None
+    for sequence in sequences:
+        ids = sequence["token_ids"]
+        # Most differ at their ends, and comparing all of them takes long.
+        fits = len(ids) <= len(prompt) and prompt[len(ids) - 1] == ids[-1] and prompt[: len(ids)] == ids
+        if fits and (found is None or len(ids) > len(found["token_ids"])):
+            found = sequence
+    return found
+
+
+def _contradiction(sequences: Iterable[dict[str, Any]], prompt: list[int]) -> str:
+    """Return where a prompt has other tokens than the conversation that it goes on with, in words; else nothing.
+
+    It goes on with one whose first prompt it begins with. One that ends there, or further on, asks for a reply anew.
+    """
+    found = ""
+    longest = 0
+    for sequence in sequences:
+        ids = sequence["token_ids"]
+        begun = sequence["steps"][0]["begin"]
+        if prompt[:begun] != ids[:begun]:
+            continue
+        at = next((at for at, (one, other) in enumerate(zip(prompt, ids, strict=False)) if one != other), len(prompt))
+        if longest < at < len(prompt):
+            longest = at
+            by = "the model wrote" if sequence["mask"][at] else "was read"
+            found = (
+                f"at position {at} the prompt has token {prompt[at]}, where before {by} {ids[at]}. The server makes "
+                "other tokens of the same conversation, or the agent has changed what was said; use a chat template "
+                "that keeps what the model wrote, or begin new sequences at such places: --split"
+            )
+    return found
+
+
+def _add_reply(sequence: dict[str, Any], prompt: list[int], metrics: StepMetrics, step: dict[str, Any]) -> None:
+    """Add what was read since the last reply of a sequence, and a reply."""
+    completion = list(metrics.completion_token_ids or ())
+    read = prompt[len(sequence["token_ids"]) :]
+    given = list(metrics.logprobs or ())
+    known = given if len(given) == len(completion) else [None] * len(completion)
+    sequence["token_ids"] += read + completion
+    sequence["mask"] += [0] * len(read) + [1] * len(completion)
+    sequence["logprobs"] += [None] * len(read) + known
+    end = len(sequence["token_ids"])
+    sequence["steps"].append({"begin": end - len(completion), "end": end, **step})
 
 
 def _canaries(tasks: Path) -> dict[str, list[str]]:
@@ -196,11 +298,12 @@ def _canaries(tasks: Path) -> dict[str, list[str]]:
 def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> int:
     """Write rows as lines of JSON, or as Parquet where the name ends so, and return how many there are.
 
-    Raises UsageError without pyarrow, and OSError.
+    The file is there with all of them or not at all. Raises UsageError without pyarrow, OSError, and what ``rows`` do.
     """
     if path.suffix != ".parquet":
-        with path.open("w", encoding="utf-8") as file:
-            return sum(bool(file.write(json.dumps(row, ensure_ascii=False) + "\n")) for row in rows)
+        is_special = path.exists() and not path.is_file()  # Such as /dev/stdout.
+        with path.open("wb") if is_special else replacing(path) as file:
+            return sum(bool(file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())) for row in rows)
     pyarrow = require_pyarrow()
     table = [{**row, **{name: _as_json(row[name]) for name in _LOOSE if name in row}} for row in rows]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(table), path)

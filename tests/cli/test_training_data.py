@@ -145,3 +145,68 @@ def test_what_cannot_be_exported_is_said(evocode: Evocode, attempt: Path) -> Non
     ):
         ran = evocode("export", *arguments)
         assert (ran.status != 0, why in ran.err) == (True, True), ran.err
+
+
+def turn(
+    round_: str, *told: tuple[list[int], list[int]], between: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The steps of a turn by the prompt and the reply of each; ``between`` is a note before the last one."""
+    steps = [step(1, "user", f"Do {round_}.")]
+    for number, (prompt, completion) in enumerate(told, 2):
+        if between is not None and number == len(told) + 1:
+            steps.append(step(9, "system", "Noted.", extra={"evocode": between}))
+        steps.append(
+            step(number, "agent", "", metrics={"prompt_token_ids": prompt, "completion_token_ids": completion})
+        )
+    return steps
+
+
+def sequences_of(evocode: Evocode, attempt: Path, *steps: dict[str, Any]) -> list[list[int]]:
+    write_turn(attempt, "round-1", *steps)
+    write_turn(attempt, "round-2", *turn("two", ([1, 9], [8])))
+    [row] = rows_of(evocode, "rl")
+    *sequences, last = row["sequences"]
+    assert last["token_ids"] == [1, 9, 8]
+    return [each["token_ids"] for each in sequences]
+
+
+def test_each_conversation_goes_on_from_its_own_tokens(evocode: Evocode, attempt: Path) -> None:
+    own, helper = ([1, 2], [3]), ([1, 5], [6])
+    steps = turn("one", own, helper, ([1, 2, 3, 4], [7]), ([1, 5, 6, 4], [8]))
+    assert sequences_of(evocode, attempt, *steps) == [[1, 2, 3, 4, 7], [1, 5, 6, 4, 8]]
+
+
+def test_a_reply_that_is_asked_for_anew_begins_a_sequence(evocode: Evocode, attempt: Path) -> None:
+    steps = turn("one", ([1, 2], [3]), ([1, 2], [4]), ([1, 2, 4, 5], [6]))
+    assert sequences_of(evocode, attempt, *steps) == [[1, 2, 3], [1, 2, 4, 5, 6]]
+
+
+@pytest.mark.parametrize("note", [{"compaction": "summary"}, {"elided": ["c1"]}])
+def test_a_conversation_that_was_shortened_begins_a_sequence(
+    evocode: Evocode, attempt: Path, note: dict[str, Any]
+) -> None:
+    steps = turn("one", ([1, 2], [3]), ([1, 2, 3, 4], [5]), ([1, 2, 3, 7], [8]), between=note)
+    assert sequences_of(evocode, attempt, *steps) == [[1, 2, 3, 4, 5], [1, 2, 3, 7, 8]]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "where"),
+    [
+        ([1, 2, 30, 4, 5], "at position 2 the prompt has token 30, where before the model wrote 3."),
+        ([1, 2, 3, 40, 5, 6], "at position 3 the prompt has token 40, where before was read 4."),
+    ],
+)
+def test_a_prompt_with_other_tokens_than_before_is_refused_unless_it_may_begin_a_sequence(
+    evocode: Evocode, attempt: Path, tmp_path: Path, prompt: list[int], where: str
+) -> None:
+    write_turn(attempt, "round-1", *turn("one", ([1, 2], [3]), ([1, 2, 3, 4], [5]), (prompt, [8])))
+    (tmp_path / "rows.jsonl").write_text("of before")
+    ran = evocode("export", "--format=rl", "-o", "rows.jsonl")
+    assert ran.status == 1
+    assert f"{attempt}: round-1, step 4: {where}" in ran.err
+    assert "--split" in ran.err
+    assert (tmp_path / "rows.jsonl").read_text() == "of before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["evocode-results", "rows.jsonl"]
+    [row] = rows_of(evocode, "rl", "--split")
+    assert [each["token_ids"] for each in row["sequences"]][:2] == [[1, 2, 3, 4, 5], [*prompt, 8]]
+    assert "--split is for --format=rl" in evocode("export", "--format=sft", "--split").err

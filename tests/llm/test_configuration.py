@@ -55,6 +55,12 @@ def test_the_option_api_chooses() -> None:
         ),
         (
             "openai",
+            ModelOptions(token_ids="vllm"),
+            "openai/m: servers say token ids in Chat Completions alone; set base_url",
+        ),
+        ("azure", ModelOptions(token_ids="vllm"), "azure/m: the option token_ids exists only for openai"),
+        (
+            "openai",
             ModelOptions(thinking=1),
             "openai/m: the option thinking exists only for anthropic, bedrock, vertex, google; use effort=high",
         ),

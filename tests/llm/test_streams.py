@@ -210,3 +210,20 @@ def test_reasoning_in_parts_is_put_together_and_its_signature_kept() -> None:
     pieces = [[part | {"text": "First "}], [part | {"text": "I look."}], [part | {"signature": "sig"}], [sealed]]
     message = completion(*({"reasoning_details": piece} for piece in pieces))
     assert message["reasoning_details"] == [part | {"text": "First I look.", "signature": "sig"}, sealed]
+
+
+def test_tokens_come_piece_by_piece_and_those_in_another_form_are_left_out() -> None:
+    answer = StreamedCompletion()
+    told: list[dict[str, Any]] = [
+        {"token_ids": [7], "logprobs": {"content": [{"logprob": -0.5}], "refusal": None}},
+        {"token_ids": None, "logprobs": None},
+        {"token_ids": "8", "logprobs": [-1.0]},
+        {"token_ids": [9], "logprobs": {"content": [{"logprob": -0.25}]}, "finish_reason": "stop"},
+    ]
+    for each in told:
+        answer.take(json.dumps({"choices": [{"index": 0, "delta": {"content": "."}, **each}]}))
+    [choice] = answer.body["choices"]
+    assert not answer.unreadable
+    assert choice["token_ids"] == [7, 9]
+    assert choice["logprobs"] == {"content": [{"logprob": -0.5}, {"logprob": -0.25}]}
+    assert choice["message"]["content"] == "...."

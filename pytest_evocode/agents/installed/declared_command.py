@@ -122,6 +122,8 @@ class CommandAgent:
             raise UsageError(f"{where} does not declare mcp = true, so the command takes no MCP servers; declare it")
         servers_of_file(options.mcp, environ)
         self._declaration.route(environ)
+        if self._declaration.token_ids is not None and self._declaration.trajectory is not None:
+            raise UsageError(f"{where}: token ids go into the steps that the gateway sees; leave trajectory out")
         counted = budget.limits_cost or budget.limits_tokens or budget.limits_turns
         if counted and self._declaration.trajectory is None and self._declaration.api is None:
             raise UsageError(

@@ -24,6 +24,7 @@ from pytest_evocode.llm.model_options import Address, Models
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.provider_errors import from_status
 from pytest_evocode.llm.providers import PROVIDERS
+from pytest_evocode.llm.token_ids import TokenServer
 from pytest_evocode.results.records import Usage, total_usage
 
 logger = logging.getLogger(__name__)
@@ -202,6 +203,9 @@ class ModelApi(BaseModel):
     """Patterns of models that it may ask, which else are all of the account: others are refused as not found."""
     prices: Path | None = None
     """JSON or TOML file of prices, which come before our own."""
+    token_ids: TokenServer | None = None
+    """Record the ids and log-probabilities of all tokens, to train on: the kind of the server that is asked for them,
+    whatever the program asks by Chat Completions. One that says no ids ends the attempt with an error."""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -219,8 +223,10 @@ class ModelApi(BaseModel):
         """Return where what the program asks goes; None where it does not ask by the gateway.
 
         Raises:
-            UsageError: There is no key.
+            UsageError: There is no key, or the program asks other APIs than token ids are to be had of.
         """
+        if self.token_ids is not None and self.api != "openai":
+            raise UsageError(f"token_ids = {self.token_ids!r} needs api = 'openai'; set it, or leave token_ids out")
         if self.api is None:
             return None
         names = PROVIDERS[self.api].key_variables if self.key_env is None else (self.key_env,)
@@ -230,4 +236,11 @@ class ModelApi(BaseModel):
         if key is None:
             raise UsageError(f"api = {self.api!r} needs a key and {' or '.join(names)} is not set; set it, or key_env")
         prices = partial(find_model_facts, prices=self.prices)
-        return Route(family=self.api, base_url=self.base_url, key=key.strip(), models=self.models, prices=prices)
+        return Route(
+            family=self.api,
+            base_url=self.base_url,
+            key=key.strip(),
+            models=self.models,
+            prices=prices,
+            token_ids=self.token_ids,
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +14,9 @@ from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.program_run import UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.errors import UsageError
-from pytest_evocode.gateway import Family
+from pytest_evocode.gateway import Family, Route
 from pytest_evocode.llm.budget import Budget
+from pytest_evocode.llm.token_ids import TokenServer
 
 _KEY = "EVOCODE_OPENCODE_KEY"
 
@@ -42,6 +44,9 @@ class OpenCodeOptions(CliOptions):
     version: Version = "1.18.33"
     effort: str | None = None
     """Variant of the model, as OpenCode calls it."""
+    token_ids: TokenServer | None = None
+    """Record the ids and log-probabilities of all tokens, to train on: the kind of the server at ``base_url`` that is
+    asked for them. One that says no ids ends the attempt with an error."""
 
 
 class OpenCodeAgent(InstalledAgent):
@@ -92,7 +97,16 @@ class OpenCodeAgent(InstalledAgent):
                 f"where the models of {self._provider} are is not known; name the server's address with "
                 "--evocode-agent-option base_url=URL"
             )
+        if self.options.token_ids is not None and (self._provider in _PROVIDERS or self.options.base_url is None):
+            raise UsageError(
+                f"token_ids: OpenCode asks {self._provider} by an API of its own; name a server of your own, such as "
+                "opencode:mine/MODEL with base_url=URL"
+            )
         super().check(environ, budget)
+
+    def route(self, key_name: str, key: str) -> Route:
+        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
+        return replace(super().route(key_name, key), token_ids=self.options.token_ids)
 
     def arguments(self, base_url: str) -> list[str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""

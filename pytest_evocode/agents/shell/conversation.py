@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pytest_evocode.agents.words import CONVERSATION
 from pytest_evocode.llm.base_client import name_taken
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, ShownImage, signed_calls
+from pytest_evocode.llm.token_ids import TokenFacts
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import Step, Trajectory
 
@@ -102,7 +103,8 @@ def reply_as_json(reply: Reply) -> dict[str, Any]:
 
 def reply_from_json(values: dict[str, Any]) -> Reply:
     """Restore what :func:`reply_as_json` returned."""
-    return Reply(**{**values, "calls": _calls(values), "usage": Usage.model_validate(values["usage"])})
+    usage, tokens = Usage.model_validate(values["usage"]), TokenFacts.from_json(values.get("tokens", {}))
+    return Reply(**{**values, "calls": _calls(values), "usage": usage, "tokens": tokens})
 
 
 def _calls(values: dict[str, Any]) -> tuple[RequestedCall, ...]:

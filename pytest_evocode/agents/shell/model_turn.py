@@ -119,6 +119,7 @@ class ModelTurn:
             usage=usage,
             model=reply.model,
             extra=_facts_of(reply) | {"seconds": seconds} | ({"retries": retries} if retries else {}),
+            tokens=reply.tokens.metrics,
             paid_before=entry is not None,
         )
         return reply

@@ -37,3 +37,12 @@ def test_the_gateway_asks_the_server_that_the_cli_would_have_asked(
     model: str, base_url: str | None, upstream: str | None
 ) -> None:
     assert OpenCodeAgent(model, OpenCodeOptions(base_url=base_url)).upstream == upstream
+
+
+def test_token_ids_are_those_of_a_server_of_ones_own() -> None:
+    with pytest.raises(UsageError, match=r"OpenCode asks openai by an API of its own.*opencode:mine/MODEL"):
+        OpenCodeAgent("openai/gpt-5.2", OpenCodeOptions(token_ids="vllm")).check({"OPENAI_API_KEY": "k"}, Budget())
+    options = OpenCodeOptions(base_url="http://localhost:8000/v1", token_ids="sglang")
+    agent = OpenCodeAgent("mine/qwen", options)
+    agent.check({"MINE_API_KEY": "sk-0123456789"}, Budget())
+    assert agent.route("MINE_API_KEY", "sk-0123456789").token_ids == "sglang"

@@ -12,6 +12,7 @@ from pytest_evocode.agents.shell.conversation import (
     reply_from_json,
 )
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall
+from pytest_evocode.llm.token_ids import TokenFacts
 from pytest_evocode.results.records import Usage
 
 
@@ -74,8 +75,13 @@ def test_a_reply_survives_json() -> None:
         "length",
         "max_tokens",
         "a-model",
+        tokens=TokenFacts((1, 2), (3,), (-0.5,)),
     )
-    assert reply_from_json(json.loads(json.dumps(reply_as_json(reply)))) == reply
+    kept = json.loads(json.dumps(reply_as_json(reply)))
+    assert reply_from_json(kept).tokens.metrics == {
+        "prompt_token_ids": (1, 2), "completion_token_ids": (3,), "logprobs": (-0.5,),
+    }  # fmt: skip
+    assert reply_from_json(kept) == reply
 
 
 def test_of_a_long_output_the_beginning_and_the_end_are_shown() -> None:
