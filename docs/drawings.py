@@ -140,8 +140,8 @@ DRAWINGS = {
         (760, 215),
         gateway,
         "The gateway",
-        "A coding CLI in the container asks the gateway on the host, which has the key, holds budgets, asks the provider, "
-        "and writes trajectory, tokens and cost.",
+        "A coding CLI in the container asks the gateway on the host, which has the key, holds budgets, "
+        "asks the provider, and writes trajectory, tokens and cost.",
     ),
 }
 
