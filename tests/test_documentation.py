@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import runpy
+import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from pytest_evocode.cli import COMMANDS
+from pytest_evocode.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-MOST_WORDS, MOST_OF_README = 35_000, 900
+IMAGES = ROOT / "docs" / "images"
+MOST_WORDS, MOST_OF_README, MOST_OF_CONTRIBUTING = 35_000, 900, 1_200
 
 
 def words(path: Path) -> int:
@@ -20,7 +24,8 @@ def words(path: Path) -> int:
 
 def test_the_documentation_stays_short() -> None:
     assert words(ROOT / "README.md") < MOST_OF_README
-    assert sum(map(words, (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES))) <= MOST_WORDS
+    assert words(ROOT / "CONTRIBUTING.md") < MOST_OF_CONTRIBUTING
+    assert sum(map(words, (ROOT / "README.md", *PAGES))) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
@@ -47,3 +52,37 @@ def test_the_index_has_a_link_to_every_page_that_works_without_a_build() -> None
 def test_a_page_that_a_build_completes_says_which(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "{include} generated/" not in text or "`tox -e docs`" in text
+
+
+def shown_commands() -> list[tuple[str, list[str]]]:
+    """Return the calls of pytest and evocode that the pages show, each with its page."""
+    found = []
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES):
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        for line in re.findall(r"^(?: {4}|\$ |- run: )((?:pytest|evocode) .*)$", text, re.MULTILINE):
+            # What is shown beside a command is two spaces away, or a comment.
+            command = re.split(r"\s{2,}|\s#|\s\|\||\s&&|\s>", line.replace("  --", " --"))[0]
+            found.append((page.stem, shlex.split(command)))
+    return found
+
+
+def test_pages_show_many_commands() -> None:
+    assert len(shown_commands()) > 60
+
+
+@pytest.mark.parametrize(
+    ("page", "command"), [pytest.param(*each, id=f"{each[0]}-{' '.join(each[1])[:60]}") for each in shown_commands()]
+)
+def test_a_shown_command_can_be_called(page: str, command: list[str], pytestconfig: pytest.Config) -> None:
+    program, *arguments = command
+    if program == "evocode":
+        # Help comes after all options have been parsed, and before any is looked at.
+        result = CliRunner().invoke(main, [*arguments, "--help"])
+        assert result.exit_code == 0, f"{page}: {result.output}"
+    else:
+        assert pytestconfig._parser.parse_known_and_unknown_args(arguments)[1] == [], page
+
+
+def test_the_drawings_are_what_their_program_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "drawings.py"))["drawn"]()
+    assert drawn == {path.name: path.read_text(encoding="utf-8") for path in IMAGES.glob("concept-*.svg")}
