@@ -41,7 +41,10 @@ class TrainingEpisode:
         self._is_over = True
 
     def reset(self, **row: Any) -> str:
-        """Begin at the first round, whatever the row of the dataset, and return its instruction."""
+        """Begin at the first round, whatever the row of the dataset, and return its instruction.
+
+        Raises EpisodeFault where the environment could not be started.
+        """
         self._close()
         self._episode = BlockingEpisode(play(self._task, self._env, options=self._options))
         instruction = self._episode.reset().instruction
@@ -57,7 +60,7 @@ class TrainingEpisode:
         Returns:
             What it printed, and its exit code.
         """
-        return shown(self._begun().exec(command, timeout=SECONDS))
+        return _OVER if self._is_over else shown(self._begun().exec(command, timeout=SECONDS))
 
     def finish_round(self) -> str:
         """Say that the request is done.
@@ -72,7 +75,7 @@ class TrainingEpisode:
         return _OVER if observation is None else observation.instruction
 
     def get_reward(self) -> float | None:
-        """Return the reward of the episode, and end it; None, which TRL does not learn from, for an infrastructure fault."""
+        """Return the reward of the episode, which ends; None, from which TRL learns nothing, for an infrastructure fault."""
         episode = self._begun()
         try:
             if not self._is_over:

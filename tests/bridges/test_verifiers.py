@@ -80,7 +80,7 @@ def solve(messages: list[dict[str, Any]]) -> str | None:
 
 def test_a_model_that_solves_the_rounds_has_the_reward_of_all(task: Path) -> None:
     trace, requests = evaluate(task, solve)
-    assert trace["errors"] == []
+    assert (trace["errors"], trace["stop_condition"]) == ([], "agent_completed")
     assert trace["rewards"]["episode"]["score"] == 1.0
     assert (trace["metrics"]["round/one"], trace["metrics"]["round/two"]) == (1.0, 1.0)
     said = [(each["role"], each.get("content")) for each in requests[-1]["messages"][1:]]
@@ -93,3 +93,30 @@ def test_a_model_that_solves_the_rounds_has_the_reward_of_all(task: Path) -> Non
         ("assistant", ""),
         ("tool", "one\ntwo\n[exit code 0]"),
     ]
+
+
+def test_a_model_that_does_nothing_has_no_reward(task: Path) -> None:
+    trace, requests = evaluate(task, lambda messages: None)
+    assert (trace["errors"], trace["rewards"]["episode"]["score"]) == ([], 0.0)
+    assert (trace["metrics"]["round/one"], trace["metrics"]["round/two"], len(requests)) == (0.0, 0.0, 2)
+
+
+def test_rounds_that_the_model_may_not_take_count_0(task: Path) -> None:
+    trace, requests = evaluate(task, solve, "--env.agent.max-turns", "1")
+    assert (trace["errors"], trace["stop_condition"], len(requests)) == ([], "max_turns", 1)
+    assert (trace["rewards"]["episode"]["score"], trace["metrics"]["round/one"]) == (0.5, 1.0)
+    assert "round/two" not in trace["metrics"]
+
+
+def test_a_call_that_cannot_be_run_is_answered(task: Path) -> None:
+    _, requests = evaluate(task, lambda messages: "" if messages[-1]["role"] == "user" else None)
+    assert "'command' has to be a text" in requests[1]["messages"][-1]["content"]
+
+
+def test_a_fault_of_the_infrastructure_is_an_error_of_the_rollout(task: Path) -> None:
+    suite = task / "steps" / "one" / "tests" / "test.sh"
+    suite.write_text("exit 1\n")
+    trace, _ = evaluate(task, solve)
+    [error] = trace["errors"]
+    assert "round one has no reward by no fault of the model's" in error["message"]
+    assert (trace["ok"], trace["rewards"]) == (False, {})
