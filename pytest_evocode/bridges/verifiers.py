@@ -1,14 +1,7 @@
 """Tasks as an environment of verifiers (https://github.com/primeintellect-ai/verifiers); needs the extra ``verifiers``.
 
-A module of your own, which has to be at the top level, names the environment::
-
-    from pytest_evocode.bridges.verifiers import EvocodeHarness, EvocodeTaskset
-
-    __all__ = ["EvocodeHarness", "EvocodeTaskset"]
-
-Where it is called ``my_tasks``, ``vf-eval my_tasks --env.taskset.tasks '["example_tasks/ledger"]' --env.taskset.engine
-sandbox --env.agent.runtime.type subprocess`` evaluates a model. The runtime has nothing to do: commands run in the
-episode's own sandbox or container.
+A module of your own, which has to be at the top level, names the environment: ``docs/examples/my_tasks.py``, which says
+how it is evaluated as well. The runtime has nothing to do: commands run in the episode's own sandbox or container.
 """
 
 from __future__ import annotations

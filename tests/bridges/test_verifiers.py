@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,11 +16,7 @@ from typing import Any
 
 Policy = Callable[[list[dict[str, Any]]], str | None]
 """Returns a script to run after a conversation, or None to end the turn."""
-MODULE = """
-from pytest_evocode.bridges.verifiers import EvocodeHarness, EvocodeTaskset
-
-__all__ = ["EvocodeHarness", "EvocodeTaskset"]
-"""
+MODULE = Path(__file__).parents[2] / "docs" / "examples" / "my_tasks.py"
 
 
 @contextmanager
@@ -58,7 +55,7 @@ def model(policy: Policy) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def evaluate(task: Path, policy: Policy, *more: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Evaluate a model by verifiers' command; return the trace of the rollout and the requests to the model."""
     home = task.parent
-    (home / "my_tasks.py").write_text(MODULE)
+    shutil.copy(MODULE, home)
     path = os.pathsep.join((str(home), os.environ.get("PYTHONPATH", "")))
     with model(policy) as (address, requests):
         command = [str(Path(sys.executable).with_name("vf-eval")), "my_tasks", "--no-push", "--no-rich"]
