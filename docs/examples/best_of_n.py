@@ -14,7 +14,7 @@ from pytest_evocode.play import Episode, RoundResult, play
 TASK = Path(__file__).parents[2] / "example_tasks" / "process" / "recipes"
 SEED, TRIES = 3, 4
 Policy = Callable[[Path], str]
-"""Returns the command that takes the turn of a round, whose directory it is given. A model would read the instruction."""
+"""Returns the command that takes the turn of a round, by its directory. A model would read the instruction."""
 
 
 def write_files(paths: Sequence[Path], root: Path) -> str:
@@ -71,14 +71,12 @@ async def play_round(episode: Episode, policy: Policy, tries: int) -> tuple[Epis
 async def rollout(policy: Policy, tries: int = 1) -> list[float]:
     """Play the task and return the reward of each round, the best of so many tries."""
     rewards = []
-    episode = await play(TASK, "sandbox").__aenter__()
-    try:
-        observation = await episode.reset()
+    async with play(TASK, "sandbox") as first:
+        episode, observation = first, await first.reset()
         while observation is not None:
             episode, result = await play_round(episode, policy, tries)
             rewards.append(share(result))
             observation = result.observation
-    finally:
         await episode.close()
     return rewards
 

@@ -75,7 +75,7 @@ class TrainingEpisode:
         return _OVER if observation is None else observation.instruction
 
     def get_reward(self) -> float | None:
-        """Return the reward of the episode, which ends; None, from which TRL learns nothing, for an infrastructure fault."""
+        """End the episode and return its reward; None, from which TRL learns nothing, for an infrastructure fault."""
         episode = self._begun()
         try:
             if not self._is_over:

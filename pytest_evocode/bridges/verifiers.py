@@ -22,7 +22,7 @@ from pytest_evocode.agents.words import TOOLS
 from pytest_evocode.bridges.bash_tool import SECONDS, shown
 from pytest_evocode.errors import EpisodeFault
 from pytest_evocode.llm.protocol import RequestedCall
-from pytest_evocode.play import Episode, RoundResult, play
+from pytest_evocode.play import Episode, RoundObservation, RoundResult, play
 from pytest_evocode.results.rewards import reward_of
 from pytest_evocode.tasks import load_task
 
@@ -30,10 +30,10 @@ __all__ = ["EvocodeHarness", "EvocodeTaskset"]
 
 _SYSTEM_PROMPT = """\
 You are a software engineer at work on a project whose requirements change, in the directory {workdir} of a Linux
-machine. You reach it through the tool `bash`, each call of which runs one script in a new shell; a script has {seconds:g}
-seconds unless you ask for more. Requests build on each other: what was asked for before still holds. When you have
-finished with one, answer without calling the tool; that ends your turn."""
-_BASH = {"type": "function", "function": asdict(TOOLS["bash"])}
+machine. You reach it through the tool `bash`, each call of which runs one script in a new shell; a script has
+{seconds:g} seconds unless you ask for more. Requests build on each other: what was asked for before still holds. When
+you have finished with one, answer without calling the tool; that ends your turn."""
+_BASH: Any = {"type": "function", "function": asdict(TOOLS["bash"])}
 _TOO_LATE = "This was not run: the time for the request is over."
 
 
@@ -83,7 +83,9 @@ class EvocodeTaskset(vf.Taskset[EvocodeTask, EvocodeTasksetConfig]):
     def load(self) -> Iterator[EvocodeTask]:
         """Read the tasks; raises TaskError for one that cannot be read, and ValueError where there are none."""
         if not self.config.tasks:
-            raise ValueError("""name the directories of tasks, such as --env.taskset.tasks '["example_tasks/ledger"]'""")
+            raise ValueError(
+                """name the directories of tasks, such as --env.taskset.tasks '["example_tasks/ledger"]'"""
+            )
         for directory in self.config.tasks:
             task = load_task(Path(directory))
             data = EvocodeTaskData(
@@ -101,11 +103,11 @@ class EvocodeHarnessConfig(vf.HarnessConfig):
 
 
 class EvocodeHarness(vf.Harness[EvocodeHarnessConfig]):
-    """Plays an episode: each round's instruction is a message of the user, and a reply that calls nothing ends the turn.
+    """Plays an episode: each round's instruction is a message of the user, and a reply without a call ends the turn.
 
     Where verifiers ends the turn, such as at its ``max_turns``, or the model's window is full, the round is verified as
-    it is, and those after it count 0. Where the infrastructure is at fault, the rollout ends with an error, and verifiers
-    neither scores it nor trains on it.
+    it is, and those after it count 0; at its timeout, the round counts 0 as well. Where the infrastructure is at fault,
+    the rollout ends with an error, and verifiers gives it no reward.
     """
 
     APPENDS_SYSTEM_PROMPT = True
@@ -125,9 +127,10 @@ class EvocodeHarness(vf.Harness[EvocodeHarnessConfig]):
         """Play the episode; raises EpisodeFault where the infrastructure is at fault."""
         model = AsyncOpenAI(base_url=endpoint, api_key=secret, timeout=None)
         async with model, play(data.directory, data.engine) as episode:
-            observation = await episode.reset()
-            prompt = data.system_prompt or _SYSTEM_PROMPT.format(workdir=observation.workdir, seconds=SECONDS)
-            messages: list[dict[str, Any]] = [{"role": "system", "content": prompt}]
+            begun = await episode.reset()
+            prompt = data.system_prompt or _SYSTEM_PROMPT.format(workdir=begun.workdir, seconds=SECONDS)
+            messages: list[Any] = [{"role": "system", "content": prompt}]
+            observation: RoundObservation | None = begun
             goes_on = True
             while observation is not None and goes_on:
                 messages.append({"role": "user", "content": observation.instruction})
@@ -147,9 +150,7 @@ def _note(outcome: EpisodeOutcome, result: RoundResult, episode: Episode) -> Non
     outcome.reward = episode.reward
 
 
-async def _take_turn(
-    model: AsyncOpenAI, name: str, messages: list[dict[str, Any]], episode: Episode, trace: vf.Trace
-) -> bool:
+async def _take_turn(model: AsyncOpenAI, name: str, messages: list[Any], episode: Episode, trace: vf.Trace) -> bool:
     """Have the model take the turn of a round, and return whether it may take another."""
     while True:
         try:
