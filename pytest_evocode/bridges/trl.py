@@ -1,10 +1,9 @@
 """Tasks as environments of TRL's ``GRPOTrainer`` (https://github.com/huggingface/trl); the extra ``trl`` brings it.
 
->>> tasks = ("example_tasks/ledger", "example_tasks/loom")  # doctest: +SKIP
->>> factories = {task: partial(TrainingEpisode, task, "sandbox") for task in tasks}  # doctest: +SKIP
->>> rows = Dataset.from_dict({"environment": list(factories), "prompt": [[{"role": "user", "content": ""}]] * 2})
-... # doctest: +SKIP
->>> GRPOTrainer(model, train_dataset=rows, environment_factory=factories, args=args)  # doctest: +SKIP
+>>> factory = partial(TrainingEpisode, "example_tasks/ledger", "sandbox")  # doctest: +SKIP
+>>> GRPOTrainer(model, environment_factory=factory, args=GRPOConfig(max_steps=100)).train()  # doctest: +SKIP
+
+For several tasks TRL takes a factory for each by its name, and a dataset whose column ``environment`` has the names.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ def tiny_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
     )
 
 
-@pytest.mark.filterwarnings("default")  # These packages warn of each other.
+@pytest.mark.slow("it trains, and its packages take seconds to import")
+@pytest.mark.filterwarnings("ignore")  # These packages warn of each other.
 def test_a_step_of_grpo_learns_from_episodes(task: Path, tmp_path: Path) -> None:
     tokenizer = tiny_tokenizer()
     said = {tokenizer.convert_tokens_to_ids(each) for each in (BASH, FINISH, END)}

@@ -14,6 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.slow("each starts vf-eval, whose imports take seconds")
 Policy = Callable[[list[dict[str, Any]]], str | None]
 """Returns a script to run after a conversation, or None to end the turn."""
 MODULE = Path(__file__).parents[2] / "docs" / "examples" / "my_tasks.py"

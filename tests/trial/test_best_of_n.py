@@ -19,6 +19,7 @@ def example() -> dict[str, Any]:
 
 
 @pytest.mark.nightly
+@pytest.mark.slow("18 turns in three episodes and their forks")
 def test_the_best_of_four_forks_is_better_than_one_try(example: dict[str, Any]) -> None:
     rewards: Mapping[str, Sequence[float]] = asyncio.run(example["main"]())
     assert rewards["scripted"] == [1.0, 1.0, 1.0]
