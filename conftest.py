@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 # Modules that import what is not there in most environments have no doctests to look for.
-collect_ignore = [f"pytest_evocode/bridges/{name}.py" for name in ("gymnasium", "openenv") if find_spec(name) is None]
+collect_ignore = [
+    f"pytest_evocode/bridges/{name}.py" for name in ("gymnasium", "openenv", "verifiers") if find_spec(name) is None
+]
 _TESTS = Path(__file__).with_name("tests")
 # Tests of benchmarks import these; the package itself is the installed one where there is one.
 sys.path.append(str(Path(__file__).parent))

@@ -349,6 +349,18 @@ class Episode:
         counting = range(1, len(self.task.rounds) + 1)
         return trial_rewards(self.records, counting, self.task.reward_strategy)
 
+    @property
+    def reward(self) -> float | None:
+        """The reward of the whole episode: what :attr:`rewards` are by key, of those that decide the rounds."""
+        rewards = {record.index: reward_of(record) for record in self.records}
+        decided = {index: reward for index, reward in rewards.items() if reward is not None}
+        if len(decided) < len(rewards):
+            return None
+        declared = len(self.task.rounds)
+        if self.task.reward_strategy == "final":
+            return decided.get(declared, 0.0)
+        return sum(decided.values()) / declared
+
     # Other episodes that go on from here.
 
     async def fork(self) -> Episode:

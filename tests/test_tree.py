@@ -136,7 +136,9 @@ def test_every_module_says_what_it_is_for() -> None:
 @pytest.mark.every_python
 def test_every_module_can_be_imported() -> None:
     # These are of classes of other packages.
-    not_there = {f"pytest_evocode.bridges.{name}" for name in ("gymnasium", "openenv") if find_spec(name) is None}
+    not_there = {
+        f"pytest_evocode.bridges.{name}" for name in ("gymnasium", "openenv", "verifiers") if find_spec(name) is None
+    }
     for name in set(modules()) - not_there:
         importlib.import_module(name)
 

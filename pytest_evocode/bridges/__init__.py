@@ -1,1 +1,1 @@
-"""Tasks as environments of other packages, each a module over :mod:`pytest_evocode.play` that imports its package."""
+"""Tasks as environments of other packages, each a module over :mod:`pytest_evocode.play` that its package drives."""

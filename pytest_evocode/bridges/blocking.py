@@ -42,6 +42,11 @@ class BlockingEpisode:
         """The rewards of the whole episode by key, as it is so far."""
         return self._episode.rewards
 
+    @property
+    def reward(self) -> float | None:
+        """The reward of the whole episode, as it is so far."""
+        return self._episode.reward
+
     def close(self) -> None:
         """End the episode."""
         _wait(self._episode.close())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-collect_ignore = [f"test_{name}.py" for name in ("gymnasium", "openenv") if find_spec(name) is None]
+collect_ignore = [f"test_{name}.py" for name in ("gymnasium", "openenv", "trl", "verifiers") if find_spec(name) is None]
 
 TOML = """
 [environment]

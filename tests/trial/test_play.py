@@ -72,6 +72,7 @@ def test_an_episode_goes_from_round_to_round_with_a_reward_for_each_case_and_rou
             assert (third.reward, third.done, episode.observation) == (1.0, True, None)
             assert [record.outcome for record in episode.records] == ["passed", "failed", "passed"]
             assert episode.rewards == pytest.approx({"reward": 2 / 3})
+            assert episode.reward == pytest.approx(2 / 3)
 
     played(play_it)
 
@@ -86,7 +87,7 @@ def test_the_reward_of_an_episode_is_by_the_tasks_strategy(
         async with play(task, engine) as episode:
             await episode.reset()
             await do(episode, "true", "seq 2 > work")
-            assert episode.rewards == {"reward": rewards}
+            assert (episode.rewards, episode.reward) == ({"reward": rewards}, rewards)
 
     played(play_it)
 
@@ -416,6 +417,7 @@ def test_a_fault_of_the_infrastructure_has_no_reward(engine: Engine, make_task: 
                 await episode.exec("true")
             result = await episode.finish_round()
             assert (result.record.outcome, result.reward, episode.rewards) == ("error", None, None)
+            assert episode.reward is None
             assert (await episode.reset()).round == "round-1"
             assert (await do(episode, "true", "true"))[-1].reward == 0.0
 
