@@ -8,6 +8,7 @@ For several tasks TRL takes a factory for each by its name, and a dataset whose 
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pytest_evocode.play import play
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trial import TrialOptions
 
+logger = logging.getLogger(__name__)
 _OVER = "There is no further request: all is done."
 
 
@@ -38,16 +40,24 @@ class TrainingEpisode:
         self._options = options
         self._episode: BlockingEpisode | None = None
         self._is_over = True
+        self._is_lost = False
 
     def reset(self, **row: Any) -> str:
         """Begin at the first round, whatever the row of the dataset, and return its instruction.
 
-        Raises EpisodeFault where the environment could not be started.
+        Where the environment could not be started, nothing can be done in the rollout, and it has no reward: other
+        rollouts of the training go on.
         """
         self._close()
         self._episode = BlockingEpisode(play(self._task, self._env, options=self._options))
-        instruction = self._episode.reset().instruction
-        self._is_over = False
+        try:
+            instruction = self._episode.reset().instruction
+        except EpisodeFault as fault:
+            logger.warning("a rollout of %s has no reward: %s", self._task.name, fault)
+            self._close()
+            self._is_lost = True
+            return self._task.rounds[0].instruction.read_text(encoding="utf-8")
+        self._is_over = self._is_lost = False
         return instruction
 
     def bash(self, command: str) -> str:
@@ -75,6 +85,8 @@ class TrainingEpisode:
 
     def get_reward(self) -> float | None:
         """End the episode and return its reward; None, from which TRL learns nothing, for an infrastructure fault."""
+        if self._is_lost:
+            return None
         episode = self._begun()
         try:
             if not self._is_over:

@@ -61,7 +61,7 @@ async def rewards_of(directory: Path) -> list[float | None]:
                 for command in commands(round_):
                     await episode.exec(command)
                 await episode.finish_round()
-            return [record.verdict and record.verdict.reward for record in episode.records]
+            return [None if record.verdict is None else record.verdict.reward for record in episode.records]
     finally:
         engine.close()
 

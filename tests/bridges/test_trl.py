@@ -132,3 +132,21 @@ def test_a_fault_of_the_infrastructure_gives_no_reward(task: Path) -> None:
     assert episode.get_reward() == 0.0
     with pytest.raises(EpisodeFault, match="reset"):
         episode.get_reward()
+
+
+def test_a_rollout_that_cannot_begin_has_no_reward_and_training_goes_on(
+    task: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dockerfile = task / "environment" / "Dockerfile"
+    text = dockerfile.read_text()
+    dockerfile.write_text(f"{text}RUN exit 3\n")
+    episode = TrainingEpisode(task, "sandbox")
+    assert episode.reset() == "Add one.\n"
+    assert "has no reward" in caplog.text
+    assert episode.bash("ls") == episode.finish_round()
+    assert episode.get_reward() is None
+    dockerfile.write_text(text)
+    episode = TrainingEpisode(task, "sandbox")
+    episode.reset()
+    assert episode.bash("ls") == "[exit code 0]"
+    assert episode.get_reward() == 0.0
