@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pytest_evocode.cli import COMMANDS
 
@@ -47,3 +49,11 @@ def test_the_index_has_a_link_to_every_page_that_works_without_a_build() -> None
 def test_a_page_that_a_build_completes_says_which(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "{include} generated/" not in text or "`tox -e docs`" in text
+
+
+def test_what_is_cited_is_the_version_that_there_is() -> None:
+    """Beside pyproject.toml it stands nowhere else, but in the output that README shows."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == version
+    assert f" evocode-{version}, " in (ROOT / "README.md").read_text(encoding="utf-8")
