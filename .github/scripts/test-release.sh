@@ -7,7 +7,7 @@ wheel=$(realpath dist/*.whl)
 mkdir unpacked
 tar -xzf dist/*.tar.gz -C unpacked --strip-components=1
 cd unpacked
-pip install "$wheel[sandbox]" --group test
+pip install "$wheel[sandbox,parquet,process]" --group test
 # Ubuntu's AppArmor keeps programs that it has no profile for from making user namespaces.
 sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
 evocode doctor
