@@ -76,7 +76,7 @@ def _engine(name: str, make: Callable[[], Engine], remedy: str) -> Finding:
     """Return whether an engine starts."""
     try:
         engine = make()
-    except EvocodeError as error:
+    except (EvocodeError, OSError) as error:
         return Finding(name, False, str(error), remedy, is_engine=True)
     told = engine.description
     engine.close()
@@ -149,7 +149,10 @@ def _providers() -> Iterator[Finding]:
         told = f"{' and '.join(given)} given" if given else ""
         # Whether a platform knows who asks, only its SDK can tell.
         if all(_is_there(module) for module in (provider.sdk, *provider.packages)):
-            missing = provider.missing(provider.access(ModelOptions()))
+            try:
+                missing = provider.missing(provider.access(ModelOptions()))
+            except Exception as error:  # Whatever an SDK raises where its own configuration is broken.
+                missing = f"{type(error).__name__}: {error}"
             yield Finding(
                 f"{provider.name}/MODEL", not missing, told or ("not set up" if missing else "set up"), missing
             )

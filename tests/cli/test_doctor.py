@@ -85,3 +85,27 @@ def test_a_full_disk_is_told_with_what_frees_some(evocode: Evocode, monkeypatch:
     assert works == "no"
     assert told.endswith("cache")
     assert "evocode clean" in remedy
+
+
+def test_a_broken_configuration_of_an_sdk_ends_nothing(
+    evocode: Evocode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("boto3")
+    pytest.importorskip("anthropic")
+    monkeypatch.setattr("pytest_evocode.environments.sandbox.engine.find_bubblewrap", no_bubblewrap)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
+    works, _, remedy = told_of("bedrock/MODEL", evocode("doctor"))
+    assert works == "no"
+    assert "no-such-profile" in remedy
+
+
+def test_a_cache_that_cannot_be_written_is_told_with_what_to_set(
+    evocode: Evocode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "file"))
+    ran = evocode("doctor")
+    assert ran.status == 1
+    assert told_of("disk", ran)[0] == "no"
+    assert "EVOCODE_CACHE" in told_of("disk", ran)[2]
