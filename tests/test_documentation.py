@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from pytest_evocode.cli import COMMANDS, main
@@ -86,3 +88,11 @@ def test_a_shown_command_can_be_called(page: str, command: list[str], pytestconf
 def test_the_drawings_are_what_their_program_draws() -> None:
     drawn = runpy.run_path(str(ROOT / "docs" / "drawings.py"))["drawn"]()
     assert drawn == {path.name: path.read_text(encoding="utf-8") for path in IMAGES.glob("concept-*.svg")}
+
+
+def test_what_is_cited_is_the_version_that_there_is() -> None:
+    """Beside pyproject.toml it stands nowhere else, but in the output that README shows."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == version
+    assert f" evocode-{version}, " in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ COMMANDS = {
     "agents": ("agents", "List all agents, and the versions that were tried."),
     "clean": ("kept", "Remove what killed sessions left behind."),
     "compare": ("comparisons", "Compare two agents, runs or results directories."),
+    "doctor": ("doctor", "Print what works on this machine, with remedies."),
     "export": ("tables", "Write results as CSV, Parquet or JSON."),
     "harden": ("harden", "Show which rounds are passed without work."),
     "merge": ("directories", "Merge results directories into a new one."),

@@ -16,6 +16,7 @@ import pytest
 
 import pytest_evocode
 from pytest_evocode.environments import Command, Engine, Environment
+from pytest_evocode.environments.sandbox import engine as engine_module
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.tasks import Task
 
@@ -199,6 +200,23 @@ def test_directories_below_usr_can_be_hidden(plain_task: Task) -> None:
         fork = environment.fork(environment.snapshot(), network=None)
         fork.start()
         assert fork.exec(["ls", "-A", str(hidden)]).output == ""
+    finally:
+        engine.close()
+
+
+def test_solutions_of_new_tasks_are_hidden_where_this_package_is_below_usr(
+    plain_task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below_usr = Path("/usr/share/doc")
+    if not any(below_usr.glob("*")):
+        pytest.skip(f"nothing is in {below_usr}")
+    assert (engine_module._TEMPLATES / "parcels").is_dir()
+    monkeypatch.setattr(engine_module, "_TEMPLATES", below_usr)
+    engine = SandboxEngine()
+    environment = engine.create(plain_task, env={}, network=None)
+    environment.start()
+    try:
+        assert environment.exec(["ls", "-A", str(below_usr)]).output == ""
     finally:
         engine.close()
 

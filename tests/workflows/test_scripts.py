@@ -479,3 +479,35 @@ def test_a_benchmark_that_left_nothing_is_a_notice_and_no_comment(tmp_path: Path
     with github() as (has, variables):
         assert comment_on(has, variables, tmp_path).stdout.startswith("::notice::the benchmark left no results")
     assert has.written == []
+
+
+class TestReleaseNotes:
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.0"\n')
+        (tmp_path / "changelog.d").mkdir()
+        (tmp_path / "changelog.d" / "README.md").write_text("How to write fragments.\n")
+        (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.0\n\n- New.\n\n## 1.2.0rc1\n\n- Old.\n")
+        return tmp_path
+
+    def test_they_are_those_of_the_version_alone(self, root: Path) -> None:
+        assert load("release_notes").notes_of("v1.2.0", root) == "- New."
+
+    def test_a_tag_of_another_version_is_refused(self, root: Path) -> None:
+        with pytest.raises(SystemExit, match=r"the tag is v1\.2\.1, and pyproject\.toml has version 1\.2\.0"):
+            load("release_notes").notes_of("v1.2.1", root)
+
+    def test_fragments_that_are_left_are_named(self, root: Path) -> None:
+        (root / "changelog.d" / "45.added.md").write_text("Something.\n")
+        with pytest.raises(SystemExit, match=r"changelog\.d has 45\.added\.md: run towncrier build --version 1\.2\.0"):
+            load("release_notes").notes_of("v1.2.0", root)
+
+    def test_a_release_without_notes_is_refused(self, root: Path) -> None:
+        (root / "CHANGELOG.md").write_text("# Changelog\n\n## 1.1.0\n\n- Old.\n")
+        with pytest.raises(SystemExit, match=r"no notes below a heading ## 1\.2\.0"):
+            load("release_notes").notes_of("v1.2.0", root)
+
+    def test_notes_that_nobody_would_read_to_the_end_are_refused(self, root: Path) -> None:
+        (root / "CHANGELOG.md").write_text(f"## 1.2.0\n\n{'word ' * 601}\n")
+        with pytest.raises(SystemExit, match="601 words"):
+            load("release_notes").notes_of("v1.2.0", root)

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SMALL_DISK = 8 * 2**30  # bytes
+#: What `evocode new` makes tasks of, with their solutions and tests, which an installation below /usr would show.
+_TEMPLATES = Path(__file__).parents[2] / "cli" / "new_task" / "templates"
 
 
 class SandboxEngine:
@@ -97,7 +99,7 @@ class SandboxEngine:
         self._state_lock: FileLock | None = None
         self._proxy: EgressProxy | None = None
         self._removals = Removals()
-        private = {*(path.resolve() for path in hidden), self._cache}
+        private = {*(path.resolve() for path in hidden), self._cache, _TEMPLATES.resolve()}
         below_usr = tuple(path for path in private if path.is_dir() and Path("/usr") in path.parents)
         self.memory = machine = memory_of_session()
         reasons: list[str] = []
