@@ -3,7 +3,7 @@
 By day the first is given one task.
 
 After a change that is meant to change records or tables, write the expectations anew with
-``python -m tests.acceptance.test_golden_results``, and say so in CHANGELOG.md.
+``python -m tests.acceptance.test_golden_results``, and say so in a fragment of changelog.d/.
 """
 
 from __future__ import annotations
