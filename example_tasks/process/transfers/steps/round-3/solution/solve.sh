@@ -1,4 +1,5 @@
 #!/bin/bash
-# The files that this round adds or changes, whole.
+# The files that this round adds or changes, whole; what the bank was to decide is decided.
 set -euo pipefail
 cp -R "$(dirname "$0")/project/." .
+rm DECISIONS.md
