@@ -23,9 +23,9 @@ def example() -> dict[str, Any]:
 def test_the_best_of_four_forks_is_better_than_one_try(example: dict[str, Any]) -> None:
     rewards: Mapping[str, Sequence[float]] = asyncio.run(example["main"]())
     assert rewards["scripted"] == [1.0, 1.0, 1.0]
-    assert len(rewards["forgetful"]) == len(rewards["best of 4"]) == 3
-    assert all(best >= one for best, one in zip(rewards["best of 4"], rewards["forgetful"], strict=True))
-    assert sum(rewards["best of 4"]) > sum(rewards["forgetful"])
+    assert len(rewards["model"]) == len(rewards["best of 4"]) == 3
+    assert all(best >= one for best, one in zip(rewards["best of 4"], rewards["model"], strict=True))
+    assert sum(rewards["best of 4"]) > sum(rewards["model"])
 
 
 def test_rewards_are_plotted_by_round(example: dict[str, Any]) -> None:
