@@ -156,14 +156,17 @@ class CollectionHooks:
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
         """Where a task has nothing of the name that was asked for, say what it has."""
-        # All that is made now stays, and the garbage collector would look through it again and again.
+        # All that is made now stays, and the garbage collector would look through it again and again, above all when
+        # pytest ends. What an earlier session of this process has left may go.
         was_enabled = gc.isenabled()
         gc.disable()
+        gc.unfreeze()
         try:
             return (yield)
         except pytest.UsageError as error:
             raise pytest.UsageError(*error.args, *self._rounds_instead(session.config)) from None
         finally:
+            gc.freeze()
             if was_enabled:
                 gc.enable()
 
