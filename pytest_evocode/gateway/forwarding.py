@@ -159,6 +159,9 @@ class Forwarding:
                     return await self._refuse_without_tokens()
                 if not self._route.allows(self._model):
                     return await self._say("model", f"the model {self._model!r} is none of those of this agent")
+                if self._tokens_of is not None and self._session.gave_up:
+                    # A reply without its tokens stays one, whatever comes after it until the program has ended.
+                    return await self._say("unreachable", self._session.fault)
                 if words := self._session.refusal():
                     return await self._say("budget", words)
                 await asyncio.to_thread(self._session.prices, self._route, self._model)

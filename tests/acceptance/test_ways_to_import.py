@@ -21,9 +21,10 @@ API = Path(__file__).parents[2] / "docs/api.md"
 HEAVY = ("pydantic", "docker", "click", "filelock", "platformdirs", "requests", "tomli", "dockerfile_parse", "xdist")
 
 
-def shown_in_api(number: int) -> str:
-    """The code that the page has at that place, from 1."""
-    return API.read_text(encoding="utf-8").split("```python\n")[number].partition("```")[0]
+def shown_in_api(heading: str) -> str:
+    """The first code of a section of the page."""
+    section = API.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
+    return section.partition("```python\n")[2].partition("```")[0]
 
 
 def python(script: str, *arguments: str) -> str:
@@ -43,7 +44,7 @@ def imported_by(statement: str) -> set[str]:
 
 def test_a_script_of_ten_lines_drives_a_trial(write_task: WriteTask) -> None:
     task = write_task("a", 2, solve={2: "echo wrong >> log.txt"})
-    shown = shown_in_api(1)
+    shown = shown_in_api("An attempt without pytest")
     assert len([line for line in shown.splitlines() if line]) <= 10
     script = shown.replace('"example_tasks/ledger"', repr(str(task))).replace('"auto"', '"sandbox"')
     rounds = python(f'{script}\nimport sys\nassert "pytest" not in sys.modules').splitlines()
@@ -55,7 +56,7 @@ def test_a_script_of_ten_lines_drives_a_trial(write_task: WriteTask) -> None:
 
 def test_a_function_of_ten_lines_plays_an_episode(write_task: WriteTask) -> None:
     task = write_task("a", 2)
-    script = shown_in_api(2).replace('"example_tasks/ledger"', repr(str(task)))
+    script = shown_in_api("A task as an environment").replace('"example_tasks/ledger"', repr(str(task)))
     policy = "lambda instruction: 'echo line-1 >> log.txt'"
     played = python(f"{script}\nimport asyncio\nprint(asyncio.run(rollout({policy})))")
     assert played == "{'reward': 0.5}\n"

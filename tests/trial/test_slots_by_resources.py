@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -149,13 +150,15 @@ class Looks(threading.Event):
 def test_a_process_that_is_halted_in_front_of_the_line_is_passed(
     cache: Path, slots: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_evocode.trial.context._PATIENCE", 0.02)
     (cache / "verifiers").mkdir()
     halted = try_lock(cache / "verifiers/line-3.lock")
     assert halted is not None
     looks = Looks(cache)
+    # A second passes with each look.
+    clock = SimpleNamespace(monotonic=lambda: float(len(looks.held)))
+    monkeypatch.setattr("pytest_evocode.trial.context.time", clock)
     with VerifierSlots(3).take(looks, slots=slots):
-        assert len(looks.held) > 0
+        assert looks.held == [0] * 16
     halted.release()
 
 
