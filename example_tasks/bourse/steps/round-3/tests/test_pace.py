@@ -10,9 +10,9 @@ def text(lines):
 @pytest.mark.requirement("members-pace", kind="core")
 def test_one_of_many_members(bourse):
     """OPEN and CLEAR of members with few orders or none, beside others with thousands."""
-    sent = [f"BID a{n} rye 500 5 BY large" for n in range(10000)]
-    answers = [f"REST a{n} 5" for n in range(10000)]
-    for n in range(3000):
+    sent = [f"BID a{n} rye 500 5 BY large" for n in range(32000)]
+    answers = [f"REST a{n} 5" for n in range(32000)]
+    for n in range(13500):
         sent += [f"OPEN m{n}", f"CLEAR m{n}"]
         answers += ["END", "END"]
         if n % 10 == 0:
