@@ -49,7 +49,7 @@ class ChatClient(BaseClient):
     def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
         payload: Json = {"model": self.model, "messages": [*self._messages(conversation)]}
         if tools:
-            payload["tools"] = [_tool(each) for each in tools]
+            payload["tools"] = [each.definition for each in tools]
         tokens = self._options.token_ids
         return payload, {
             **(asking_for_tokens(tokens, {}) if tokens is not None else {}),
@@ -145,11 +145,6 @@ def _ending(word: Any, message: Json, calls: bool) -> Ending:
     if word == "length":
         return "length"
     return "calls" if calls else "done" if word == "stop" else "unknown"
-
-
-def _tool(tool: Tool) -> Json:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _call(call: RequestedCall) -> Json:

@@ -25,6 +25,12 @@ class Tool:
     description: str
     parameters: dict[str, Any]
 
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The tool in the format of OpenAI's function calling."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
 
 @dataclass(frozen=True, slots=True)
 class RequestedCall:

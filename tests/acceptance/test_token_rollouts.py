@@ -151,8 +151,10 @@ def test_a_model_of_the_shell_agent_is_trained_on_the_tokens_of_its_server(
         told = [f"--evocode-agent-option={option}" for option in options]
         session = run_tasks(*told, "tasks", agent="openai/mine")
         [row] = export(session)
+        [taught] = export(session, "--format=sft")
     assert session.outcomes == {"passed": 3}
     has_tokens_of(row, server.log)
+    assert taught["tools"] == server.asked[0].body["tools"]
     assert {bool(asked.body.get("stream")) for asked in server.asked} == {kind == "vllm"}
 
 

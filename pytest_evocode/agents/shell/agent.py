@@ -293,6 +293,10 @@ class ShellAgent:
         self._open(context)
         try:
             self._servers.open(context, servers)
+            if self._options.calls == "tools":
+                definitions = tuple(tool.definition for tool in (BASH, *self._others))
+                known = context.recorder.agent.model_copy(update={"tool_definitions": definitions})
+                context.recorder.agent = known
             goes_on = True
             while goes_on:
                 reply = turn.ask()
