@@ -131,9 +131,15 @@ def _gateway() -> Finding:
 
 
 def _tools() -> Iterator[Finding]:
-    for name, wanted in (("git", "--evocode-dataset"), ("npm", "the newest versions of CLIs")):
+    wants = (
+        ("docker", "building images in Docker"),
+        ("git", "--evocode-dataset"),
+        ("npm", "the newest versions of CLIs"),
+    )
+    for name, wanted in wants:
         path = shutil.which(name)
-        yield Finding(name, path is not None, path or f"none; {wanted} needs it", f"install {name}")
+        told = path or f"none; {wanted} needs it"
+        yield Finding(f"command {name}", path is not None, told, f"install the command {name}")
     there = [name for name in _PROGRAMS if shutil.which(name)]
     told = ", ".join(there) or "none, and none is needed: agents' programs are installed in environments"
     yield Finding("CLIs on PATH", bool(there), told)

@@ -55,6 +55,13 @@ def test_a_machine_without_an_engine_says_so_and_what_to_do(evocode: Evocode, mo
     assert ran.out.endswith("\nTasks cannot be run here: neither Docker nor the sandbox works.\n")
 
 
+def test_a_machine_without_dockers_command_cannot_build(evocode: Evocode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_evocode.environments.sandbox.engine.find_bubblewrap", no_bubblewrap)
+    monkeypatch.setenv("PATH", "/nowhere")
+    told = "none; building images in Docker needs it"
+    assert told_of("command docker", evocode("doctor")) == ("no", told, "install the command docker")
+
+
 def test_keys_are_named_and_not_told(evocode: Evocode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_evocode.environments.sandbox.engine.find_bubblewrap", no_bubblewrap)
     monkeypatch.setattr("pytest_evocode.cli.doctor._is_there", lambda module: module in ("openai", "anthropic"))
