@@ -40,11 +40,10 @@ def read_own_attempt(data: bytes) -> AttemptRecord | None:
         return None
     if any(round_.verdict and round_.verdict.cases for round_ in record.rounds):
         return None
-    for round_ in record.rounds:
-        for part in (round_, round_.verdict, round_.usage):
-            if part is not None:
-                # Nothing asks which fields were set, and that would take half of the memory.
-                object.__setattr__(part, "__pydantic_fields_set__", _NO_FIELDS)
+    parts = [part for round_ in record.rounds for part in (round_, round_.verdict, round_.usage) if part is not None]
+    for part in (record, *parts):
+        # Nothing asks which fields were set, and that would take half of the memory.
+        object.__setattr__(part, "__pydantic_fields_set__", _NO_FIELDS)
     return record
 
 
