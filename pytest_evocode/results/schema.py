@@ -1,7 +1,7 @@
 """The JSON Schema of the files in a results directory, for readers in other languages.
 
-``python -m pytest_evocode.results.schema`` writes ``schema.json`` beside this module. What it says of a field is the text
-below it in the source.
+``python -m pytest_evocode.results.schema`` writes ``schema.json`` beside this module. What it says of a field is the
+text below it in the source.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ FILES: dict[str, type[BaseModel]] = {
     "*/harbor_jobs/*/*/*/steps/*/snapshot.json": SnapshotFile,
     "runs/*.json": RunRecord,
 }
+#: A role of reStructuredText, of whose name readers in other languages want the last part.
+_ROLE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
 
 
 def record_schema() -> dict[str, Any]:
@@ -62,10 +64,10 @@ def record_schema() -> dict[str, Any]:
 
 def _texts(model: type) -> dict[str, str]:
     """Return the text below each field of a record that has one, those included that it inherits."""
-    owners = {owner.__name__ for owner in model.__mro__}
-    modules = {sys.modules[owner.__module__] for owner in model.__mro__ if owner.__module__.startswith("pytest_evocode")}
-    found = (each for module in modules for each in field_texts(module))
-    return {key: re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"``\1``", text) for owner, key, text in found if owner in owners}
+    owners = [owner for owner in model.__mro__ if owner.__module__.startswith("pytest_evocode")]
+    names = {owner.__name__ for owner in owners}
+    found = (each for module in {owner.__module__ for owner in owners} for each in field_texts(sys.modules[module]))
+    return {key: _ROLE.sub(r"``\1``", text) for owner, key, text in found if owner in names}
 
 
 def as_text() -> str:
