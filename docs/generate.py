@@ -1,11 +1,12 @@
 """Writes what pages say of options, commands, keys, fields, fixtures and faults, from the code that has it.
 
-``python docs/generate.py`` writes it into the pages, between a comment that names the part and ``<!-- end -->``, so that
-they can be read without a build. A test tells when a page is not what the code says.
+``python docs/generate.py`` writes it into the pages, between a comment that names the part and ``<!-- end -->``, so
+that they can be read without a build. A test tells when a page is not what the code says.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -54,6 +55,16 @@ SAME_AS = {
     "steps.healthcheck": "environment.healthcheck",
     "steps.artifacts": "artifacts",
 }
+#: What other packages, or code that does not await, play tasks with; it is not imported, as few have these packages.
+BRIDGES = ROOT / "pytest_evocode" / "bridges"
+BRIDGES_TO = (
+    "gymnasium.EvocodeEnv",
+    "openenv.create_app",
+    "trl.TrainingEpisode",
+    "verifiers.EvocodeTaskset",
+    "verifiers.EvocodeHarness",
+    "blocking.BlockingEpisode",
+)
 #: Options of agents by the heading of their section: the model that has them, and those that were shown before.
 AGENTS: Mapping[str, tuple[type[BaseModel], tuple[type[BaseModel], ...]]] = {
     "Every agent with a model": (HarnessOptions, ()),
@@ -134,6 +145,37 @@ def fixtures() -> Iterator[str]:
     texts["evocode_container"] = container_fixture(None).__doc__  # type: ignore[arg-type]
     yield from ("| fixture | what it does |", "|---|---|")
     yield from (f"| `{name}` | {' '.join(str(text).split())} |" for name, text in texts.items())
+
+
+def bridges() -> Iterator[str]:
+    """Yield a list of the bridges with their methods."""
+    for bridge in BRIDGES_TO:
+        module, _, name = bridge.partition(".")
+        tree = ast.parse((BRIDGES / f"{module}.py").read_text(encoding="utf-8"))
+        (found,) = (each for each in ast.walk(tree) if getattr(each, "name", "") == name)
+        methods = {each.name: each for each in getattr(found, "body", ()) if isinstance(each, Function)}
+        made = methods.get("__init__", found)
+        yield f"- `{bridge}{parameters(made)}`: {first_of_docstring(found)}"
+        for method, each in methods.items():
+            if not method.startswith("_"):
+                called = method if each.decorator_list else f"{method}{parameters(each)}"
+                yield f"  - `{called}`: {first_of_docstring(each)}"
+
+
+Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def parameters(function: ast.AST) -> str:
+    """Return the parameters of a function without self; nothing for a class, which has none of its own."""
+    if not isinstance(function, Function):
+        return ""
+    return f"({re.sub('^self(, )?', '', ast.unparse(function.args))})"
+
+
+def first_of_docstring(node: ast.AST) -> str:
+    """Return what a docstring says before its sections, in Markdown."""
+    text = re.split(r"\n\n(?:Args|Returns|Raises):", ast.get_docstring(node) or "")[0]  # type: ignore[arg-type]
+    return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", " ".join(text.split()).replace("``", "`"))
 
 
 def agent_options() -> Iterator[str]:
@@ -265,6 +307,7 @@ PARTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "options": options,
     "settings": settings,
     "fixtures": fixtures,
+    "bridges": bridges,
     "commands": commands,
     "agent-options": agent_options,
     "attacks": attacks,
