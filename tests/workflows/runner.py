@@ -129,7 +129,7 @@ class Runner:
             done.result = "failure"
         for line in files["PATH"].read_text().splitlines():
             kept["PATH"] = f"{line}:{kept['PATH']}"
-        kept.update(line.split("=", 1) for line in files["ENV"].read_text().splitlines())
+        kept |= dict(line.split("=", 1) for line in files["ENV"].read_text().splitlines())
         return dict(line.split("=", 1) for line in files["OUTPUT"].read_text().splitlines())
 
     def _stand_in(self, action: str, values: Mapping[str, Any]) -> dict[str, str]:
