@@ -30,7 +30,7 @@ def results(jobs: dict[str, list[Job]]) -> dict[str, list[str]]:
     return {name: [job.result for job in each] for name, each in jobs.items()}
 
 
-@pytest.mark.slow(reason="two agents play a task")
+@pytest.mark.slow("two agents play a task")
 def test_a_benchmark_is_planned_run_merged_and_reported(runner: Runner) -> None:
     jobs = runner.play(BENCHMARK, {"agents": "oracle nop", "shards": 1, "environment": "sandbox"})
     (oracle, nop), (merge,) = jobs["run"], jobs["merge"]
@@ -55,7 +55,7 @@ def test_a_benchmark_is_planned_run_merged_and_reported(runner: Runner) -> None:
         assert {name.partition("/")[0] for name in packed.getnames()} == {"merged", "report", "comment.md"}
 
 
-@pytest.mark.slow(reason="an agent plays a task")
+@pytest.mark.slow("an agent plays a task")
 def test_what_other_jobs_left_is_merged_where_one_fails(runner: Runner) -> None:
     jobs = runner.play(BENCHMARK, {"agents": "nobody nop", "shards": 1, "environment": "sandbox"})
     assert results(jobs)["run"] == ["failure", "success"]
