@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.metadata import version as installed_version
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-import generate
-
-generate.write(Path(__file__).parent / "generated")
 project = "pytest-evocode"
 author = "The pytest-evocode developers"
 copyright = "2026, the pytest-evocode developers"
@@ -27,6 +21,6 @@ llms_txt_summary = (
 )
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-exclude_patterns = ["_build", "generated"]
+exclude_patterns = ["_build"]
 # `tox -e demo` sets html_extra_path to what has the demo.
 nitpicky = False

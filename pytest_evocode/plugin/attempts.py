@@ -80,7 +80,7 @@ class AttemptCollector(pytest.Collector):
     def collect(self) -> list[RoundItem]:
         """Return the rounds, the same objects at every call."""
         if not self._rounds:
-            add_fixture("evocode_container", _container_fixture(self), self)
+            add_fixture("evocode_container", container_fixture(self), self)
             subtests = self._evocode.settings.cases == "subtests"
             shared: dict[str, Any] = {}
             check: Callable[..., None] = _check_with_subtests if subtests else _check
@@ -244,7 +244,7 @@ class AttemptCollector(pytest.Collector):
                 pytest.fail(fault, pytrace=False)
 
 
-def _container_fixture(attempt: AttemptCollector) -> Callable[[pytest.FixtureRequest], Environment | None]:
+def container_fixture(attempt: AttemptCollector) -> Callable[[pytest.FixtureRequest], Environment | None]:
     """Return a session-scoped fixture of the attempt's own: what depends on it lives as long as the container."""
 
     def evocode_container(request: pytest.FixtureRequest) -> Environment | None:

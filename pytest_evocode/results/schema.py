@@ -1,17 +1,21 @@
 """The JSON Schema of the files in a results directory, for readers in other languages.
 
-``python -m pytest_evocode.results.schema`` writes ``schema.json`` beside this module.
+``python -m pytest_evocode.results.schema`` writes ``schema.json`` beside this module. What it says of a field is the
+text below it in the source.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from pytest_evocode.results import records
 from pytest_evocode.results.records import (
     RECORD_VERSION,
     AttemptRecord,
@@ -22,6 +26,7 @@ from pytest_evocode.results.records import (
     RunRecord,
     SnapshotFile,
 )
+from pytest_evocode.tasks.schema import field_texts
 
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 #: The kind of record in each file, by the pattern of its path.
@@ -33,6 +38,8 @@ FILES: dict[str, type[BaseModel]] = {
     "*/harbor_jobs/*/*/*/steps/*/snapshot.json": SnapshotFile,
     "runs/*.json": RunRecord,
 }
+#: A role of reStructuredText, of whose name readers in other languages want the last part.
+_ROLE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
 
 
 def record_schema() -> dict[str, Any]:
@@ -43,11 +50,24 @@ def record_schema() -> dict[str, Any]:
         title=f"Records of pytest-evocode, version {RECORD_VERSION}",
         ref_template="#/$defs/{model}",
     )
+    for name, kind in schema["$defs"].items():
+        texts = _texts(getattr(records, name))
+        for key, field in kind["properties"].items():
+            if key in texts:
+                field["description"] = texts[key]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
         "anyOf": [{"$ref": f"#/$defs/{model.__name__}"} for model in FILES.values()],
     }
+
+
+def _texts(model: type) -> dict[str, str]:
+    """Return the text below each field of a record that has one, those included that it inherits."""
+    owners = [owner for owner in model.__mro__ if owner.__module__.startswith("pytest_evocode")]
+    names = {owner.__name__ for owner in owners}
+    found = (each for module in {owner.__module__ for owner in owners} for each in field_texts(sys.modules[module]))
+    return {key: _ROLE.sub(r"``\1``", text) for owner, key, text in found if owner in names}
 
 
 def as_text() -> str:

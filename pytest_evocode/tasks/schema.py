@@ -24,7 +24,7 @@ def task_schema() -> dict[str, Any]:
     """Return the schema of a task.toml."""
     made = model.TaskConfig.model_json_schema(ref_template="{model}")
     sections = made.pop("$defs") | {"TaskConfig": made}
-    for name, key, text in _texts(model):
+    for name, key, text in field_texts(model):
         for section in sections:
             if name in _bases(section):
                 sections[section]["properties"][key]["description"] = text
@@ -46,7 +46,7 @@ def task_schema() -> dict[str, Any]:
     }
 
 
-def _texts(module: ModuleType) -> Iterator[tuple[str, str, str]]:
+def field_texts(module: ModuleType) -> Iterator[tuple[str, str, str]]:
     """Yield the text below each field of the models in a module, with the model's name and the field's."""
     for statement in ast.parse(inspect.getsource(module)).body:
         if isinstance(statement, ast.ClassDef):

@@ -149,15 +149,28 @@ def test_a_shard_without_a_number_says_what_it_needs(cluster: Path) -> None:
     assert (told.returncode, "name the shard" in told.stderr) == (4, True)
 
 
-def test_submitting_names_the_shards_and_the_merge_waits_for_them(cluster: Path) -> None:
+def submit(cluster: Path, *shards: str) -> tuple[str, list[str]]:
+    """Submit shards to a queue that runs nothing, and return what is printed and how sbatch was called."""
     bin_ = cluster / "bin"
     bin_.mkdir()
     (bin_ / "sbatch").write_text('#!/bin/bash\necho "$@" >> sbatch.log\necho "17;cluster"\n')
     (bin_ / "sbatch").chmod(0o755)
     path = f"{bin_}:{os.environ['PATH']}"
-    asked = ["bash", str(cluster / "deploy" / "slurm" / "submit.sh"), "1,3"]
+    asked = ["bash", str(cluster / "deploy" / "slurm" / "submit.sh"), *shards]
     told = subprocess.run(asked, cwd=cluster, env=variables(cluster, PATH=path), capture_output=True, text=True)
-    assert told.stdout == "array 17, merge 17\n", told.stderr
-    array, merge = (cluster / "sbatch.log").read_text(encoding="utf-8").splitlines()
+    assert told.returncode == 0, told.stderr
+    log = cluster / "sbatch.log"
+    return told.stdout, log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+
+
+def test_submitting_names_the_shards_and_the_merge_waits_for_them(cluster: Path) -> None:
+    told, (array, merge) = submit(cluster, "1,3")
+    assert told == "array 17, merge 17\n"
     assert re.search(r"--array=1,3 \S+/slurm/array.sbatch$", array)
     assert re.search(r"--dependency=afterany:17 \S+/slurm/merge.sbatch$", merge)
+
+
+def test_where_no_shard_is_unfinished_nothing_is_submitted_again(cluster: Path) -> None:
+    told, calls = submit(cluster, "")  # As unfinished.sh prints it.
+    assert "none is unfinished" in told
+    assert calls == []

@@ -52,6 +52,15 @@ def check_address(address: str) -> None:
         ) from None
 
 
+def refusal(address: str, error: Exception) -> UsageError:
+    """Return the error of a cluster that could not be joined, or started where the address is empty."""
+    where = f"ray:{address}" if address else "ray"
+    # Ray shows its token at an address only if it is told to, and does not say that one is missing.
+    shows_none = address not in ("", "auto") and "RAY_AUTH_MODE" not in os.environ
+    hint = "; if the cluster wants a token, export RAY_AUTH_MODE=token" if shows_none else ""
+    return UsageError(f"--evocode-cluster={where}: {error}{hint}")
+
+
 class RayCluster:
     """A Ray cluster that this process has joined, or has started for itself."""
 
@@ -80,8 +89,7 @@ class RayCluster:
                 except Exception as error:  # Ray raises plain ones, too, as after 30 seconds on a busy machine.
                     ray.shutdown()
                     if not tries_left:
-                        where = f"ray:{address}" if address else "ray"
-                        raise UsageError(f"--evocode-cluster={where}: {error}") from None
+                        raise refusal(address, error) from None
         self._broker: Any = None
 
     def close(self) -> None:

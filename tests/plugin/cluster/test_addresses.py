@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.plugin.cluster.ray_cluster import check_address
+from pytest_evocode.plugin.cluster.ray_cluster import check_address, refusal
 
 pytestmark = pytest.mark.every_python
 
@@ -33,3 +33,18 @@ def test_an_address_for_jobs_is_refused_with_how_to_submit_one(address: str) -> 
 @pytest.mark.parametrize("address", ["", "auto", "local", "127.0.0.1:none"])
 def test_other_addresses_are_left_to_ray(address: str) -> None:
     check_address(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "mode", "is_told"),
+    [("head:6379", None, True), ("head:6379", "token", False), ("auto", None, False), ("", None, False)],
+)
+def test_an_address_that_refuses_may_want_a_token(
+    address: str, mode: str | None, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    if mode is not None:
+        monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    said = str(refusal(address, ConnectionError("Failed to connect")))
+    assert "Failed to connect" in said
+    assert ("export RAY_AUTH_MODE=token" in said) is is_told
