@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,14 @@ def test_a_view_has_every_format(evocode: Evocode, view: str) -> None:
     assert latex.count("\\begin{tabular}") == latex.count("\\toprule") == latex.count("\\end{table}") > 0
     assert "a\\_b\\&c" in latex
     assert "a_b&c" not in latex
+
+
+@pytest.mark.parametrize("view", [view for view in ALL if view not in ("plan", "timeline")])
+def test_agents_have_the_same_heading_in_every_view(evocode: Evocode, view: str) -> None:
+    lines = evocode("results", "evocode-results", "--view", view, "--format", "markdown").lines
+    heads = [before.strip("| ").split(" | ") for before, line in pairwise(lines) if line.startswith("| :--")]
+    assert "agent" in {cell for head in heads for cell in head}
+    assert not any(cell in ("Agent", "Agents", "agents") for head in heads for cell in head)
 
 
 @pytest.mark.parametrize("view", ALL)
