@@ -25,10 +25,20 @@ _TESTS = Path(__file__).with_name("tests")
 sys.path.append(str(Path(__file__).parent))
 
 
+_parsers: list[pytest.Parser] = []
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what chooses among the tests; see tests/by_day.py."""
+    _parsers.append(parser)
     parser.addoption("--night", action="store_true", help="Run all tests, those that are left to the night, too.")
     parser.addoption("--changed", action="store_true", help="Run the tests of what changed since the last commit.")
+
+
+@pytest.fixture
+def option_parser() -> pytest.Parser:
+    """The parser of this session's command line, which knows the options of all plugins."""
+    return _parsers[0]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -84,14 +84,14 @@ def test_pages_show_many_commands() -> None:
 @pytest.mark.parametrize(
     ("page", "command"), [pytest.param(*each, id=f"{each[0]}-{' '.join(each[1])[:60]}") for each in shown_commands()]
 )
-def test_a_shown_command_can_be_called(page: str, command: list[str], pytestconfig: pytest.Config) -> None:
+def test_a_shown_command_can_be_called(page: str, command: list[str], option_parser: pytest.Parser) -> None:
     program, *arguments = command
     if program == "evocode":
         # Help comes after all options have been parsed, and before any is looked at.
         result = CliRunner().invoke(main, [*arguments, "--help"])
         assert result.exit_code == 0, f"{page}: {result.output}"
     else:
-        assert pytestconfig._parser.parse_known_and_unknown_args(arguments)[1] == [], page
+        assert option_parser.parse_known_and_unknown_args(arguments)[1] == [], page
 
 
 def test_the_drawings_are_what_their_program_draws() -> None:

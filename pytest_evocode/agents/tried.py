@@ -24,6 +24,8 @@ class AgentKind(BaseModel):
     """What ``--evocode-agent`` takes; empty for a program that cannot be run."""
     program: str = ""
     """The name of a program of others."""
+    executable: str = ""
+    """What a shell calls that program by."""
     driven: str = ""
     package: str = ""
     """Registry and name of the program's package, such as ``npm:cline``."""

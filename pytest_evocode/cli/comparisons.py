@@ -321,6 +321,7 @@ def compare_command(
     regression: Regression,
     form: Format,
     quiet: bool,
+    table: str | None,
 ) -> None:
     """Compare B with A, task by task, and name the rounds that only one of them passes.
 
@@ -351,7 +352,7 @@ def compare_command(
         if fail_on_regression:
             _tell_too_few_tasks(pairs, regression)
         view = replace(view, notes=[*view.notes, *said])
-    print_view(view, form, quiet=quiet)
+    print_view(view, form, quiet=quiet, table=table)
     if fail_on_regression:
         _tell_too_few_tasks(pairs, regression)
     for line in said:

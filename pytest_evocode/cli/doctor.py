@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pytest_evocode.agents.tried import agent_kinds
 from pytest_evocode.cli.printing import echo
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.report.tables import aligned
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from pytest_evocode.environments import Engine
 
 _AMPLE_DISK = 5 * 2**30  # bytes: some images, and what attempts at a few tasks write
-_PROGRAMS = (
-    *("claude", "codex", "gemini", "opencode", "qwen", "goose", "copilot", "kimi", "cline", "pi", "openhands", "aider"),
-    *("mini", "cursor-agent"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +137,7 @@ def _tools() -> Iterator[Finding]:
         path = shutil.which(name)
         told = path or f"none; {wanted} needs it"
         yield Finding(f"command {name}", path is not None, told, f"install the command {name}")
-    there = [name for name in _PROGRAMS if shutil.which(name)]
+    there = [kind.executable for kind in agent_kinds() if kind.executable and shutil.which(kind.executable)]
     told = ", ".join(there) or "none, and none is needed: agents' programs are installed in environments"
     yield Finding("CLIs on PATH", bool(there), told)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -13,7 +13,7 @@ import click
 
 from pytest_evocode.report.printable import printable, printable_json
 from pytest_evocode.report.tables import short_line
-from pytest_evocode.report.views import FORMATS, Format, View, printed
+from pytest_evocode.report.views import FORMATS, Format, Table, View, printed
 
 
 class Trouble(click.ClickException):
@@ -51,21 +51,41 @@ def print_json(value: Any, out: Path | None = None) -> None:
         out.write_text(f"{text}\n", encoding="utf-8")
 
 
-def print_view(view: View, form: Format, *, quiet: bool = False) -> None:
-    """Print a view; what formats without notes do not say is told on standard error.
+def print_view(view: View, form: Format, *, quiet: bool = False, table: str | None = None) -> None:
+    """Print a view, or its one table of a name; what formats without notes do not say is told on standard error.
 
+    CSV is always of one table, by default the first, for programs that read it know nothing of more.
     In Markdown, which is often all that is kept, such as in the summary of a CI job, what was told there is repeated.
     """
     for note in view.caveats if form in ("csv", "json") else ():
         tell_note(note)
+    if table is not None:
+        view = _only(view, table)
+    elif form == "csv" and len(view.tables) > 1:
+        first, *others = view.tables
+        view = replace(view, tables=[first])
+        # Never cut short, as other notes are: no other place has all the names.
+        echo(f"note: CSV has one table, here {first.name}; --table=NAME prints another: {_names(others)}", err=True)
     if form == "markdown":
         view = replace(view, notes=[*view.notes, *_told_notes()])
     text = printed(view, form, definitions=not quiet)
     click.echo(printable_json(text) if form == "json" else printable(text))
 
 
+def _only(view: View, name: str) -> View:
+    """Return a view of the table of a name; raises click.UsageError where there is none."""
+    tables = [each for each in view.tables if each.name == name]
+    if not tables:
+        raise click.UsageError(f"there is no table {name} here; there are {_names(view.tables)}")
+    return View(tables, caveats=view.caveats)
+
+
+def _names(tables: Iterable[Table]) -> str:
+    return ", ".join(each.name for each in tables)
+
+
 def format_options(default: Format = "text") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of formats; it receives them as ``form`` and ``quiet``."""
+    """Give a command the options of formats; it receives them as ``form``, ``quiet`` and ``table``."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -77,11 +97,12 @@ def format_options(default: Format = "text") -> Callable[[Callable[..., None]], 
             "--format",
             "form",
             type=click.Choice([*FORMATS, "md"]),
-            help=f"Format; the default is {default}. CSV of several tables has an empty line between them.",
+            help=f"Format; the default is {default}. CSV has one table: the first, or that of --table.",
         )
         as_json = click.option("--json", "form", flag_value="json", help="Same as --format=json.")
         quiet = click.option("-q", "--quiet", is_flag=True, help="Leave out what each column is.")
-        return shown(as_json(quiet(call)))
+        table = click.option("--table", metavar="NAME", help="Print only this table.")
+        return shown(as_json(quiet(table(call))))
 
     return decorate
 
@@ -91,8 +112,8 @@ def prints_view(default: Format = "text") -> Callable[[Callable[..., View]], Cal
 
     def decorate(make: Callable[..., View]) -> Callable[..., None]:
         @wraps(make)
-        def call(*, form: Format, quiet: bool, **given: Any) -> None:
-            print_view(make(**given), form, quiet=quiet)
+        def call(*, form: Format, quiet: bool, table: str | None, **given: Any) -> None:
+            print_view(make(**given), form, quiet=quiet, table=table)
 
         return format_options(default)(call)
 

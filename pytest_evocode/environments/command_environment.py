@@ -190,9 +190,10 @@ class OwnShell:
         """Put the shell into the environment unless it is there, and return what starts it; None for no shell."""
         with self._collecting:
             self._collect()
-            if self._start and self._environment.read_files({_FUNCTIONS: 2**16})[_FUNCTIONS] is None:
-                self._is_there = True
-                self._environment.put_trees((), (), io.BytesIO(self._files))
+            if self._start:
+                self._is_there = True  # Also where a fork has it from the turn that it was made in.
+                if self._environment.read_files({_FUNCTIONS: 2**16})[_FUNCTIONS] is None:
+                    self._environment.put_trees((), (), io.BytesIO(self._files))
             return self._start or None
 
     def take_away(self) -> None:

@@ -243,7 +243,8 @@ class Environment(Files, Protocol):
     def mendable(self) -> AbstractContextManager[None]:
         """Bring a shell meanwhile for commands that cannot be started, and begin in ``/`` where the workdir is gone.
 
-        A command that names a directory begins there or not at all.
+        A command that names a directory begins there or not at all. An environment that is started meanwhile, from what
+        an agent left, needs no bash of the agent's.
         """
         return contextlib.nullcontext()
 

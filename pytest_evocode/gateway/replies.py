@@ -82,6 +82,8 @@ class RequestFacts:
     """Whether the model may call tools."""
     has_replies: bool = False
     """Whether the model has replied before."""
+    tools: tuple[dict[str, Any], ...] = ()
+    """Definitions of the tools that the program runs, in the format of OpenAI's function calling."""
 
 
 def request_facts(api: Api, asked: Any) -> RequestFacts:
@@ -99,7 +101,8 @@ def request_facts(api: Api, asked: Any) -> RequestFacts:
             calls |= {mark for call in found for mark in call_marks(call.get("id"), call["name"], call.get("args"))}
             messages = messages[by_model[-1] :] if by_model else []
         results = tuple(_results(api, messages))
-        return RequestFacts(results, frozenset(calls), opening, bool(asked.get("tools")), bool(by_model))
+        tools = tuple(_definitions(asked.get("tools")))
+        return RequestFacts(results, frozenset(calls), opening, bool(asked.get("tools")), bool(by_model), tools)
     return RequestFacts()
 
 
@@ -132,6 +135,49 @@ def _results(api: Api, messages: Iterable[Mapping[str, Any]]) -> Iterator[ToolRe
                 given = answer.get("response")
                 told = True if isinstance(given, dict) and "error" in given else None
                 yield ToolResult(str(answer.get("id") or ""), str(answer.get("name")), _text(given), told)
+
+
+_SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema")
+_PLAIN_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+"""The arguments of a call in plain text, as replies are read."""
+
+
+def _definitions(tools: Any, namespace: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the definitions of tools of any API; those without a name are run by the provider."""
+    for tool in tools if isinstance(tools, list) else ():
+        if not isinstance(tool, dict):
+            continue
+        if "functionDeclarations" in tool:
+            yield from _definitions(tool["functionDeclarations"])
+            continue
+        told = tool["function"] if isinstance(tool.get("function"), dict) else tool
+        name = told.get("name")
+        if not isinstance(name, str) or not name:
+            continue
+        if tool.get("type") == "namespace":
+            yield from _definitions(tool.get("tools"), f"{name}__")
+            continue
+        schema = next((told[each] for each in _SCHEMAS if isinstance(told.get(each), dict)), None)
+        if schema is None and tool.get("type") == "custom":
+            schema = _PLAIN_TEXT
+        function: dict[str, Any] = {"name": namespace + name}
+        if isinstance(told.get("description"), str):
+            function["description"] = told["description"]
+        if schema is not None:
+            function["parameters"] = _with_small_types(schema)
+        yield {"type": "function", "function": function}
+
+
+def _with_small_types(schema: Any) -> Any:
+    """Return a schema as JSON Schema writes its types; Gemini's API takes ``OBJECT`` for ``object``."""
+    if isinstance(schema, list):
+        return [_with_small_types(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: value.lower() if name == "type" and isinstance(value, str) else _with_small_types(value)
+        for name, value in schema.items()
+    }
 
 
 def _messages(api: Api, asked: Mapping[str, Any]) -> list[dict[str, Any]]:

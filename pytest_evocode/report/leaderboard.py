@@ -267,7 +267,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
     """Return the board as a table, with its notes below."""
     first = board.entries[0]
     with_faults = "faults" in first
-    columns = [Column("Agent", _name, fields=("agent",), left=True)]
+    columns = [Column("agent", _name, fields=("agent",), left=True)]
     for column in score_columns(LEADERBOARD, intervals="dataset_score_low" in first, with_faults=with_faults):
         columns.append(
             replace(column, cell=partial(_with_k, column), nothing="" if column.title in _ALWAYS else column.nothing)

@@ -50,7 +50,7 @@ def over_attempts_table(rows: Mapping[str, Mapping[Headline, OverAttempts]]) -> 
     ]
     few = f"95 %: {NO_INTERVAL}"
     notes = [few] if any(each["interval"] is None for each in values) else []
-    return Table("over-attempts", "Scores over attempts", _OVER_ATTEMPTS, values, notes=notes)
+    return Table("over-attempts", "Scores over attempts", _OVER_ATTEMPTS, values, titled=True, notes=notes)
 
 
 def _root(field: str) -> Callable[[Row], str]:
@@ -63,7 +63,7 @@ def _within(row: Row) -> str:
 
 
 _OVER_ATTEMPTS = (
-    Column("over attempts", lambda row: row["agent"] if row["first"] else "", fields=("agent",), left=True),
+    Column("agent", lambda row: row["agent"] if row["first"] else "", fields=("agent",), left=True),
     Column.text("score", "score"),
     Column.number("mean", "mean", "The mean over the attempts that all tasks have."),
     Column.number("SE", "se", "The standard error of that mean."),

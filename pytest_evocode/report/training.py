@@ -27,7 +27,7 @@ from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.rewards import reward_of
 from pytest_evocode.tasks.atomic_write import replacing
-from pytest_evocode.trajectories.atif import Step, StepMetrics, Trajectory
+from pytest_evocode.trajectories.atif import Step, StepMetrics, Trajectory, tools_together
 
 Kind = Literal["sft", "rl"]
 _CANARY = re.compile(r"canary(?:\s+string)?\s+guid:?\s+(\S+)", re.IGNORECASE)
@@ -151,8 +151,8 @@ def conversation(turns: Turns) -> dict[str, Any] | None:
                 messages += (each for each in _messages(step) if each["role"] != "system" or each not in messages)
     if not any(each["role"] == "assistant" for each in messages):
         return None
-    definitions = next((each.agent.tool_definitions for _, each in turns if each.agent.tool_definitions), None)
-    return {"messages": messages, "turns": begins, "tools": list(definitions) if definitions else None}
+    definitions = tools_together(*(each.agent.tool_definitions for _, each in turns))
+    return {"messages": messages, "turns": begins, "tools": list(definitions) or None}
 
 
 def _messages(step: Step) -> Iterator[dict[str, Any]]:

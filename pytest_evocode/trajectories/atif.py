@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -140,6 +142,22 @@ class Trajectory(_Record):
     def tool_call_count(self) -> int:
         """Number of tool calls, whose mean EvoCode-Bench's leaderboard calls Avg Rounds."""
         return sum(len(step.tool_calls or ()) for step in self.steps if step.source == "agent")
+
+
+def tools_together(*lists: Iterable[dict[str, Any]] | None) -> tuple[dict[str, Any], ...]:
+    """Return tool definitions of several requests or rounds as one list; of one name the last definition counts.
+
+    Programs add tools and take some away as they go on. A conversation has calls of all of them, and chat templates
+    refuse calls of tools that are not defined.
+    """
+    found = {_tool_name(each): each for definitions in lists for each in definitions or ()}
+    return tuple(found.values())
+
+
+def _tool_name(definition: dict[str, Any]) -> str:
+    function = definition.get("function")
+    name = (function if isinstance(function, dict) else definition).get("name")
+    return str(name or json.dumps(definition, sort_keys=True))
 
 
 def actions_of(step: Step) -> list[dict[str, Any]]:

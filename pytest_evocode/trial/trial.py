@@ -285,7 +285,9 @@ class Trial:
         )
         self._context.task_environment.refuse_when_cancelled()
         self.environment = environment
-        environment.start()
+        # An agent may have left no shell for it to start with.
+        with environment.mendable() if before.start is not None else contextlib.nullcontext():
+            environment.start()
         return environment
 
     def _make_ready(self, environment: Environment, before: Resumption) -> None:

@@ -136,8 +136,10 @@ def test_a_program_that_knows_nothing_of_tokens_is_trained_on_those_of_its_serve
     with TokenServer(SCRIPT, kind) as server:
         session = run_tasks(*declare(server, kind, stream=stream), agent="cmd:mine")
         [row] = export(session)
+        [taught] = export(session, "--format=sft")
     assert session.outcomes == {"passed": 3}
     has_tokens_of(row, server.log)
+    assert taught["tools"] == server.asked[0].body["tools"]
 
 
 @each_kind

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.agents.tried import agent_kinds
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.llm.providers import PROVIDERS
 from tests.cli.conftest import Evocode, Ran
@@ -116,3 +117,17 @@ def test_a_cache_that_cannot_be_written_is_told_with_what_to_set(
     assert ran.status == 1
     assert told_of("disk", ran)[0] == "no"
     assert "EVOCODE_CACHE" in told_of("disk", ran)[2]
+
+
+def test_every_program_that_agents_lists_is_found_on_path(
+    evocode: Evocode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("pytest_evocode.environments.sandbox.engine.find_bubblewrap", no_bubblewrap)
+    programs = [kind for kind in agent_kinds() if kind.program]
+    for kind in programs:
+        (tmp_path / kind.executable).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    works, told, _ = told_of("CLIs on PATH", evocode("doctor"))
+    assert (works, told) == ("yes", ", ".join(kind.executable for kind in programs))
+    (tmp_path / "codex").unlink()
+    assert "codex" not in told_of("CLIs on PATH", evocode("doctor"))[1]

@@ -107,7 +107,7 @@ def test_json_is_a_list_with_the_best_first(evocode: Evocode) -> None:
 
 def test_markdown_is_a_table(evocode: Evocode) -> None:
     assert evocode("leaderboard", "-q").lines == [
-        "| Agent | k | Dataset Score | 95 % | Case Score | Avg Rounds | Perfect Tasks | Comp | Hard Tasks "
+        "| agent | k | Dataset Score | 95 % | Case Score | Avg Rounds | Perfect Tasks | Comp | Hard Tasks "
         "| Mean Reward | MT@k | SR | Gap | Tasks | Rounds |",
         "| :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
         "| x\\|new | 1 | 83.3 | n/a | 100.0 | 4.0 | 1/2 | 50.0 | 0.0 | 83.3 | 83.3 | 100.0 | 16.7 | 2 | 5 |",

@@ -363,7 +363,8 @@ def test_several_attempts_have_a_table_and_flaky_rounds_are_named(evocode: Evoco
     ran = evocode("results", "-q")
     assert ran.lines[3:] == [
         "",
-        "over attempts score mean SE each attempt SD within SD between within 95 %",
+        "Scores over attempts",
+        "agent score mean SE each attempt SD within SD between within 95 %",
         "gpt Dataset Score 75.0 25.0 100.0, 50.0 35.4 0.0 100 % n/a",
         "Case Score 75.0 25.0 100.0, 50.0 35.4 0.0 100 % n/a",
         "oracle Dataset Score 75.0 25.0 100.0, 50.0 35.4 0.0 100 % n/a",
@@ -396,7 +397,7 @@ def test_several_attempts_have_a_table_and_flaky_rounds_are_named(evocode: Evoco
 
 
 def test_one_attempt_has_no_table_of_several(evocode: Evocode, results: Path) -> None:
-    assert not any("over attempts" in line for line in evocode("results").lines)
+    assert not any("over attempts" in line for line in evocode("results", "-q").lines)
     assert [row["over_attempts"] for row in evocode("results", "--json").json["rows"]] == [None, None]
 
 

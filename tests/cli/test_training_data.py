@@ -14,6 +14,7 @@ from tests.result_trees import write_attempt
 
 CANARY = "# Keep it out of training. Canary GUID evocode:a:1234\n"
 TOOLS = [{"type": "function", "function": {"name": "bash"}}]
+LATER_TOOLS = [{"type": "function", "function": {"name": name}} for name in ("bash", "edit")]
 
 
 def step(number: int, source: str, message: str, **more: Any) -> dict[str, Any]:
@@ -27,8 +28,8 @@ def reply(number: int, command: str, output: str, **metrics: Any) -> dict[str, A
     return step(number, "agent", "So.", tool_calls=calls, observation={"results": results}, **told)
 
 
-def write_turn(attempt: Path, round_: str, *steps: dict[str, Any]) -> None:
-    agent = {"name": "shell", "version": "1", "tool_definitions": TOOLS}
+def write_turn(attempt: Path, round_: str, *steps: dict[str, Any], tools: list[dict[str, Any]] = TOOLS) -> None:
+    agent = {"name": "shell", "version": "1", "tool_definitions": tools}
     trajectory = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": agent, "steps": steps}
     path = attempt / "steps" / round_ / "agent" / "trajectory.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,7 @@ def attempt(tmp_path: Path) -> Path:
         step(1, "system", "You are at a shell."),
         step(2, "user", "Do two."),
         step(3, "agent", "", metrics={"prompt_token_ids": [1, 9], "completion_token_ids": [8]}),
+        tools=LATER_TOOLS,
     )
     return path
 
@@ -74,7 +76,7 @@ def test_a_conversation_is_that_of_all_rounds_with_its_tools(evocode: Evocode) -
     ]
     assert row["messages"][3] == {"role": "tool", "tool_call_id": "c3", "content": "a"}
     assert row["turns"] == [{"index": 1, "first_message": 0}, {"index": 2, "first_message": 6}]
-    assert row["tools"] == TOOLS
+    assert row["tools"] == LATER_TOOLS
     assert (row["task"], row["agent"], row["attempt"], row["score"]) == ("a", "gpt", 1, 50.0)
     assert row["rounds"] == [
         {"round": "round-1", "index": 1, "passed": True, "reward": 1.0},

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -81,13 +82,41 @@ def test_a_view_has_every_format(evocode: Evocode, view: str) -> None:
     assert title in ran["markdown"].out
     json.loads(ran["json"].out)
     assert evocode("results", "evocode-results", "--view", view, "--json").out == ran["json"].out
-    tables = [list(csv.reader(io.StringIO(each))) for each in ran["csv"].out.split("\n\n")]
+    found = re.search(r"here ([a-z-]+); --table=NAME prints another: (.+)", ran["csv"].err)
+    names = [found[1], *found[2].split(", ")] if found else []
+    assert len({*names}) == len(names)
+    asked = ("results", "--view", view, "--format=csv")
+    texts = [evocode(*asked, f"--table={name}").out for name in names] or [ran["csv"].out]
+    assert texts[0] == ran["csv"].out
+    tables = [list(csv.reader(io.StringIO(text))) for text in texts]
     assert any(field in head for head, *_ in tables)
     assert all(len({len(row) for row in table}) == 1 for table in tables)
     latex = ran["latex"].out
     assert latex.count("\\begin{tabular}") == latex.count("\\toprule") == latex.count("\\end{table}") > 0
     assert "a\\_b\\&c" in latex
     assert "a_b&c" not in latex
+
+
+def test_csv_has_one_table_and_tells_of_the_others(evocode: Evocode) -> None:
+    ran = evocode("results", "--format=csv")
+    assert [row["agent"] for row in csv.DictReader(io.StringIO(ran.out))][:1] == ["a_b&c"]
+    assert "note: CSV has one table, here scores; --table=NAME prints another: over-attempts" in ran.err.splitlines()
+    named = evocode("results", "--format=csv", "--table=over-attempts")
+    assert "one table" not in named.err
+    assert {row["score"] for row in csv.DictReader(io.StringIO(named.out))} == {"Dataset Score", "Case Score"}
+    assert [*evocode("results", "--table=over-attempts", "--json").json] == ["over-attempts"]
+    assert evocode("results", "--table=over-attempts").lines[0] == "Scores over attempts"
+    unknown = evocode("results", "--table=over")
+    assert unknown.status == 2
+    assert "there is no table over here; there are scores, over-attempts" in unknown.err
+
+
+@pytest.mark.parametrize("view", [view for view in ALL if view not in ("plan", "timeline")])
+def test_agents_have_the_same_heading_in_every_view(evocode: Evocode, view: str) -> None:
+    lines = evocode("results", "evocode-results", "--view", view, "--format", "markdown").lines
+    heads = [before.strip("| ").split(" | ") for before, line in pairwise(lines) if line.startswith("| :--")]
+    assert "agent" in {cell for head in heads for cell in head}
+    assert not any(cell in ("Agent", "Agents", "agents") for head in heads for cell in head)
 
 
 @pytest.mark.parametrize("view", ALL)

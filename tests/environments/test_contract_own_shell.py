@@ -9,6 +9,7 @@ import pytest
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.command_environment import SHELL
+from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
@@ -63,6 +64,23 @@ def test_the_shell_is_gone_after_the_turn_with_all_that_was_written_there(enviro
     snapshot = environment.snapshot()
     assert not [path for path in snapshot.changed_paths() if path.startswith(SHELL)]
     assert environment.exec(["ls", "-A", SHELL]).exit_code == 2
+    snapshot.discard()
+
+
+def test_what_an_agent_left_without_bash_starts_where_it_can_be_mended(environment: Environment) -> None:
+    with environment.mendable():
+        environment.exec(f"echo kept > kept; {BASH}")
+    snapshot = environment.snapshot()
+    for mends in (True, False):
+        fork = environment.fork(snapshot, network=None)
+        try:
+            with fork.mendable() if mends else pytest.raises(EnvironmentFault, match="bash"):
+                fork.start()
+                assert fork.exec("cat kept").output.endswith("kept\n")
+                fork.kill_processes()
+                assert fork.exec("cat kept").output.endswith("kept\n")
+        finally:
+            fork.stop()
     snapshot.discard()
 
 

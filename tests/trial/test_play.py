@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from pytest_evocode.environments import Engine
+from pytest_evocode.environments.command_environment import SHELL
 from pytest_evocode.errors import EpisodeFault, EvocodeError, RecordFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.play import Episode, RoundObservation, RoundResult, _engines, play
@@ -138,6 +139,28 @@ def test_a_fork_of_a_turn_goes_on_beside_the_episode(
                 {case.id: case.failure for case in of_episode.record.verdict.cases} if of_episode.record.verdict else {}
             )
             assert kinds == {"line-1": "regression", "line-2": None}
+
+    played(play_it)
+
+
+def test_forks_and_saved_states_go_on_whose_agent_has_removed_bash(
+    engine: Engine, make_task: MakeTask, tmp_path: Path
+) -> None:
+    task = make_task(ONE, ONE)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await episode.exec("echo 1 > work; rm -f /usr/bin/bash /bin/bash")
+            await episode.exec("true")  # The shell that is brought for it is in the fork as well.
+            async with await episode.fork() as fork:
+                mended = await fork.exec(f"cp -an {SHELL}/image/. /; cat work")
+                assert mended.output.endswith("\n1\n")
+                assert (await fork.finish_round()).reward == 1.0
+                assert not (await fork.exec(["test", "-e", SHELL])).ok
+            await episode.save(tmp_path)
+            await episode.load(tmp_path)
+            assert (await episode.exec("cat work")).output.endswith("\n1\n")
 
     played(play_it)
 

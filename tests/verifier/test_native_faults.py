@@ -280,9 +280,9 @@ def test_apart_from_the_agent_a_module_that_does_not_import_is_wrong_whatever_el
 ASKS = """
 import gc
 
-from pytest_evocode.verifier.in_container.workspace import Defaults, Workspace, WorkspaceFixtures
+from pytest_evocode.verifier.in_container.workspace import Defaults, Workspace, WorkspaceReports
 
-(plugin,) = (each for each in gc.get_objects() if isinstance(each, WorkspaceFixtures))
+(plugin,) = (each for each in gc.get_objects() if isinstance(each, WorkspaceReports))
 VALUE = int(Workspace(plugin._session, Defaults()).run("cat value").stdout)
 
 def test_x():

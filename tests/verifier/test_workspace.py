@@ -51,7 +51,14 @@ mkdir data; echo found > data/in.txt; chmod 640 data/in.txt
 ln -s /etc/passwd data/link; ln -s . data/loop; mkfifo data/pipe
 """
 
-FIRST = "def test_first(workspace, evocode_round):\n    assert workspace.index == evocode_round.index == 2\n"
+FIRST = """
+import pytest
+
+
+@pytest.mark.filterwarnings("error")
+def test_first(workspace, workspace_module, workspace_session, evocode_round):
+    assert {each.index for each in (workspace, workspace_module, workspace_session)} == {evocode_round.index} == {2}
+"""
 SUITE = r"""
 import socket
 import threading
@@ -371,6 +378,7 @@ def assert_all_calls(cases: Mapping[str, Case]) -> None:
         "test_a_program_that_is_killed",
         *(f"test_a_failing_{name}" for name in failing),
     }, broken
+    assert cases["test_first"].status == "passed"  # No fixture is one that pytest warns of.
 
     case = cases["test_a_failure_describes_itself"]
     assert case.status == "failed"

@@ -13,7 +13,7 @@ from pytest_evocode.gateway.replies import RequestFacts, ToolResult, call_marks,
 from pytest_evocode.llm.protocol import Reply
 from pytest_evocode.llm.usage import Api
 from pytest_evocode.results.records import Usage
-from pytest_evocode.trajectories.atif import ToolCall
+from pytest_evocode.trajectories.atif import ToolCall, tools_together
 from pytest_evocode.trajectories.recorder import Action, Recorder
 
 #: In which arguments commands are given to shells.
@@ -153,6 +153,10 @@ class ExchangeReader:
             self._recorder.pay(reply.text, exchange.usage or Usage(), _given(facts))
         else:
             facts |= {"stop_reason": reply.stop_reason, "ending": reply.ending}
+            if not conversation.helper_of:
+                agent = self._recorder.agent
+                tools = tools_together(agent.tool_definitions, request.tools)
+                self._recorder.agent = agent.model_copy(update={"tool_definitions": tools or None})
             self._reply(exchange, reply, conversation, facts)
 
     def _reply(self, exchange: Exchange, reply: Reply, conversation: _Conversation, facts: dict[str, str]) -> None:

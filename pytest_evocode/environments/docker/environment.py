@@ -175,9 +175,12 @@ class DockerEnvironment(CommandEnvironment):
             self._network.join(container)
             files.channel.attach()
             is_laid = self._part is None or self._part.lay(container)
-            if self._part is None and self._image != settings.image:  # It has all that an agent made.
-                files.mend_user_files()
-            self._client.start(container)
+            if self._mending:
+                self._start_first_process(files)
+            else:
+                if self._part is None and self._image != settings.image:  # It has all that an agent made.
+                    files.mend_user_files()
+                self._client.start(container)
             logger.debug("started container %.12s from %s", container, self._image)
             if self._part is not None and not is_laid:
                 # By the image's own rm, because until now nothing of the agent is here.

@@ -97,8 +97,13 @@ class SandboxEnvironment(RunningSandbox, CommandEnvironment):
         self._fill = fill
         self._stays = top is not None
         self._pretends_owners = is_build and settings.rootless
-        if is_build:  # In which bash may be installed.
-            self._first_shell = "sh"
+        self._is_build = is_build
+
+    @property
+    def _first_shells(self) -> Sequence[str]:
+        if self._is_build:  # In which bash may be installed.
+            return ("sh",)
+        return ("bash", "sh") if self._mending else ("bash",)
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

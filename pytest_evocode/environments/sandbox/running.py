@@ -100,8 +100,10 @@ class RunningSandbox:
         memory_mb: MiB of memory that it may use, None for the session's default.
     """
 
-    _first_shell = "bash"
-    """The program that PID 1 begins as."""
+    @property
+    def _first_shells(self) -> Sequence[str]:
+        """The programs that PID 1 may begin as: each where the one before it cannot be started."""
+        return ("bash",)
 
     def __init__(
         self,
@@ -133,20 +135,27 @@ class RunningSandbox:
         self._runs: set[SandboxProgram] = set()
         self._opened: weakref.WeakSet[SandboxProgram] = weakref.WeakSet()
 
-    def _launch(self) -> int:
-        shell = self._first_shell
+    def _start_first_process(self, shells: Sequence[str]) -> tuple[int, int]:
+        """Start PID 1, and return its number and a pidfd."""
+        shell, *others = shells
         argv = sandbox_argv(
             self._settings, self.layers, network=self._shares_network, shm=self._memory // 2, shell=shell
         )
         try:
-            pid, pidfd = self._launcher.start_sandbox(argv)
+            return self._launcher.start_sandbox(argv)
         except EnvironmentFault as error:
+            if others:
+                with contextlib.suppress(EnvironmentFault):  # What is told is why the first one did not start.
+                    return self._start_first_process(others)
             if f"execvp {shell}:" in str(error) and not host_below(self.layers.below):
                 raise EnvironmentFault(
                     f"a sandbox needs {shell} and finds none; if the task's image has none, install it in its "
                     "environment/Dockerfile"
                 ) from None
             raise
+
+    def _launch(self) -> int:
+        pid, pidfd = self._start_first_process(self._first_shells)
         covering = {"operation": "cover", "namespaces": self._namespaces, "rootless": self._settings.rootless}
         try:
             receive(self._launcher.begin(covering, [pidfd]))

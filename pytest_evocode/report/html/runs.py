@@ -163,7 +163,7 @@ def _place(record: RoundRecord, more: str) -> str:
 
 
 _BARS = 200
-"""Bars of a timeline that a page draws."""
+"""Bars of a timeline that a page draws; it says how many there are."""
 _NOT_A_PHASE = "slot_seconds"
 
 
@@ -267,6 +267,7 @@ def _timeline(record: RunRecord, attempts: Sequence[StoredAttempt], roots: Seque
         "seconds": max(round(found.span.seconds, 3), 0.001),
         "stages": [[name, STAGES[name], round(seconds, 3)] for name, seconds in found.seconds_by_stage.items()],
         "bars": bars[:_BARS],
+        "all_bars": len(bars),
     }
 
 

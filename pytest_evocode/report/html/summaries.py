@@ -202,7 +202,7 @@ def _kinds(counts: Mapping[str, Mapping[str, int]]) -> str:
     if not kinds:
         return "None."
     rows = [(name, *(str(found.get(kind, 0)) for kind in kinds)) for name, found in counts.items()]
-    return markdown_table([("Agent", *kinds), *rows])
+    return markdown_table([("agent", *kinds), *rows])
 
 
 def _requirements(requirements: Sequence[Mapping[str, Any]]) -> str:

@@ -17,6 +17,7 @@ import pytest
 import pytest_jsonreport.plugin
 import pytest_timeout
 
+from pytest_evocode.verifier.in_container import workspace
 from pytest_evocode.verifier.in_container.comparisons import explain
 from pytest_evocode.verifier.in_container.door_client import DOOR, DoorClient
 from pytest_evocode.verifier.in_container.memory import OWN, TESTS, Memory, tests_in
@@ -24,7 +25,6 @@ from pytest_evocode.verifier.in_container.monitor import SessionMonitor
 from pytest_evocode.verifier.in_container.protocol import Plan, SuiteReport
 from pytest_evocode.verifier.in_container.pytest_private import explain_comparisons, import_tests_from
 from pytest_evocode.verifier.in_container.selection import Selection
-from pytest_evocode.verifier.in_container.workspace import WorkspaceFixtures
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,24 @@ class VerifiedRound:
     """Its place in the order of rounds, from 1."""
 
 
-class RoundFixture:
+_ROUND = pytest.StashKey[VerifiedRound]()
+
+
+@pytest.fixture(scope="session")
+def evocode_round(request: pytest.FixtureRequest) -> VerifiedRound:
+    """Return the name and the index of the round that is verified."""
+    return request.config.stash[_ROUND]
+
+
+class RoundSetup:
     """A plugin of every native suite."""
 
     def __init__(self, plan: Plan) -> None:
         self._round = VerifiedRound(plan["rounds"][-1], len(plan["rounds"]))
 
-    @pytest.fixture(scope="session")
-    def evocode_round(self) -> VerifiedRound:
-        """Return the name and the index of the round that is verified."""
-        return self._round
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Keep the round for its fixture."""
+        config.stash[_ROUND] = self._round
 
 
 LOGS = Path("/logs/verifier")
@@ -193,9 +201,9 @@ def main() -> NoReturn:
     monitor = SessionMonitor(plan, os.getcwd(), modules, door.begin_case)
     os.chdir(TESTS)
     print(f"Python {sys.version.split()[0]} ({sys.executable}), pytest {pytest.__version__}", flush=True)
-    plugins = [pytest_jsonreport.plugin, pytest_timeout, selection, monitor, RoundFixture(plan)]
+    plugins = [pytest_jsonreport.plugin, pytest_timeout, selection, monitor, RoundSetup(plan), sys.modules[__name__]]
     if plan["apart"]:
-        plugins.append(WorkspaceFixtures(door, plan, monitor.remaining))
+        plugins += [workspace, workspace.WorkspaceReports(door, plan, monitor.remaining)]
     try:
         status = int(pytest.main([*arguments(plan), *others], plugins=plugins))
     except BaseException as error:  # Of a hook that runs when the session is over.

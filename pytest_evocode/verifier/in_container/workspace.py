@@ -568,8 +568,43 @@ class Workspace:
         return self._session.door.ask(call, body, **arguments)
 
 
-class WorkspaceFixtures:
-    """A plugin of a suite that runs apart from the program under test."""
+_SESSION = pytest.StashKey["Session"]()
+
+
+# Functions, and no methods of the plugin: pytest will refuse these as fixtures of a module or a session.
+
+
+@pytest.fixture(name="workspace")
+def workspace_of_test(request: pytest.FixtureRequest) -> Iterator[Workspace]:
+    """Yield what the agent made: programs, files and ports of a fork of the round's snapshot."""
+    yield from _opened(request)
+
+
+@pytest.fixture(scope="module")
+def workspace_module(request: pytest.FixtureRequest) -> Iterator[Workspace]:
+    """Yield a workspace whose programs live as long as the tests of a module run."""
+    yield from _opened(request)
+
+
+@pytest.fixture(scope="session")
+def workspace_session(request: pytest.FixtureRequest) -> Iterator[Workspace]:
+    """Yield a workspace whose programs live as long as the suite runs."""
+    yield from _opened(request)
+
+
+def _opened(request: pytest.FixtureRequest) -> Iterator[Workspace]:
+    markers = [marker.kwargs for marker in request.node.iter_markers("workspace")]
+    workspace = Workspace(request.config.stash[_SESSION], Defaults())
+    for given in reversed(markers):  # The closest marker comes first and wins.
+        workspace = workspace.with_defaults(**given)
+    try:
+        yield workspace
+    finally:
+        workspace.close()
+
+
+class WorkspaceReports:
+    """A plugin of a suite that runs apart from the program under test, beside the fixtures of this module."""
 
     def __init__(self, door: DoorClient, plan: Plan, remaining: Callable[[], float]) -> None:
         self._session = Session(door, plan, remaining, self._record)
@@ -581,32 +616,9 @@ class WorkspaceFixtures:
         kept = {name: shortened(text) for name, text in streams.items()}
         self._calls.append(_Call(command, shortened(given), ending, kept))
 
-    @pytest.fixture(name="workspace")
-    def workspace_of_test(self, request: pytest.FixtureRequest) -> Iterator[Workspace]:
-        """Yield what the agent made: programs, files and ports of a fork of the round's snapshot."""
-        yield from self._open(request)
-
-    @pytest.fixture(scope="module")
-    def workspace_module(self, request: pytest.FixtureRequest) -> Iterator[Workspace]:
-        """Yield a workspace whose programs live as long as the tests of a module run."""
-        yield from self._open(request)
-
-    @pytest.fixture(scope="session")
-    def workspace_session(self, request: pytest.FixtureRequest) -> Iterator[Workspace]:
-        """Yield a workspace whose programs live as long as the suite runs."""
-        yield from self._open(request)
-
-    def _open(self, request: pytest.FixtureRequest) -> Iterator[Workspace]:
-        markers = [marker.kwargs for marker in request.node.iter_markers("workspace")]
-        workspace = Workspace(self._session, Defaults())
-        for given in reversed(markers):  # The closest marker comes first and wins.
-            workspace = workspace.with_defaults(**given)
-        try:
-            yield workspace
-        finally:
-            workspace.close()
-
-    # What the report says.
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Keep the session for the fixtures."""
+        config.stash[_SESSION] = self._session
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:

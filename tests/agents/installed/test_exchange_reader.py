@@ -10,6 +10,7 @@ import pytest
 
 from pytest_evocode.agents.installed.exchange_reader import ExchangeReader
 from pytest_evocode.gateway import Exchange, Family, GatewaySession, Route, gateway_of_process
+from pytest_evocode.gateway.replies import request_facts
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
@@ -224,6 +225,34 @@ def test_a_program_that_offers_no_tools_has_one_conversation(api: str, start: St
 
 
 @each_api
+def test_the_trajectory_has_the_tools_of_the_turns_own_conversation_in_one_form(api: str, start: Start) -> None:
+    program, conversation = start(api), [SYSTEM, Message("user", "Look.")]
+    first = program.ask(Use("delegate", {"prompt": "Look here."}), conversation, TASK, BASH)
+    helper = [SYSTEM, Message("user", "Look here.")]
+    program.ask(Say("Seen."), helper, Tool("look", "Looks.", {"type": "object", "properties": {}}))
+    conversation += given(first, "Seen.")
+    also = Tool("edit", "Edits a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+    bash = Tool("bash", "Runs one command.", BASH.parameters)
+    program.ask(Run("ls"), conversation, bash, also)
+    program.ended()
+    # What was called once stays defined, although the program has taken it away.
+    assert program.recorder.agent.tool_definitions == (TASK.definition, bash.definition, also.definition)
+
+
+def test_schemas_of_gemini_are_told_as_json_schema() -> None:
+    declared = {
+        "name": "bash",
+        "parameters": {
+            "type": "OBJECT",
+            "properties": {"type": {"type": "STRING"}, "to": {"anyOf": [{"type": "NULL"}]}},
+        },
+    }
+    facts = request_facts("gemini", {"tools": [{"functionDeclarations": [declared]}, {"googleSearch": {}}]})
+    schema = {"type": "object", "properties": {"type": {"type": "string"}, "to": {"anyOf": [{"type": "null"}]}}}
+    assert facts.tools == ({"type": "function", "function": {"name": "bash", "parameters": schema}},)
+
+
+@each_api
 def test_of_a_call_that_nothing_was_asked_after_the_result_is_not_known(api: str, start: Start) -> None:
     program, conversation = start(api), [SYSTEM, Message("user", "Look.")]
     program.ask(Run("ls"), conversation, BASH)
@@ -351,6 +380,9 @@ def test_a_patch_in_plain_text_and_a_tool_of_a_namespace_are_calls_with_their_re
         {"type": "custom_tool_call_output", "call_id": "c1", "output": "Success."},
         {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "found"}]},
     ]
+    find = {"type": "function", "name": "find", "description": "Finds.", "parameters": {"type": "object"}}
+    docs = {"type": "namespace", "name": "mcp__docs", "tools": [find]}
+    tools = [{"type": "custom", "name": "apply_patch", "format": {"type": "text"}}, docs, {"type": "web_search"}]
     exchanges = []
     for number, (given, output) in enumerate((([], calls), ([*calls, *results], [])), 1):
         body = {"id": "r", "object": "response", "status": "completed", "model": "gpt-5", "output": output}
@@ -359,7 +391,7 @@ def test_a_patch_in_plain_text_and_a_tool_of_a_namespace_are_calls_with_their_re
                 exchange(number, [], []).as_json()
                 | {
                     "api": "responses",
-                    "request": json.dumps({"input": given, "tools": [{"type": "custom", "name": "apply_patch"}]}),
+                    "request": json.dumps({"input": given, "tools": tools}),
                     "response": json.dumps(body),
                 }
             )
@@ -370,3 +402,8 @@ def test_a_patch_in_plain_text_and_a_tool_of_a_namespace_are_calls_with_their_re
         ("mcp__docs__find", {"q": "x"}),
     ]
     assert [result["content"] for result in first["observation"]["results"]] == ["Success.", "found"]
+    plain = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    assert [each["function"] for each in request_facts("responses", {"tools": tools}).tools] == [
+        {"name": "apply_patch", "parameters": plain},
+        {"name": "mcp__docs__find", "description": "Finds.", "parameters": {"type": "object"}},
+    ]

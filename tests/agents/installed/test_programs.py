@@ -193,6 +193,11 @@ def test_steps_have_what_the_program_said_ran_and_changed(
     assert [change["path"] for change in action["changes"]] == ["file"]
     assert second["extra"]["evocode"]["actions"][0]["exit_code"] == 3
     assert last["message"] == "Done."
+    schema = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+    whole = atif.read(directory.path / "steps/round-1/agent/trajectory.json")
+    assert whole["agent"]["tool_definitions"] == [
+        {"type": "function", "function": {"name": "Bash", "parameters": schema}}
+    ]
     assert record.tool_calls == 2
     assert record.usage is not None
     assert (record.usage.tokens, record.usage.requests) == (300, 3)

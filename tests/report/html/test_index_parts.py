@@ -238,9 +238,20 @@ def test_a_run_has_its_timeline_where_its_records_tell_when_rounds_began(tmp_pat
             {"name": "slot 1", "attempt": None, "turns": [], "suites": [[3.0, 6.0]]},
             {"name": "ledger gpt", "attempt": attempt, "turns": [[1.0, 3.0]], "suites": [[3.0, 6.0]]},
         ],
+        "all_bars": 2,
     }
     write_attempt(tmp_path, outcomes="pp", run="2026-02-02__03-04-05")
     assert index(tmp_path)["runs"][0]["timeline"] is None
+
+
+def test_a_run_says_how_many_bars_its_timeline_leaves_out(tmp_path: Path) -> None:
+    began = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
+    phases = {1: Phases(agent=2.0, suite=3.0, slot_seconds=3.0, turn_began=began + 1, suite_began=began + 3)}
+    for number in range(1, 251):
+        write_attempt(tmp_path, outcomes="p", number=number, phases=phases, ended="2026-01-02T03:04:11+00:00")
+    timeline = index(tmp_path)["runs"][0]["timeline"]
+    # All were verified at once, each in a slot of its own.
+    assert (len(timeline["bars"]), timeline["all_bars"]) == (200, 250 + 250)
 
 
 def test_a_run_says_what_it_ran_with_and_that_it_was_continued_with_something_else(tmp_path: Path) -> None:
