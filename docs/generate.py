@@ -43,8 +43,7 @@ from pytest_evocode.report.score_columns import COLUMNS  # noqa: E402
 from pytest_evocode.results.schema import FILES, record_schema  # noqa: E402
 from pytest_evocode.tasks.compatibility import tables  # noqa: E402
 from pytest_evocode.tasks.schema import SCHEMA_FILE as TASK_SCHEMA  # noqa: E402
-from pytest_evocode.verifier.in_container.session import RoundFixture  # noqa: E402
-from pytest_evocode.verifier.in_container.workspace import WorkspaceFixtures  # noqa: E402
+from pytest_evocode.verifier.in_container import session, workspace  # noqa: E402
 from tests.model_faults import table  # noqa: E402
 
 #: Tables of task.toml that have the keys of another one, which is not shown again.
@@ -140,7 +139,7 @@ def settings() -> Iterator[str]:
 
 def fixtures() -> Iterator[str]:
     """Yield the table of fixtures: those of native suites, and the one of rounds."""
-    declared = [each for owner in (WorkspaceFixtures, RoundFixture) for each in vars(owner).values()]
+    declared = [each for owner in (workspace, session) for each in vars(owner).values()]
     texts = {each.name: each.__doc__ for each in declared if isinstance(each, FixtureFunctionDefinition)}
     texts["evocode_container"] = container_fixture(None).__doc__  # type: ignore[arg-type]
     yield from ("| fixture | what it does |", "|---|---|")
