@@ -109,10 +109,7 @@ class SandboxEnvironment(RunningSandbox, CommandEnvironment):
         try:
             if self._fill is not None:
                 self._fill(self.layers.top)
-            self._launcher = self._settings.launchers.acquire(
-                processes=self._settings.limits.processes, memory=self._memory, cpus=self._cpus
-            )
-            self._notes.open(self._launcher.cgroup)
+            self._acquire_launcher()
             self._pidfd = self._launch()
             logger.debug("started a sandbox with its files in %s", self.layers.top)
         except EnvironmentFault:
