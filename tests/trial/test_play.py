@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from pytest_evocode.environments import Engine
+from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EpisodeFault, EvocodeError, RecordFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.play import Episode, RoundObservation, RoundResult, _engines, play
@@ -364,6 +366,27 @@ def test_a_fork_that_is_cancelled_leaves_nothing(engine: Engine, make_task: Make
     played(play_it)
 
 
+def test_a_state_whose_saving_is_cancelled_is_not_there(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
+    assert isinstance(engine, SandboxEngine)
+    kept, task, saved = engine._settings.kept, make_task(ONE), tmp_path / "saved"
+    before = {*kept.glob("*")}
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            waiting = asyncio.create_task(episode.exec("sleep 0.5"))
+            for delay in (0.0, 0.001, 0.01):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(episode.save(saved), delay)
+            await waiting
+            shutil.rmtree(saved, ignore_errors=True)
+            await episode.exec("true")  # After all that was asked before.
+
+    played(play_it)
+    assert not saved.exists()
+    assert {*kept.glob("*")} == before
+
+
 @pytest.mark.parametrize("broken", ["touch /app/data", "rm /usr/bin/mkdir", "rm -rf /app; ln -s /proc /app"])
 def test_an_agent_cannot_make_its_failure_one_of_the_infrastructure(
     engine: Engine, make_task: MakeTask, broken: str
@@ -448,6 +471,33 @@ def test_what_cannot_be_done_is_said(engine: Engine, make_task: MakeTask, tmp_pa
     async def with_a_limit_that_nobody_counts() -> None:
         play(task, engine, options=TrialOptions(budget=Budget(turns=2)))
 
+    async def with_a_command_of_bytes() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            command: Any = b"true"
+            await episode.exec(command)
+
+    async def with_a_number_in_a_command() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            command: Any = ["echo", 1]
+            await episode.exec(command)
+
+    async def with_no_command() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await episode.exec([])
+
+    async def with_a_number_as_a_variable() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            env: Any = {"PORT": 1}
+            await episode.exec("true", env=env)
+
+    async def with_a_number_as_name() -> None:
+        name: Any = 5
+        play(task, engine, name=name)
+
     async def with_results_of_another() -> None:
         (tmp_path / "steps").mkdir()
         async with play(task, engine, results=tmp_path) as episode:
@@ -459,6 +509,11 @@ def test_what_cannot_be_done_is_said(engine: Engine, make_task: MakeTask, tmp_pa
 
     for play_it, why in (
         (with_a_limit_that_nobody_counts, "minutes alone"),
+        (with_a_command_of_bytes, "a command is a text, or a list of texts that is not empty, and not b'true'"),
+        (with_a_number_in_a_command, r"and not \['echo', 1\]"),
+        (with_no_command, r"and not \[\]"),
+        (with_a_number_as_a_variable, "values of env are texts"),
+        (with_a_number_as_name, "a name is a text"),
         (with_results_of_another, "has an attempt"),
         (with_results_of_a_part, "whole attempts"),
         (before_reset, "no turn is under way"),
