@@ -504,6 +504,8 @@ def _read(directory: Path, task: Task, engine: Engine) -> MidTurn:
         raise RecordFault(f"{path}: {error.strerror}") from None
     except RecordFault as error:
         raise RecordFault(f"{path}: {error}") from None
+    if not 1 <= state.index <= len(task.rounds):
+        raise RecordFault(f"{path}: it is of round {state.index}, and the task has {len(task.rounds)}")
     if state.environment != engine.name:
         raise UsageError(f"{path}: it is of {state.environment}; play it with env={state.environment!r}")
     if state.task_hash != content_hash(task.directory):

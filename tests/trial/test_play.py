@@ -198,6 +198,9 @@ def test_a_saved_state_is_gone_on_from_more_than_once(engine: Engine, make_task:
         (saved / "snapshot.json").write_text(json.dumps({**state, **change}))
         with pytest.raises(UsageError, match=why):
             played(go_on)
+    (saved / "snapshot.json").write_text(json.dumps({**state, "index": 3}))
+    with pytest.raises(RecordFault, match="it is of round 3, and the task has 2"):
+        played(go_on)
     (saved / "snapshot.json").write_text("{}")
     with pytest.raises(RecordFault, match=r"snapshot\.json: it does not say which version"):
         played(go_on)
