@@ -306,6 +306,7 @@ class Episode:
         Raises:
             EpisodeFault: No turn is under way, or its time is over: :meth:`finish_round` says what came of it.
             EnvironmentFault: The environment is gone.
+            AgentFault: It is, by what was run in it.
             UsageError: The command or a variable is no text.
         """
         _check_texts(command, env or {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.processes import is_readable
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import AgentFault
 from tests.environments.conftest import MakeTask
 
 pytestmark = [pytest.mark.turns(2), pytest.mark.matrix]
@@ -95,7 +96,7 @@ def test_files_can_be_judged_where_a_sandbox_cannot_be_started_again(small: Sand
     small.exec("echo kept > /app/kept; rm /usr/bin/bash")
     run_out_of_memory(small, first_process)
     for _ in range(2):
-        with pytest.raises(EnvironmentFault, match="execvp bash"):
+        with pytest.raises(AgentFault, match="execvp bash"):
             small.exec(["true"])
     small.kill_processes()
     snapshot = small.snapshot()
@@ -103,3 +104,24 @@ def test_files_can_be_judged_where_a_sandbox_cannot_be_started_again(small: Sand
     snapshot.discard()
     small.stop()
     assert not small.layers.top.exists()
+
+
+def test_a_launcher_that_was_killed_serves_no_other_sandbox(small: SandboxEnvironment) -> None:
+    killed, pool = small._launcher, small._settings.launchers
+    assert killed.limits is not None
+    assert killed.cgroup is not None
+    with subprocess.Popen(["sleep", "600"]) as last:  # What is about to end, and has not yet.
+        try:
+            for directory in killed.cgroup.directories:
+                (directory / "cgroup.procs").write_text(str(last.pid))
+            pidfd = os.dup(small._pidfd)
+            os.kill(launcher_of(small), signal.SIGKILL)
+            assert is_readable(pidfd, 60)
+            os.close(pidfd)
+            small.stop()
+            processes, memory, cpus = killed.limits
+            other = pool.acquire(processes=processes, memory=memory, cpus=cpus)
+            assert other is not killed
+            pool.release(other)
+        finally:
+            last.kill()

@@ -26,7 +26,7 @@ from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
 from pytest_evocode.environments.sandbox.processes import is_readable, lock
 from pytest_evocode.environments.sandbox.programs import KILLED, SandboxProgram
 from pytest_evocode.environments.sandbox.watch import killed_for_memory, refused_processes
-from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
+from pytest_evocode.errors import AgentFault, EnvironmentFault, KilledFromOutside
 from pytest_evocode.tasks import Allowlist, Network
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class RunningSandbox:
         self._memory_mb = memory_mb
         self._memory = memory = settings.limits.memory(memory_mb, settings.machine)
         self._pidfd = -1
-        self._unstartable = ""
+        self._unstartable: AgentFault | EnvironmentFault | None = None
         """Why it could not be started again on what its programs have left; then nothing runs, and the files stay."""
         self._launcher = settings.launcher
         self._notes = _LimitNotes(memory, settings.limits.processes)
@@ -193,8 +193,8 @@ class RunningSandbox:
             try:
                 self._pidfd = self._launch()
             except EnvironmentFault as error:
-                self._unstartable = f"the sandbox cannot be started again: {error}"
-                raise
+                self._unstartable = self._blame(f"the sandbox cannot be started again: {error}")
+                raise self._unstartable from error
         self._serve_proxy()  # It is a new network.
         if self._server is not None and not self._shares_network:
             self._server.listen(self._listener(self._server_port))
@@ -253,7 +253,12 @@ class RunningSandbox:
 
     def _require_started(self) -> None:
         if self._pidfd < 0:
-            raise EnvironmentFault(self._unstartable or "the sandbox is not running")
+            why = self._unstartable
+            raise EnvironmentFault("the sandbox is not running") if why is None else type(why)(str(why))
+
+    def _blame(self, why: str) -> AgentFault | EnvironmentFault:
+        """Return whose fault it is that a sandbox cannot be started again."""
+        return EnvironmentFault(why)
 
     def _ask(
         self, operation: str, fds: Sequence[int] = (), *, timeout: float | None = None, **arguments: Any
@@ -299,7 +304,7 @@ class RunningSandbox:
 
     def _signal(self, number: int) -> None:
         with self._signalling:
-            if not self._unstartable and not self._ask("signal", [self._notes.fd], signal=number)["done"]:
+            if self._unstartable is None and not self._ask("signal", [self._notes.fd], signal=number)["done"]:
                 self._relaunch()
 
     def _run_stopped(self, argv: Sequence[str]) -> None:
@@ -315,8 +320,8 @@ class RunningSandbox:
         """Kill everything; False where there was nothing to be killed."""
         with self._lock:
             pidfd, self._pidfd = self._pidfd, -1
-            unstartable, self._unstartable = self._unstartable, ""
-        if pidfd < 0 and not unstartable:
+            unstartable, self._unstartable = self._unstartable, None
+        if pidfd < 0 and unstartable is None:
             return False
         logger.debug("stopping the sandbox in %s", self.layers.top)
         if pidfd >= 0:
