@@ -26,7 +26,7 @@ from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.environments import Engine, ExecResult, Snapshot, choose_engine
 from pytest_evocode.environments.task_environment import STOPPED
-from pytest_evocode.errors import EnvironmentFault, EpisodeFault, RecordFault, UsageError
+from pytest_evocode.errors import AgentFault, EnvironmentFault, EpisodeFault, RecordFault, UsageError
 from pytest_evocode.results.directory import SNAPSHOT_FILE, AttemptDirectory
 from pytest_evocode.results.parsing import parse_object, read_record
 from pytest_evocode.results.records import RECORD_VERSION, ResultsRecord, RoundRecord, Spent
@@ -304,9 +304,9 @@ class Episode:
         """Run a command as the task's agent and wait for it; see :meth:`Environment.exec`.
 
         Raises:
-            EpisodeFault: No turn is under way, or its time is over: :meth:`finish_round` says what came of it.
+            EpisodeFault: No turn is under way, or its time is over, or the agent has left nothing to run commands with:
+                :meth:`finish_round` says what came of it.
             EnvironmentFault: The environment is gone.
-            AgentFault: It is, by what was run in it.
             UsageError: The command or a variable is no text.
         """
         _check_texts(command, env or {})
@@ -317,6 +317,8 @@ class Episode:
             if not answer.cancel():
                 _threads.submit(turn.kill_until, answer)
             raise
+        except AgentFault as fault:
+            raise EpisodeFault(f"{fault}; finish_round() says what came of it") from fault
 
     async def finish_round(self) -> RoundResult:
         """End the turn, have the round verified, and return the result when the next turn has begun.

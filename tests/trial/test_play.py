@@ -16,7 +16,8 @@ import pytest
 
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
-from pytest_evocode.errors import EpisodeFault, EvocodeError, RecordFault, UsageError
+from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
+from pytest_evocode.errors import AgentFault, EpisodeFault, EvocodeError, RecordFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.play import Episode, RoundObservation, RoundResult, _engines, play
 from pytest_evocode.trial import Trial, TrialOptions
@@ -406,6 +407,27 @@ def test_an_agent_cannot_make_its_failure_one_of_the_infrastructure(
                 "round-2 cannot be prepared on what the agent left. It can be on the image as built"
                 in episode.records[-1].cause
             )
+
+    played(play_it)
+
+
+def test_a_sandbox_that_the_agent_keeps_from_starting_again_is_its_failure(engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(ONE, TWO)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await episode.exec("rm /usr/bin/bash")
+            trial = episode._trial
+            assert trial is not None
+            assert isinstance(trial.environment, SandboxEnvironment)
+            with pytest.raises(AgentFault):
+                await asyncio.to_thread(trial.environment._relaunch)
+            with pytest.raises(EpisodeFault, match="what ran in it is to blame"):
+                await episode.exec("true")
+            while episode.observation is not None:
+                assert (await episode.finish_round()).reward == 0.0
+            assert episode.reward == 0.0
 
     played(play_it)
 

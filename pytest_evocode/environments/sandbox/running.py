@@ -132,6 +132,7 @@ class RunningSandbox:
         self._memory_mb = memory_mb
         self._memory = memory = settings.limits.memory(memory_mb, settings.machine)
         self._pidfd = -1
+        self._relaunches = 0
         self._unstartable: AgentFault | EnvironmentFault | None = None
         """Why it could not be started again on what its programs have left; then nothing runs, and the files stay."""
         self._launcher = settings.launcher
@@ -192,6 +193,7 @@ class RunningSandbox:
                 self._acquire_launcher()
             try:
                 self._pidfd = self._launch()
+                self._relaunches += 1
             except EnvironmentFault as error:
                 self._unstartable = self._blame(f"the sandbox cannot be started again: {error}")
                 raise self._unstartable from error
@@ -304,7 +306,16 @@ class RunningSandbox:
 
     def _signal(self, number: int) -> None:
         with self._signalling:
-            if self._unstartable is None and not self._ask("signal", [self._notes.fd], signal=number)["done"]:
+            if self._unstartable is not None:
+                return
+            before = self._relaunches
+            try:
+                done = self._ask("signal", [self._notes.fd], signal=number)["done"]
+            except EnvironmentFault:
+                if self._relaunches == before:
+                    raise
+                return  # It was started again meanwhile, and nothing of before runs.
+            if not done:
                 self._relaunch()
 
     def _run_stopped(self, argv: Sequence[str]) -> None:
