@@ -26,7 +26,7 @@ from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.environments import Engine, ExecResult, Snapshot, choose_engine
 from pytest_evocode.environments.task_environment import STOPPED
-from pytest_evocode.errors import EnvironmentFault, EpisodeFault, RecordFault, UsageError
+from pytest_evocode.errors import AgentFault, EnvironmentFault, EpisodeFault, RecordFault, UsageError
 from pytest_evocode.results.directory import SNAPSHOT_FILE, AttemptDirectory
 from pytest_evocode.results.parsing import parse_object, read_record
 from pytest_evocode.results.records import RECORD_VERSION, ResultsRecord, RoundRecord, Spent
@@ -121,7 +121,7 @@ def play(
     env: Engine | str = "auto",
     *,
     name: str = "play",
-    results: Path | None = None,
+    results: Path | str | None = None,
     options: TrialOptions | None = None,
 ) -> Episode:
     """Return an episode of a task, to be entered as an asynchronous context; :meth:`Episode.reset` begins it.
@@ -136,13 +136,17 @@ def play(
 
     Raises:
         TaskError: The task cannot be read.
-        UsageError: The budget in ``options`` limits what nobody counts here, which is all but minutes.
+        UsageError: The budget in ``options`` limits what nobody counts here, which is all but minutes; or the name is
+            no text.
     """
+    if not isinstance(name, str):
+        raise UsageError(f"a name is a text, and not {name!r}")
     loaded = task if isinstance(task, Task) else load_task(Path(task))
     options = options or TrialOptions()
     if options.budget.limits_cost or options.budget.limits_tokens or options.budget.limits_turns:
         raise UsageError("the budget of an episode limits minutes alone: its tokens, cost and turns are yours to count")
-    return Episode(_Setting(loaded, env, name, results, replace(options, speculate=False)))
+    place = None if results is None else Path(results)
+    return Episode(_Setting(loaded, env, name, place, replace(options, speculate=False)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,9 +304,12 @@ class Episode:
         """Run a command as the task's agent and wait for it; see :meth:`Environment.exec`.
 
         Raises:
-            EpisodeFault: No turn is under way, or its time is over: :meth:`finish_round` says what came of it.
+            EpisodeFault: No turn is under way, or its time is over, or the agent has left nothing to run commands with:
+                :meth:`finish_round` says what came of it.
             EnvironmentFault: The environment is gone.
+            UsageError: The command or a variable is no text.
         """
+        _check_texts(command, env or {})
         turn, answer = self._ask(lambda turn: turn.exec(command, timeout=timeout, env=env, cwd=cwd))
         try:
             return await _result_of(answer)
@@ -310,6 +317,8 @@ class Episode:
             if not answer.cancel():
                 _threads.submit(turn.kill_until, answer)
             raise
+        except AgentFault as fault:
+            raise EpisodeFault(f"{fault}; finish_round() says what came of it") from fault
 
     async def finish_round(self) -> RoundResult:
         """End the turn, have the round verified, and return the result when the next turn has begun.
@@ -371,13 +380,7 @@ class Episode:
 
         Raises as :meth:`exec` and :meth:`reset`.
         """
-        _, answer = self._ask(lambda turn: turn.mid_turn(turn.environment.snapshot(), self.records, is_own=True))
-        try:
-            beginning = await _result_of(answer)
-        except asyncio.CancelledError:
-            if not answer.cancel():
-                answer.add_done_callback(_discard)
-            raise
+        beginning = await self._moment(is_own=True)
         other = Episode(replace(self._setting, results=None), beginning)
         try:
             await other.__aenter__()
@@ -396,9 +399,22 @@ class Episode:
         """
         if self.task.in_place:
             raise UsageError("suites that run in place need processes, and only files are saved")
-        engine = self._opened()
-        _, answer = self._ask(lambda turn: _write(turn, Path(directory).resolve(), self.task, engine, self.records))
-        await _result_of(answer)
+        engine, place = self._opened(), Path(directory).resolve()
+        await _in_thread(partial(place.mkdir, parents=True, exist_ok=True))
+        moment = await self._moment(keep_for=place)
+        await _in_thread(_write, moment, place, self.task, engine)
+
+    async def _moment(self, *, keep_for: Path | None = None, is_own: bool = False) -> MidTurn:
+        """Return this moment as one to go on from; nothing of it is left where that is cancelled."""
+        _, answer = self._ask(
+            lambda turn: turn.mid_turn(turn.environment.snapshot(keep_for=keep_for), self.records, is_own=is_own)
+        )
+        try:
+            return await _result_of(answer)
+        except asyncio.CancelledError:
+            if not answer.cancel():
+                answer.add_done_callback(_discard)
+            raise
 
     def _index(self) -> int:
         if self.observation is None:
@@ -409,6 +425,15 @@ class Episode:
         """Have something done by the thread that takes the agent's turn."""
         turn = self._turns.turn(self._index())
         return turn, turn.ask(act)
+
+
+def _check_texts(command: object, env: Mapping[str, object]) -> None:
+    """Raise UsageError for what would come back as the failure of a command that was never started."""
+    words = [command] if isinstance(command, str) else command
+    if not isinstance(words, Sequence) or not words or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"a command is a text, or a list of texts that is not empty, and not {command!r}")
+    if not all(isinstance(text, str) for text in (*env, *env.values())):
+        raise UsageError(f"names and values of env are texts, and not {env!r}")
 
 
 _NO_TURN = "no turn is under way: the episode has not begun, or is over"
@@ -457,10 +482,8 @@ def _discard(answer: Future[MidTurn]) -> None:
         _threads.submit(answer.result().snapshot.discard)
 
 
-def _write(turn: _Turn, directory: Path, task: Task, engine: Engine, records: Sequence[RoundRecord]) -> None:
+def _write(moment: MidTurn, directory: Path, task: Task, engine: Engine) -> None:
     """Write the state of a moment; see :meth:`Episode.save`."""
-    directory.mkdir(parents=True, exist_ok=True)
-    moment = turn.mid_turn(turn.environment.snapshot(keep_for=directory), records)
     state = EpisodeState(
         environment=engine.name,
         task=str(task.directory.resolve()),
@@ -484,6 +507,8 @@ def _read(directory: Path, task: Task, engine: Engine) -> MidTurn:
         raise RecordFault(f"{path}: {error.strerror}") from None
     except RecordFault as error:
         raise RecordFault(f"{path}: {error}") from None
+    if not 1 <= state.index <= len(task.rounds):
+        raise RecordFault(f"{path}: it is of round {state.index}, and the task has {len(task.rounds)}")
     if state.environment != engine.name:
         raise UsageError(f"{path}: it is of {state.environment}; play it with env={state.environment!r}")
     if state.task_hash != content_hash(task.directory):

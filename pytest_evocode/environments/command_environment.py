@@ -110,7 +110,8 @@ class CommandEnvironment(Environment, ABC):
         if isinstance(command, str) and not fits_argument(command):
             argv, input = ("bash", "-c", _READ_SCRIPT), command.encode("utf-8", "surrogateescape")
         output = CappedOutput(whole=stdout)
-        deadline = None if timeout is None else started + timeout
+        # A model may ask for 1e999 seconds, for which no thread can wait.
+        deadline = None if timeout is None or timeout > threading.TIMEOUT_MAX else started + timeout
         exit_code = self._run_or_mend(Command(argv, user, env or {}, cwd, input), output, deadline)
         output.check_whole()
         result = ExecResult(exit_code, output.text(), exit_code is None, time.monotonic() - started)

@@ -142,6 +142,11 @@ def test_output_holds_stdout_and_stderr(shared: Environment) -> None:
     assert sorted(lines) == ["err", "out", "out again"]
 
 
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300, 9e9])
+def test_a_command_may_have_as_long_as_anybody_asks_for(shared: Environment, timeout: float) -> None:
+    assert shared.exec("echo here", timeout=timeout).output == "here\n"
+
+
 def test_output_that_is_no_utf8_is_decoded_with_replacements(shared: Environment) -> None:
     assert shared.exec(r"printf '\xff\xfe gr\xc3\xbc\xc3\x9fe'").output == "\ufffd\ufffd grüße"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -15,7 +16,9 @@ import pytest
 
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.command_environment import SHELL
-from pytest_evocode.errors import EpisodeFault, EvocodeError, RecordFault, UsageError
+from pytest_evocode.environments.sandbox.engine import SandboxEngine
+from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
+from pytest_evocode.errors import AgentFault, EpisodeFault, EvocodeError, RecordFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.play import Episode, RoundObservation, RoundResult, _engines, play
 from pytest_evocode.trial import Trial, TrialOptions
@@ -219,6 +222,9 @@ def test_a_saved_state_is_gone_on_from_more_than_once(engine: Engine, make_task:
         (saved / "snapshot.json").write_text(json.dumps({**state, **change}))
         with pytest.raises(UsageError, match=why):
             played(go_on)
+    (saved / "snapshot.json").write_text(json.dumps({**state, "index": 3}))
+    with pytest.raises(RecordFault, match="it is of round 3, and the task has 2"):
+        played(go_on)
     (saved / "snapshot.json").write_text("{}")
     with pytest.raises(RecordFault, match=r"snapshot\.json: it does not say which version"):
         played(go_on)
@@ -387,6 +393,27 @@ def test_a_fork_that_is_cancelled_leaves_nothing(engine: Engine, make_task: Make
     played(play_it)
 
 
+def test_a_state_whose_saving_is_cancelled_is_not_there(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
+    assert isinstance(engine, SandboxEngine)
+    kept, task, saved = engine._settings.kept, make_task(ONE), tmp_path / "saved"
+    before = {*kept.glob("*")}
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            waiting = asyncio.create_task(episode.exec("sleep 0.5"))
+            for delay in (0.0, 0.001, 0.01):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(episode.save(saved), delay)
+            await waiting
+            shutil.rmtree(saved, ignore_errors=True)
+            await episode.exec("true")  # After all that was asked before.
+
+    played(play_it)
+    assert not saved.exists()
+    assert {*kept.glob("*")} == before
+
+
 @pytest.mark.parametrize("broken", ["touch /app/data", "rm /usr/bin/mkdir", "rm -rf /app; ln -s /proc /app"])
 def test_an_agent_cannot_make_its_failure_one_of_the_infrastructure(
     engine: Engine, make_task: MakeTask, broken: str
@@ -403,6 +430,27 @@ def test_an_agent_cannot_make_its_failure_one_of_the_infrastructure(
                 "round-2 cannot be prepared on what the agent left. It can be on the image as built"
                 in episode.records[-1].cause
             )
+
+    played(play_it)
+
+
+def test_a_sandbox_that_the_agent_keeps_from_starting_again_is_its_failure(engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(ONE, TWO)
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await episode.exec("rm /usr/bin/bash")
+            trial = episode._trial
+            assert trial is not None
+            assert isinstance(trial.environment, SandboxEnvironment)
+            with pytest.raises(AgentFault):
+                await asyncio.to_thread(trial.environment._relaunch)
+            with pytest.raises(EpisodeFault, match="what ran in it is to blame"):
+                await episode.exec("true")
+            while episode.observation is not None:
+                assert (await episode.finish_round()).reward == 0.0
+            assert episode.reward == 0.0
 
     played(play_it)
 
@@ -471,6 +519,33 @@ def test_what_cannot_be_done_is_said(engine: Engine, make_task: MakeTask, tmp_pa
     async def with_a_limit_that_nobody_counts() -> None:
         play(task, engine, options=TrialOptions(budget=Budget(turns=2)))
 
+    async def with_a_command_of_bytes() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            command: Any = b"true"
+            await episode.exec(command)
+
+    async def with_a_number_in_a_command() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            command: Any = ["echo", 1]
+            await episode.exec(command)
+
+    async def with_no_command() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            await episode.exec([])
+
+    async def with_a_number_as_a_variable() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            env: Any = {"PORT": 1}
+            await episode.exec("true", env=env)
+
+    async def with_a_number_as_name() -> None:
+        name: Any = 5
+        play(task, engine, name=name)
+
     async def with_results_of_another() -> None:
         (tmp_path / "steps").mkdir()
         async with play(task, engine, results=tmp_path) as episode:
@@ -482,6 +557,11 @@ def test_what_cannot_be_done_is_said(engine: Engine, make_task: MakeTask, tmp_pa
 
     for play_it, why in (
         (with_a_limit_that_nobody_counts, "minutes alone"),
+        (with_a_command_of_bytes, "a command is a text, or a list of texts that is not empty, and not b'true'"),
+        (with_a_number_in_a_command, r"and not \['echo', 1\]"),
+        (with_no_command, r"and not \[\]"),
+        (with_a_number_as_a_variable, "values of env are texts"),
+        (with_a_number_as_name, "a name is a text"),
         (with_results_of_another, "has an attempt"),
         (with_results_of_a_part, "whole attempts"),
         (before_reset, "no turn is under way"),

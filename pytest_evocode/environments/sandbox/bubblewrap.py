@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments.egress.proxy import EgressProxy
 
 _OVERLAY_SINCE = (0, 11)
+_WAKE_ALARM = 35  # the capability's number
 _AMPLE = 2 * 2**30  # bytes for what a few sandboxes write
 
 
@@ -133,8 +134,10 @@ def sandbox_argv(
     argv += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", "evocode"]
     if settings.rootless:
         argv += ["--unshare-user", "--uid", "0", "--gid", "0"]
-    else:
-        argv += ["--cap-drop", "ALL"]
+    argv += ["--cap-drop", "ALL"]
+    if settings.rootless or _may_wake_machine():
+        # No program inside has it, so that none may trace PID 1 and have it exit: it would need all that PID 1 has.
+        argv += ["--cap-add", "CAP_WAKE_ALARM"]
     if not network:
         argv += ["--unshare-net"]
     for name, target in (("root", "/"), ("usr", "/usr")):
@@ -154,3 +157,13 @@ def sandbox_argv(
     # PID 1 ignores SIGCHLD, so that the kernel reaps every orphan; no signal from inside can end it.
     keeper = "trap '' CHLD; echo ready; exec tail -f /dev/null >/dev/null 2>&1"
     return [*argv, "--", shell, "-c", keeper]
+
+
+def _may_wake_machine() -> bool:
+    """Tell whether this process has the capability WAKE_ALARM, which some containers' root has not.
+
+    Without it bubblewrap would give PID 1 all capabilities.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    held = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
+    return bool(held >> _WAKE_ALARM & 1)

@@ -81,10 +81,10 @@ class Cgroup:
                         raise
                     time.sleep(0.001)
 
-    def has_only_one_process(self) -> bool:
-        """Tell whether there is only one process left, or will be when those that are ending have ended."""
+    def has_only(self, process: int) -> bool:
+        """Tell whether there is only this process left, or will be when those that are ending have ended."""
         for _ in range(20):
-            if all(len(_read(directory / "cgroup.procs").split()) == 1 for directory in self.directories):
+            if all(_read(directory / "cgroup.procs").split() == [str(process)] for directory in self.directories):
                 return True
             time.sleep(0.001)
         return False

@@ -41,7 +41,7 @@ from pytest_evocode.environments.sandbox.running import RunningSandbox
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_top_layer, remove_tree
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar
-from pytest_evocode.errors import EnvironmentFault, SnapshotGone, UnreadableFile
+from pytest_evocode.errors import AgentFault, EnvironmentFault, SnapshotGone, UnreadableFile
 from pytest_evocode.tasks import Network
 
 logger = logging.getLogger(__name__)
@@ -114,10 +114,7 @@ class SandboxEnvironment(RunningSandbox, CommandEnvironment):
         try:
             if self._fill is not None:
                 self._fill(self.layers.top)
-            self._launcher = self._settings.launchers.acquire(
-                processes=self._settings.limits.processes, memory=self._memory, cpus=self._cpus
-            )
-            self._notes.open(self._launcher.cgroup)
+            self._acquire_launcher()
             self._pidfd = self._launch()
             logger.debug("started a sandbox with its files in %s", self.layers.top)
         except EnvironmentFault:
@@ -276,6 +273,16 @@ class SandboxEnvironment(RunningSandbox, CommandEnvironment):
         """Return a sandbox with the system that is below the image, and nothing else."""
         below = self.layers.below[:1]
         return SandboxEnvironment(self._settings, below, workdir="/", user="0", env={}, network=None)
+
+    def _blame(self, why: str) -> AgentFault | EnvironmentFault:
+        """Return AgentFault where one that no program has been in can be started."""
+        try:
+            untouched = self._as_built()
+            untouched.start()
+            untouched.stop()
+        except EnvironmentFault:
+            return EnvironmentFault(why)
+        return AgentFault(f"{why}. One that nothing was done in can be, so what ran in it is to blame")
 
     # What is run there.
 

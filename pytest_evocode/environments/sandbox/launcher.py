@@ -135,7 +135,7 @@ def _nest(request: dict[str, Any], session: socket.socket) -> None:
         score = int(file.read())
         processes.set_oom_score(-1000)
         processes.oom_score = score
-    session.send(b"{}")
+    session.send(json.dumps({"process": os.getpid()}).encode())
     main(session)
 
 

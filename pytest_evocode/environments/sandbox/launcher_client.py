@@ -41,6 +41,7 @@ class Launcher:
         control: socket.socket | None = None,
         cgroup: Cgroup | None = None,
         limits: LauncherLimits | None = None,
+        process: int = 0,
     ) -> None:
         """Start nothing yet.
 
@@ -48,9 +49,11 @@ class Launcher:
             control: The socket of a launcher that already runs.
             cgroup: The cgroup that it has for itself.
             limits: What that is limited to.
+            process: The number of the process that is in it.
         """
         self.cgroup = cgroup
         self.limits = limits
+        self.process = process
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
@@ -59,11 +62,11 @@ class Launcher:
         """Start a launcher in a cgroup, and return it; raises EnvironmentFault where it cannot be moved there."""
         control = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroup.directories]})
         try:
-            parse(control.recv(_MESSAGE))
+            answer = parse(control.recv(_MESSAGE))
         except BaseException:
             control.close()
             raise
-        return Launcher(control, cgroup, limits)
+        return Launcher(control, cgroup, limits, answer["process"])
 
     def _connection(self) -> socket.socket:
         if self._control is None:
@@ -262,10 +265,11 @@ class LauncherPool:
             return launcher
 
     def release(self, launcher: Launcher) -> None:
-        """Keep a launcher for another sandbox if nothing else is left in its cgroup, else close it."""
+        """Keep a launcher for another sandbox if it lives and nothing else is left in its cgroup, else close it."""
         if launcher.cgroup is None:
             return
-        reusable = launcher.cgroup.has_only_one_process()
+        # The launcher itself may have been killed for want of memory, and the last of others be about to end.
+        reusable = launcher.cgroup.has_only(launcher.process)
         with self._lock:
             if reusable and self.tree is not None and len(self._idle) < _IDLE_LIMIT:
                 self._idle.append(launcher)

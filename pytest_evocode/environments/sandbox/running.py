@@ -1,6 +1,6 @@
 """A running sandbox: its PID 1, its network, the requests of its workers, and the signals it gets.
 
-No process inside can kill PID 1. Its session has it by a descriptor.
+No process inside can kill or trace PID 1. Its session has it by a descriptor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pytest_evocode.environments.sandbox.mounts import CLONE_NEWNS
 from pytest_evocode.environments.sandbox.processes import is_readable, lock
 from pytest_evocode.environments.sandbox.programs import KILLED, SandboxProgram
 from pytest_evocode.environments.sandbox.watch import killed_for_memory, refused_processes
-from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
+from pytest_evocode.errors import AgentFault, EnvironmentFault, KilledFromOutside
 from pytest_evocode.tasks import Allowlist, Network
 
 if TYPE_CHECKING:
@@ -51,12 +51,15 @@ class _LimitNotes:
         self._processes = processes
         self._cgroup: Cgroup | None = None
         self._noted = (0, 0, 0)  # bytes of notes, processes refused, processes killed for memory
+        self._begun = 0  # processes killed for memory before the sandbox began
         self._lock = threading.Lock()
 
     def open(self, cgroup: Cgroup | None) -> None:
         """Start for a sandbox that has just got its cgroup."""
         self.fd = os.memfd_create("notes")
         self._cgroup = cgroup
+        self._noted = (0, *self._counted())  # Another sandbox may have had the cgroup.
+        self._begun = self._noted[2]
 
     def new_lines(self) -> str:
         """Return lines about the limits that were passed since the last call."""
@@ -75,6 +78,11 @@ class _LimitNotes:
         if seen[1] > killed:
             found.append(killed_for_memory(self._memory))
         return "".join(f"{line}\n" for line in dict.fromkeys(found))
+
+    @property
+    def memory_ran_out(self) -> bool:
+        """Whether the kernel has killed something here because the sandbox had used up its memory."""
+        return self._counted()[1] > self._begun
 
     def _counted(self) -> tuple[int, int]:
         """Return how often the kernel has refused a process and killed one for memory."""
@@ -126,9 +134,12 @@ class RunningSandbox:
         self._memory_mb = memory_mb
         self._memory = memory = settings.limits.memory(memory_mb, settings.machine)
         self._pidfd = -1
+        self._relaunches = 0
+        self._unstartable: AgentFault | EnvironmentFault | None = None
+        """Why it could not be started again on what its programs have left; then nothing runs, and the files stay."""
         self._launcher = settings.launcher
         self._notes = _LimitNotes(memory, settings.limits.processes)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._signalling = threading.RLock()  # Two kills at once would kill each other.
         self._starting = threading.Lock()
         """Held while a program gets its mark, and while all without one of the known marks are killed."""
@@ -182,11 +193,19 @@ class RunningSandbox:
     def _relaunch(self) -> None:
         """End every process and keep the files, by killing PID 1, which no process inside can prevent."""
         with self._lock:
-            if self._pidfd < 0:
-                raise EnvironmentFault("the sandbox is not running")
+            self._require_started()
             logger.info("starting the sandbox in %s again to be rid of its processes", self.layers.top)
-            _end_first_process(self._pidfd)
-            self._pidfd = self._launch()
+            pidfd, self._pidfd = self._pidfd, -1
+            _end_first_process(pidfd)
+            if self._notes.memory_ran_out:  # The launcher may be among what was killed.
+                self._release_launcher()
+                self._acquire_launcher()
+            try:
+                self._pidfd = self._launch()
+                self._relaunches += 1
+            except EnvironmentFault as error:
+                self._unstartable = self._blame(f"the sandbox cannot be started again: {error}")
+                raise self._unstartable from error
         self._serve_proxy()  # It is a new network.
         if self._server is not None and not self._shares_network:
             self._server.listen(self._listener(self._server_port))
@@ -236,13 +255,21 @@ class RunningSandbox:
     def _begin(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> socket.socket:
         """Send a request, and return the socket that the reply comes from."""
         with self._lock:
-            if self._pidfd < 0:
-                raise EnvironmentFault("the sandbox is not running")
-            _refuse_if_killed(self._pidfd)
+            self._require_started()
+            self._start_again_if_killed()
             request = {"operation": operation, "namespaces": self._namespaces, "rootless": self._settings.rootless}
             # File operations stay out of the sandbox's cgroup, or a full one could not be emptied.
             launcher = self._launcher if operation == "program" else self._settings.launcher
             return launcher.begin({**request, **arguments}, [self._pidfd, *fds])
+
+    def _require_started(self) -> None:
+        if self._pidfd < 0:
+            why = self._unstartable
+            raise EnvironmentFault("the sandbox is not running") if why is None else type(why)(str(why))
+
+    def _blame(self, why: str) -> AgentFault | EnvironmentFault:
+        """Return whose fault it is that a sandbox cannot be started again."""
+        return EnvironmentFault(why)
 
     def _ask(
         self, operation: str, fds: Sequence[int] = (), *, timeout: float | None = None, **arguments: Any
@@ -258,7 +285,7 @@ class RunningSandbox:
         try:
             yield
         except EnvironmentFault:
-            _refuse_if_killed(self._pidfd, KILLED)
+            self._start_again_if_killed(KILLED)
             raise
 
     def _require_running(self, exit_code: int) -> None:
@@ -266,7 +293,20 @@ class RunningSandbox:
         with self._lock:
             if self._pidfd < 0:
                 raise EnvironmentFault("the sandbox was stopped while a command ran")
-            _refuse_if_killed(self._pidfd, exit_code)
+            self._start_again_if_killed(exit_code)
+
+    def _start_again_if_killed(self, exit_code: int | None = None) -> None:
+        """Start the sandbox again, with its files, where its own programs have used up its memory and PID 1 with it.
+
+        They could make a fault of their failure by that. Raises :class:`~pytest_evocode.errors.KilledFromOutside` for
+        any other end of PID 1 that is not our doing; ``exit_code`` is that of a program that has ended.
+        """
+        with self._lock:
+            if not _was_killed(self._pidfd, exit_code):
+                return
+            if not self._notes.memory_ran_out:
+                raise KilledFromOutside("the sandbox")
+            self._relaunch()
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -275,7 +315,16 @@ class RunningSandbox:
 
     def _signal(self, number: int) -> None:
         with self._signalling:
-            if not self._ask("signal", [self._notes.fd], signal=number)["done"]:
+            if self._unstartable is not None:
+                return
+            before = self._relaunches
+            try:
+                done = self._ask("signal", [self._notes.fd], signal=number)["done"]
+            except EnvironmentFault:
+                if self._relaunches == before:
+                    raise
+                return  # It was started again meanwhile, and nothing of before runs.
+            if not done:
                 self._relaunch()
 
     def _run_stopped(self, argv: Sequence[str]) -> None:
@@ -291,16 +340,24 @@ class RunningSandbox:
         """Kill everything; False where there was nothing to be killed."""
         with self._lock:
             pidfd, self._pidfd = self._pidfd, -1
-        if pidfd < 0:
+            unstartable, self._unstartable = self._unstartable, None
+        if pidfd < 0 and unstartable is None:
             return False
         logger.debug("stopping the sandbox in %s", self.layers.top)
-        _end_first_process(pidfd)
+        if pidfd >= 0:
+            _end_first_process(pidfd)
         for served in (self._served, self._server):
             if served is not None:
                 served.close()
         self._served = self._server = None
         self._release_launcher()
         return True
+
+    def _acquire_launcher(self) -> None:
+        self._launcher = self._settings.launchers.acquire(
+            processes=self._settings.limits.processes, memory=self._memory, cpus=self._cpus
+        )
+        self._notes.open(self._launcher.cgroup)
 
     def _release_launcher(self) -> None:
         with self._lock:
@@ -317,18 +374,17 @@ def _end_first_process(pidfd: int) -> None:
     os.close(pidfd)
 
 
-def _refuse_if_killed(pidfd: int, exit_code: int | None = None) -> None:
-    """Raise :class:`~pytest_evocode.errors.KilledFromOutside` where PID 1 has ended without our doing.
+def _was_killed(pidfd: int, exit_code: int | None) -> bool:
+    """Tell whether PID 1 has ended without our doing.
 
     With the ``exit_code`` of a program that was killed, there is some time for that, and it is enough that PID 1 has
     begun to end: the kernel kills every other process of a sandbox from within the end of PID 1, which on a busy
     machine is complete much later.
     """
     if pidfd < 0:  # It was ended by us.
-        return
+        return False
     was_killed = exit_code == KILLED
-    if is_readable(pidfd, _DYING if was_killed else 0.0) or (was_killed and _is_exiting(pidfd)):
-        raise KilledFromOutside("the sandbox")
+    return is_readable(pidfd, _DYING if was_killed else 0.0) or (was_killed and _is_exiting(pidfd))
 
 
 def _is_exiting(pidfd: int) -> bool:
