@@ -440,7 +440,7 @@ def test_a_sandbox_that_the_agent_keeps_from_starting_again_is_its_failure(engin
     async def play_it() -> None:
         async with play(task, engine) as episode:
             await episode.reset()
-            await episode.exec("rm /usr/bin/bash")
+            await episode.exec("rm /usr/bin/bash /usr/bin/tail")  # Without bash alone it is started with sh.
             trial = episode._trial
             assert trial is not None
             assert isinstance(trial.environment, SandboxEnvironment)

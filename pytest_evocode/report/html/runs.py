@@ -263,11 +263,13 @@ def _timeline(record: RunRecord, attempts: Sequence[StoredAttempt], roots: Seque
         }
         for each in found.attempts
     ]
+    if left_out := bars[_BARS:]:
+        told = f"and {len(left_out)} more: evocode results --view timeline"
+        bars[_BARS:] = [{"name": told, "attempt": None, "turns": [], "suites": []}]
     return {
         "seconds": max(round(found.span.seconds, 3), 0.001),
         "stages": [[name, STAGES[name], round(seconds, 3)] for name, seconds in found.seconds_by_stage.items()],
-        "bars": bars[:_BARS],
-        "all_bars": len(bars),
+        "bars": bars,
     }
 
 

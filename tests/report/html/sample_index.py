@@ -249,7 +249,7 @@ def _timeline(attempts: list[Attempt]) -> dict[str, Any]:
     ]
     bars.append({"name": "slot 1", "attempt": None, "turns": [], "suites": [[3.0, 40.0], [41.0, 90.0]]})
     stages = [["agent", "the agent's turn", 200.0], ["suite", "the suite's own command", 80.5]]
-    return {"seconds": 300.0, "stages": stages, "bars": bars, "all_bars": len(bars) + 3}
+    return {"seconds": 300.0, "stages": stages, "bars": bars}
 
 
 def comparisons(tasks: list[Task], attempts: list[Attempt], random: Random) -> dict[str, Any]:

@@ -173,8 +173,6 @@ interface RunTimeline {
   stages: [string, string, number][];
   /** Slots, then the first attempts, with the beginning and end of each turn and suite in seconds since the run's first moment. */
   bars: { name: string; attempt: string | null; turns: [number, number][]; suites: [number, number][] }[];
-  /** How many there are with those that are left out. */
-  all_bars: number;
 }
 
 /** Points of cost, tokens or time against a score, with those marked that no other point beats in both. */

@@ -82,17 +82,13 @@ function phaseBars(runs) {
 }
 
 /** @param {RunSummary} run */
-function timelinePart({ name: run, timeline: found }) {
+function timelinePart({ timeline: found }) {
   if (!found) return null;
-  const { seconds, stages, bars, all_bars: all } = found;
+  const { seconds, stages, bars } = found;
   return [
     h("h2", "What it waited for"),
     plainTable("Critical path by stage", ["Stage", "What it is", "Time", "Share"],
       stages.map(([name, about, took]) => [name, about, duration(took), `${score((100 * took) / seconds)} %`]), 2),
-    bars.length < all && [
-      h("p.quiet", `Below are the first ${integer(bars.length)} of ${integer(all)} slots and attempts. All are printed by`),
-      commandLine(`evocode results ${quoted(report.directories[0] ?? "evocode-results")} --view timeline --run ${quoted(run)}`),
-    ],
     timeBars({
       parts: ["turns", "suites"], seconds,
       bars: bars.map(({ name, attempt, turns, suites }) => ({ label: name, spans: [turns, suites], href: attempt && link("attempt", [attempt]) })),

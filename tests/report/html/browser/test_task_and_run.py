@@ -91,8 +91,6 @@ def test_a_run_shows_what_it_waited_for_and_when_its_turns_and_suites_were(view:
     expect(stages).to_contain_text("66.7 %")
     waited = page.locator("section", has=page.get_by_role("heading", name="What it waited for"))
     expect(waited.locator("figure svg rect")).not_to_have_count(0)
-    expect(waited).to_contain_text(re.compile(r"the first \d+ of \d+ slots and attempts"))
-    expect(waited).to_contain_text(re.compile(r"evocode results \S+ --view timeline --run '2026-11-20 claude-code'"))
     waited.locator("figure").get_by_role("link").first.click()
     expect(page).to_have_url(re.compile("#/attempt/"))
 
