@@ -286,7 +286,12 @@ def as_grid(rounds: Rounds) -> Grid:
 
 def narrowed(rounds: TaskRounds, indices: tuple[int, ...]) -> TaskRounds:
     """Return the same attempts with only the rounds at ``indices`` counting; what was unselected counts no longer."""
-    return rounds if indices == rounds.indices else replace(rounds, indices=indices, unselected=())
+    if indices == rounds.indices:
+        return rounds
+    part = replace(rounds, indices=indices, unselected=())
+    # The attempts are the same, and each part would go through all of them.
+    vars(part).update(known_suites=rounds.known_suites, _undecided=rounds._undecided, _passes=rounds._passes)
+    return part
 
 
 def _task_rounds(
