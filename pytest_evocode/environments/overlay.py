@@ -306,7 +306,7 @@ class NewLayer:
             os.link(self._names[number], place, follow_symlinks=False)
             return True
         if stat.S_ISREG(status.st_mode):
-            _copy_file(source, place, status)
+            copy_file(source, place, status)
         elif stat.S_ISLNK(status.st_mode):
             os.symlink(os.readlink(source), place)
         else:
@@ -316,7 +316,8 @@ class NewLayer:
         return True
 
 
-def _copy_file(source: str, target: str, status: os.stat_result) -> None:
+def copy_file(source: str, target: str, status: os.stat_result) -> None:
+    """Copy the contents of a regular file, with its holes, to one that is made; raises OSError."""
     reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.environments import Environment, Snapshot
-from pytest_evocode.environments.docker import snapshots
+from pytest_evocode.environments.docker import increments, snapshots
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.errors import EnvironmentFault
 
@@ -57,7 +57,11 @@ def in_fork(environment: Environment, snapshot: Snapshot, command: str = LISTING
         fork.stop()
 
 
-def test_every_fork_has_what_the_container_had_then(docker: DockerEngine, environment: DockerEnvironment) -> None:
+@pytest.mark.parametrize("large", [increments.LARGE, 0], ids=["whole", "increments"])
+def test_every_fork_has_what_the_container_had_then(
+    docker: DockerEngine, environment: DockerEnvironment, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(increments, "LARGE", large)
     taken: list[Snapshot] = []
     expected = []
     for turn in TURNS:

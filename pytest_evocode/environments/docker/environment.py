@@ -39,6 +39,7 @@ from pytest_evocode.environments.docker.files import (
     naming_kills,
     refuse_if_killed,
 )
+from pytest_evocode.environments.docker.increments import Increments
 from pytest_evocode.environments.docker.loopback import ContainerLoopback
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.relay import Relay
@@ -113,6 +114,7 @@ class DockerEnvironment(CommandEnvironment):
         self._network = own_network or ContainerNetwork(settings, network)
         self.egress = self._network.gate
         self._running: ContainerFiles | None = None
+        self._increments = Increments(settings.client, settings.labels)
         self._changing = threading.Lock()
         """Held while a program is started, and while others are killed, which must not hit the one that starts."""
         self._runs: set[DockerProgram] = set()
@@ -555,6 +557,7 @@ class DockerEnvironment(CommandEnvironment):
                 image_layers=settings.image_layers,
                 volumes=settings.volumes,
                 keep_for=keep_for,
+                increments=self._increments,
             )
             return self._network.complete(snapshot)
 
@@ -589,6 +592,7 @@ class DockerEnvironment(CommandEnvironment):
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         running, self._running = self._running, None
+        self._increments.close()
         if running is None:
             self._network.close()
             return
@@ -604,6 +608,7 @@ class DockerEnvironment(CommandEnvironment):
         self.kill_processes()
         here = self._files
         self._network.close_server()
+        self._increments.close()
         kept = keep_container(self._client, here.container, name, self._network.public)
         self._network.close()
         logger.info("kept container %.12s as %s", here.container, kept)

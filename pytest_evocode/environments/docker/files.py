@@ -471,8 +471,8 @@ def _was_told_to_kill(client: APIClient, container: str, state: Mapping[str, Any
 
 
 @contextlib.contextmanager
-def paused(client: APIClient, container: str) -> Iterator[None]:
-    """Pause a container, unless something in it that cannot be paused keeps the engine from doing so.
+def paused(client: APIClient, container: str) -> Iterator[bool]:
+    """Pause a container, unless something in it that cannot be paused keeps the engine from doing so; tell which.
 
     The engine tries only once, which fails where the machine is so busy that processes take a while to stop.
     """
@@ -489,7 +489,7 @@ def paused(client: APIClient, container: str) -> Iterator[None]:
                 logger.info("container %.12s cannot be paused: %s", container, error)
                 break
     try:
-        yield
+        yield is_paused
     finally:
         if is_paused:
             client.unpause(container)

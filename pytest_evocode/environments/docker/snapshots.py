@@ -33,6 +33,7 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.calls import discard, faults
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.files import paused, streamed
+from pytest_evocode.environments.docker.increments import Increments
 from pytest_evocode.environments.engines import ExportedLayer
 from pytest_evocode.environments.overlay import LayeredFiles, is_below, list_changes
 from pytest_evocode.environments.tree_archives import CHUNK
@@ -144,6 +145,7 @@ def commit_container(
     image_layers: int,
     volumes: Sequence[str],
     keep_for: Path | None,
+    increments: Increments,
 ) -> DockerSnapshot:
     """Commit a container, which is paused meanwhile.
 
@@ -154,6 +156,7 @@ def commit_container(
         volumes: The directories of its volumes, to be copied.
         keep_for: As for :meth:`~pytest_evocode.environments.protocol.Environment.snapshot`; without effect with
             volumes.
+        increments: Of the container's environment.
     """
     image = f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
     labels = snapshot_labels(keep_for, volumes)
@@ -163,13 +166,15 @@ def commit_container(
         state = client.inspect_container(container)
         compared = not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
-        with paused(client, container):
+        with paused(client, container) as is_paused:
             listed = client.containers(all=True, size=True, filters={"id": container})
             # As the engine counts them: with overlay2, holes are included.
             size = sum(each.get("SizeRw") or 0 for each in listed)
             refuse_size(size, "the files that were changed in the container")
             changed = leaves(each["Path"] for each in client.diff(container) or ()) if compared else []
-            made = client.commit(container, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
+            committed = container if compared or not is_paused else increments.prepare(state, size)
+            made = client.commit(committed, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
+        increments.committed(container, image)
         if compared and (before := _changed_before(client, state["Image"], image_layers)) is not None:
             write_list(made["Id"], {*before, *changed})
         copies = {path: undo.enter_context(copy_volume(client, container, path)) for path in volumes}
