@@ -9,6 +9,7 @@ writable a file may change and keep both, so a snapshot at which there is one is
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -87,9 +88,11 @@ class Increments:
             size: The bytes in its layer.
         """
         container: str = state["Id"]
+        if self._used is not None:  # Its snapshot has failed.
+            self._forget(self._used)
         base, self._used, self._base, self._seen = self._base, self._base, None, None
         committed = container
-        if size >= LARGE:
+        if size >= LARGE and os.geteuid() == 0:  # Others' files are copied with all that they have.
             upper = state["GraphDriver"]["Data"]["UpperDir"]
             try:
                 found = _list(upper)
@@ -116,14 +119,14 @@ class Increments:
         seen, self._seen, self._used = self._seen, None, None
         if seen is None:
             return
-        repository, _, tag = image.partition(":")
-        kept = f"{tag}-next"
+        name = f"{image}-next"
         try:
             with faults("preparing the next snapshot"):
                 layers = self._client.inspect_image(image)["RootFS"]["Layers"]  # type: ignore[no-untyped-call]
                 if len(layers) >= _MOST_LAYERS:
                     return
-                self._client.tag(image, repository, kept)
+                repository, _, tag = name.partition(":")
+                self._client.tag(image, repository, tag)
                 host_config = self._client.create_host_config(network_mode="none")
                 made = self._client.create_container(
                     image, labels=dict(self._labels), host_config=host_config, network_disabled=True
@@ -131,8 +134,10 @@ class Increments:
                 top = self._client.inspect_container(made)["GraphDriver"]["Data"]["UpperDir"]
         except EnvironmentFault as error:
             logger.info("the next snapshot of container %.12s is of all its files: %s", container, error)
+            with contextlib.suppress(EnvironmentFault):
+                remove(self._client, "image", name)
             return
-        self._base = _Base(container, f"{repository}:{kept}", made, top, seen)
+        self._base = _Base(container, name, made, top, seen)
 
     def close(self) -> None:
         """Remove what waits for a next snapshot."""

@@ -172,7 +172,8 @@ def commit_container(
             size = sum(each.get("SizeRw") or 0 for each in listed)
             refuse_size(size, "the files that were changed in the container")
             changed = leaves(each["Path"] for each in client.diff(container) or ()) if compared else []
-            committed = container if compared or not is_paused else increments.prepare(state, size)
+            is_whole = compared or not is_paused or bool(volumes)  # Nobody is to make volumes for nothing.
+            committed = container if is_whole else increments.prepare(state, size)
             made = client.commit(committed, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
         increments.committed(container, image)
         if compared and (before := _changed_before(client, state["Image"], image_layers)) is not None:
