@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.plugin import report_files
 from tests.acceptance.sessions import RunTasks
 from tests.acceptance.tasks import WriteTask
 from tests.report.html.reports import value_in
@@ -32,19 +33,15 @@ class Waiting:
             (INDEX.parents[2] / "seen.js").write_bytes(INDEX.read_bytes())
         return RoundTranscript()
 
-def pytest_configure():
-    import pytest_evocode.plugin.report_files as plugin
-
-    plugin.FIRST_PAUSE = 0.2
-
 def pytest_evocode_make_agent(name):
     return Waiting() if name == "waiting" else None
 """
 
 
 def test_a_session_writes_its_report_while_rounds_end_and_at_its_own_and_says_where(
-    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(report_files, "FIRST_PAUSE", 0.2)
     write_task("a", 2)
     pytester.makeconftest(_WAITING)
     session = run_tasks("--evocode-report", "tasks", agent="waiting")
@@ -93,13 +90,9 @@ def test_a_directory_that_holds_something_else_is_refused_before_anything_is_run
 
 
 def test_a_report_that_cannot_be_written_is_told_and_fails_nothing(
-    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytester.makeconftest(
-        "def pytest_configure():\n"
-        "    import pytest_evocode.plugin.report_files as plugin\n"
-        "    plugin._CHILD = 'import sys; sys.exit(\"the disk is full\")'\n"
-    )
+    monkeypatch.setattr(report_files, "_CHILD", "import sys; sys.exit('the disk is full')")
     write_task("a", 1)
     session = run_tasks("--evocode-report", "tasks")
     assert session.exit_status == 0

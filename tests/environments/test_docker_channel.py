@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.environments import read_environment_file
+from pytest_evocode.environments.docker.channel import Channel
 from pytest_evocode.environments.docker.engine import DockerEngine
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.errors import EnvironmentFault
@@ -165,3 +166,25 @@ def test_an_image_without_tar_is_uploaded_to(container: DockerEnvironment, make_
     task = make_task(files={"a.txt": "a\n"})
     container.upload([task.directory / "environment"], "/solution")
     assert container.exec("cat /solution/a.txt").output == "a\n"
+
+
+def test_a_container_that_may_have_to_be_mended_is_attached_to_once(
+    docker: DockerEngine, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine closes the input of PID 1, which ends it, when the first of its attachments ends."""
+    attached: list[str] = []
+    attach = Channel.attach
+
+    def count(channel: Channel) -> None:
+        attached.append(channel._container)
+        attach(channel)
+
+    monkeypatch.setattr(Channel, "attach", count)
+    environment = docker.create(make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n'), env={}, network=None)
+    with environment.mendable():
+        environment.start()
+    try:
+        assert environment.exec("echo works").output == "works\n"
+        assert len(attached) == 1
+    finally:
+        environment.stop()

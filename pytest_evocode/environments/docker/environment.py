@@ -175,11 +175,11 @@ class DockerEnvironment(CommandEnvironment):
             # Set before it is started, so that a stop meanwhile finds it.
             self._running = files = ContainerFiles(self._client, container)
             self._network.join(container)
-            files.channel.attach()
             is_laid = self._part is None or self._part.lay(container)
             if self._mending:
                 self._start_first_process(files)
             else:
+                files.channel.attach()
                 if self._part is None and self._image != settings.image:  # It has all that an agent made.
                     files.mend_user_files()
                 self._client.start(container)
