@@ -472,7 +472,7 @@ def _was_told_to_kill(client: APIClient, container: str, state: Mapping[str, Any
 
 @contextlib.contextmanager
 def paused(client: APIClient, container: str) -> Iterator[bool]:
-    """Pause a container, unless something in it that cannot be paused keeps the engine from doing so; tell which.
+    """Pause a container, and yield whether it is: something in it that cannot be paused keeps the engine from doing so.
 
     The engine tries only once, which fails where the machine is so busy that processes take a while to stop.
     """

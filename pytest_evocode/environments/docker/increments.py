@@ -1,7 +1,7 @@
 """Snapshots of a container that has written much: a layer of what was changed since the last one, not of all there is.
 
-The engine's commit copies the whole layer of a container, each time. So after one that took long, a container of its
-image is made, which is never started: its empty layer gets what has changed in the other since, and is committed.
+The engine's commit copies the whole layer of a container, each time. So after a large one, a container of its image is
+made, which is never started: its empty layer gets what has changed in the other since, and is committed.
 
 What has not changed is told by inode and change time, which no program sets. Only through a mapping that is shared and
 writable a file may change and keep both, so a snapshot at which there is one is none to go on from.
@@ -205,9 +205,9 @@ def _text(path: str) -> str:
 
 
 class _Copy:
-    """Into an empty layer over a snapshot comes what has changed since in the layer that the snapshot is of.
+    """Copies what has changed in a layer since a snapshot of it into the empty layer over that snapshot.
 
-    Everything is copied as it stands there, whiteouts and opaque directories among it: what the image below has at a
+    Everything is copied as it stands, whiteouts and opaque directories among it: what the image below has at a
     path has not changed.
 
     Args:
