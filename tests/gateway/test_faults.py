@@ -65,6 +65,8 @@ def test_a_fault_that_passes_is_waited_for(name: str, api: str, stream: bool, pr
     asker.session.raise_for_turn()
 
 
+#: More seconds than a busy machine takes between two events that are sent.
+SILENCE = 2.0
 #: What breaks before there is anything of a reply; each event of Gemini's has something of it.
 UNSAID: list[tuple[str, Fault]] = [
     *((api, fault) for api in APIS for fault in (Silent(), ErrorEvent(after=0))),
@@ -79,7 +81,7 @@ UNSAID: list[tuple[str, Fault]] = [
 @pytest.mark.parametrize(("api", "fault"), UNSAID, ids=str)
 def test_a_stream_that_has_said_nothing_is_asked_for_again(api: str, fault: Fault, program: Start) -> None:
     with ProviderServer(look, faults=first_of(fault)) as server:
-        asker = program(route_to(server, api, silence_seconds=0.3))
+        asker = program(route_to(server, api, silence_seconds=SILENCE))
         status, _, answer = asker.ask(api, stream=True)
         [exchange] = asker.end()
         delivered, billed = server.billed(delivered=True), server.billed()
@@ -98,7 +100,7 @@ def test_a_stream_that_has_said_nothing_is_asked_for_again(api: str, fault: Faul
 @pytest.mark.parametrize("fault", [Silent(after=4), Broken(after=4), Broken(after=4, clean=True)], ids=repr)
 def test_a_stream_that_breaks_in_the_middle_breaks_for_the_program(fault: Fault, api: str, program: Start) -> None:
     with ProviderServer(look, faults=first_of(fault)) as server:
-        asker = program(route_to(server, api, silence_seconds=0.3))
+        asker = program(route_to(server, api, silence_seconds=SILENCE))
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
             asker.ask(api, stream=True)
         asker.session.close()
