@@ -16,6 +16,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +33,7 @@ LARGE = 32 * 2**20
 """Bytes in the layer of a container from which on its commit takes longer than what is done here in its place."""
 _MOST_LAYERS = 100  # of an image; overlay2 mounts no more than 128
 _RECENT = 100_000_000  # nanoseconds; some kernels' clock for change times goes on every 10 ms
+_IS_WHOLE = "the next snapshot of container %.12s is of all its files: %s"
 _OVERLAY = "trusted.overlay."
 _OPAQUE = f"{_OVERLAY}opaque"
 _ELSEWHERE = frozenset({f"{_OVERLAY}redirect", f"{_OVERLAY}metacopy"})
@@ -75,7 +77,9 @@ class Increments:
     def __init__(self, client: APIClient, labels: Mapping[str, str]) -> None:
         self._client = client
         self._labels = labels
-        self._base: _Base | None = None
+        # Its container is made while the next turn runs: the engine writes all files to the disk first.
+        self._maker = ThreadPoolExecutor(1, "next-snapshot")
+        self._base: Future[_Base | None] | None = None
         self._used: _Base | None = None
         """The last one, until the snapshot that went on from it is committed."""
         self._seen: dict[str, _Seen] | None = None
@@ -90,7 +94,8 @@ class Increments:
         container: str = state["Id"]
         if self._used is not None:  # Its snapshot has failed.
             self._forget(self._used)
-        base, self._used, self._base, self._seen = self._base, self._base, None, None
+        base = self._used = self._take_base()
+        self._seen = None
         committed = container
         if size >= LARGE and os.geteuid() == 0:  # Others' files are copied with all that they have.
             upper = state["GraphDriver"]["Data"]["UpperDir"]
@@ -120,31 +125,42 @@ class Increments:
         if seen is None:
             return
         name = f"{image}-next"
+        repository, _, tag = name.partition(":")
+        try:
+            with faults("preparing the next snapshot"):
+                self._client.tag(image, repository, tag)
+        except EnvironmentFault as error:
+            logger.info(_IS_WHOLE, container, error)
+        else:
+            self._base = self._maker.submit(self._make_base, container, name, seen)
+
+    def _make_base(self, container: str, image: str, seen: Mapping[str, _Seen]) -> _Base | None:
         try:
             with faults("preparing the next snapshot"):
                 layers = self._client.inspect_image(image)["RootFS"]["Layers"]  # type: ignore[no-untyped-call]
-                if len(layers) >= _MOST_LAYERS:
-                    return
-                repository, _, tag = name.partition(":")
-                self._client.tag(image, repository, tag)
-                host_config = self._client.create_host_config(network_mode="none")
-                made = self._client.create_container(
-                    image, labels=dict(self._labels), host_config=host_config, network_disabled=True
-                )["Id"]
-                top = self._client.inspect_container(made)["GraphDriver"]["Data"]["UpperDir"]
+                if len(layers) < _MOST_LAYERS:
+                    host_config = self._client.create_host_config(network_mode="none")
+                    made = self._client.create_container(
+                        image, labels=dict(self._labels), host_config=host_config, network_disabled=True
+                    )["Id"]
+                    top = self._client.inspect_container(made)["GraphDriver"]["Data"]["UpperDir"]
+                    return _Base(container, image, made, top, seen)
         except EnvironmentFault as error:
-            logger.info("the next snapshot of container %.12s is of all its files: %s", container, error)
-            with contextlib.suppress(EnvironmentFault):
-                remove(self._client, "image", name)
-            return
-        self._base = _Base(container, name, made, top, seen)
+            logger.info(_IS_WHOLE, container, error)
+        with contextlib.suppress(EnvironmentFault):
+            remove(self._client, "image", image)
+        return None
+
+    def _take_base(self) -> _Base | None:
+        making, self._base = self._base, None
+        return None if making is None else making.result()
 
     def close(self) -> None:
         """Remove what waits for a next snapshot."""
-        for base in (self._base, self._used):
+        for base in (self._take_base(), self._used):
             if base is not None:
                 self._forget(base)
-        self._base = self._used = None
+        self._used = None
 
     def _forget(self, base: _Base) -> None:
         from pytest_evocode.environments.docker.client import EngineClient
