@@ -2,7 +2,8 @@
 
 Every benchmark prints a table and writes ``<name>.json`` with all single times. What a benchmark measures, and against
 what, is the docstring of its module. Timings of a machine that does something else at the time are worth nothing.
-``--before REVISION`` measures an earlier version of the package as well, by today's benchmarks, in turn with this one.
+``--before REVISION`` measures an earlier version of the package as well, by today's benchmarks, in turn with this one;
+the table has no figures of it where it cannot run one.
 """
 
 from __future__ import annotations
