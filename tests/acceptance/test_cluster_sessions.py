@@ -22,10 +22,10 @@ from pytest_evocode.results.storage import ObjectStore
 from tests.acceptance.models import at, solver
 from tests.acceptance.sessions import RunTasks, Session
 from tests.acceptance.tasks import WriteTask
-from tests.acceptance.test_stopped_sessions import wait_until
 from tests.model_scripts import Tokens
 from tests.model_server import ModelServer
 from tests.ray_nodes import RayNodes, ray_nodes
+from tests.waiting import wait_until
 
 #: An agent that says in a file of its own which turns it took, and waits for a sign in the second.
 AGENT = """

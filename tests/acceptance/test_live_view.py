@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.test_stopped_sessions import wait_until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import AtTerminal, RunTasks

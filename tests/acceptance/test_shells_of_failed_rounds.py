@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.acceptance.sessions import sandboxes_left
-from tests.terminals import HANGS
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import AtTerminal, RunTasks
@@ -70,10 +69,7 @@ def test_suites_of_later_rounds_run_while_a_shell_is_open(
     write_task("a", 3, test={1: FAIL})
     person.pytest("--evocode-shell", "tasks")
     person.sees(PROMPT)
-    deadline = time.monotonic() + HANGS
-    while not list(pytester.path.glob("evocode-results/a/**/round-3/verifier/reward.txt")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: list(pytester.path.glob("evocode-results/a/**/round-3/verifier/reward.txt")))
     person.type("exit\n")
     assert "1 failed, 2 passed" in person.ends()[1]
 

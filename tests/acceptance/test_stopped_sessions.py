@@ -24,6 +24,7 @@ from tests.acceptance.sessions import sandboxes_left
 from tests.acceptance.tasks import DOCKERFILE
 from tests.inner_sessions import UNUSED
 from tests.terminals import HANGS
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
@@ -71,14 +72,6 @@ def command_of(process: Process) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{process[0]}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
     return ""
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Wait for something to happen."""
-    deadline = time.monotonic() + HANGS
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.05)
 
 
 class Running:

@@ -8,13 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from pytest_evocode.results.loading import load_results
 from tests.acceptance.tasks import task_writer
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -82,10 +82,7 @@ def killed_and_submitted_again(cluster: Path, shards: int, attempts: int) -> Non
     given = {"EVOCODE_SHARDS": str(shards)}
     tasks = {number: begin(cluster, number, attempts, shards) for number in range(1, shards + 1)}
     shard = cluster / "run" / "shard-2"
-    deadline = time.monotonic() + 120
-    while not list(shard.rglob("round-1/round.json")):
-        assert time.monotonic() < deadline, tasks[2].communicate()[0]
-        time.sleep(0.05)
+    wait_until(lambda: list(shard.rglob("round-1/round.json")), lambda: tasks[2].communicate()[0])
     tasks[2].send_signal(signal.SIGKILL)
     said = {number: task.communicate(timeout=300)[0] for number, task in tasks.items()}
     expected = {number: -signal.SIGKILL if number == 2 else 0 for number in tasks}

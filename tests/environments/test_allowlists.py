@@ -25,6 +25,7 @@ from pytest_evocode.tasks import Allowlist, Network, Task
 from tests.environments.conftest import BASE
 from tests.environments.egress import escapes
 from tests.environments.egress.outside import HOSTS, LISTED, resolve, served
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pytest_evocode.environments.docker.engine import DockerEngine
@@ -281,10 +282,7 @@ def test_containers_of_a_killed_session_are_removed_by_the_next(docker: DockerEn
         assert len(_containers(docker, owner)) == 2
         session.kill()
     Engine().close()
-    deadline = time.monotonic() + 60
-    while _containers(docker, owner) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert _containers(docker, owner) == []
+    wait_until(lambda: not _containers(docker, owner))
 
 
 @pytest.mark.docker

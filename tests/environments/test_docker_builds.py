@@ -19,6 +19,7 @@ from pytest_evocode.environments import BuildWish
 from pytest_evocode.environments.docker import images
 from pytest_evocode.environments.docker.images import run_builder
 from pytest_evocode.errors import Cancelled
+from tests.waiting import wait_until
 
 HANGS = 60.0  # seconds
 HERE = "FROM a\nRUN <<EOF\necho hi\nEOF\n"
@@ -37,10 +38,7 @@ def is_running(pid: int) -> bool:
 
 
 def assert_ended(pids: Path) -> None:
-    deadline = time.monotonic() + HANGS
-    while any(is_running(int(pid)) for pid in pids.read_text().split()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not any(is_running(int(pid)) for pid in pids.read_text().split()))
 
 
 def test_a_build_ends_by_itself_with_all_its_output() -> None:
@@ -102,10 +100,8 @@ def test_one_whose_session_is_killed_ends_with_it(tmp_path: Path) -> None:
         "run_builder(['bash', '-c', sys.argv[1]], '', float('inf'), BuildWish())\n"
     )
     argv = [sys.executable, "-c", script, builder(pids)[2]]
-    deadline = time.monotonic() + HANGS
     with subprocess.Popen(argv, start_new_session=True) as session:
-        while not pids.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(pids.exists)
         os.killpg(session.pid, signal.SIGKILL)
     assert_ended(pids)
 
@@ -121,10 +117,7 @@ def test_none_begins_that_would_not_end_with_its_session(tmp_path: Path) -> None
     )
     session = subprocess.run([sys.executable, "-c", script, builder(pids)[2]], check=False)
     assert session.returncode == -signal.SIGKILL
-    deadline = time.monotonic() + HANGS
-    while any(str(pids).encode() in arguments for arguments in _arguments_of_processes()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not any(str(pids).encode() in arguments for arguments in _arguments_of_processes()))
     assert not pids.exists()
 
 

@@ -7,8 +7,7 @@ import gc
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from pytest_evocode.environments.removals import Removals
 from pytest_evocode.errors import EnvironmentFault
 from tests.environments.fake_engine import FakeEngine, fake_engine
 from tests.terminals import HANGS
+from tests.waiting import wait_until
 
 # The SDK does not close a socket that could not be connected; `fake` collects it, so that no later test is told of it.
 pytestmark = [pytest.mark.turns(2), pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
@@ -43,14 +43,6 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
         monkeypatch.setenv("DOCKER_HOST", engine.url)
         yield engine
     gc.collect()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    """Wait for what happens behind a session's back."""
-    deadline = time.monotonic() + HANGS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def container(name: str, **labels: str) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evocode.environments.docker.engine import DockerEngine
 from tests.environments.conftest import BASE, MakeTask
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -47,9 +47,6 @@ def test_a_container_ends_when_its_session_was_killed(docker: DockerEngine, make
         container = session.stdout.readline().strip()
         assert client.inspect_container(container)["State"]["Running"]
         session.kill()
-    deadline = time.monotonic() + _NOTICING
-    while client.inspect_container(container)["State"]["Running"] and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not client.inspect_container(container)["State"]["Running"]
+    wait_until(lambda: not client.inspect_container(container)["State"]["Running"], seconds=_NOTICING)
     DockerEngine().close()  # The next session removes it.
     assert container not in [each["Id"] for each in client.containers(all=True)]

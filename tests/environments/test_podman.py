@@ -7,13 +7,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.environments.conftest import BASE
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.nightly]
 
@@ -49,9 +49,7 @@ def socket(place: Path) -> Iterator[str]:
         pytest.skip(f"podman cannot be used here: {loaded.stderr.decode()[-500:]}")
     service = subprocess.Popen([*storage, "system", "service", "--time=0", f"unix://{path}"], env=environ)
     try:
-        deadline = time.monotonic() + _STARTING
-        while not path.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(path.exists, seconds=_STARTING)
         yield f"unix://{path}"
     finally:
         service.terminate()

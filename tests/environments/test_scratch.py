@@ -23,7 +23,7 @@ from pytest_evocode.environments.scratch import (
     scratch_directory,
 )
 from pytest_evocode.errors import UsageError
-from tests.acceptance.test_stopped_sessions import wait_until
+from tests.waiting import wait_until
 
 NOBODY = 65534
 #: Makes two directories, one with files, and says which.

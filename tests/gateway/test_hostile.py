@@ -26,6 +26,7 @@ from tests.providers.exchanges import Exchange, Step, Usage
 from tests.providers.faults import Drip, Fault, HangUp, Page, Refuse, Silent
 from tests.providers.requests_by_hand import right, streamed
 from tests.providers.server import KEY, ProviderServer
+from tests.waiting import wait_until
 
 Start = Callable[..., Program]
 JSON = "application/json"
@@ -128,13 +129,6 @@ def stream(asker: Program, api: str) -> Iterator[http.client.HTTPResponse]:
             yield answer
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + 60
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert condition()
-
-
 @each_api
 def test_a_program_that_leaves_a_stream_before_its_end_pays_for_all_of_it(api: str, program: Start) -> None:
     spending = AttemptSpending(parse_budget("turns=1"))
@@ -142,7 +136,7 @@ def test_a_program_that_leaves_a_stream_before_its_end_pays_for_all_of_it(api: s
         asker = program(route_to(server, api), spending=spending)
         with stream(asker, api) as answer:
             answer.read(300)
-        wait_for(lambda: asker.exchanges)
+        wait_until(lambda: asker.exchanges)
         assert asker.ask(api)[0] in (400, 403)
         assert len(server.exchanges) == 1
         exchange, _ = asker.end()
@@ -286,7 +280,7 @@ def test_the_clock_stands_still_for_one_request_only_while_no_other_is_answered(
     with ProviderServer(answer, faults=refuse_first) as server, ThreadPoolExecutor(2) as pool:
         asker = program(route_to(server, "messages"), spending=spending)
         waiting = pool.submit(asker.ask, "messages", with_poison("messages"))
-        wait_for(lambda: spending.waiting.seconds)
+        wait_until(lambda: spending.waiting.seconds)
         assert asker.ask("messages")[0] == 200
         assert waiting.result(60)[0] == 200
         asker.end()
@@ -330,7 +324,7 @@ def test_few_large_requests_are_taken_at_once(program: Start, monkeypatch: pytes
     with ProviderServer(look, faults=lambda exchange: Silent()) as server, ThreadPoolExecutor(4) as pool:
         asker = program(route_to(server, "messages"))
         asked = [pool.submit(asker.ask, "messages", large) for _ in range(4)]
-        wait_for(lambda: len(server.exchanges) == 2)
+        wait_until(lambda: len(server.exchanges) == 2)
         time.sleep(0.3)
         assert len(server.exchanges) == 2
         asker.session.close()
@@ -389,7 +383,7 @@ def test_a_stream_that_the_program_does_not_read_breaks_by_its_own_fault(
             with contextlib.suppress(http.client.HTTPException, ConnectionError):
                 while answer.read(2**20):
                     pass
-            wait_for(lambda: asker.exchanges)
+            wait_until(lambda: asker.exchanges)
         [exchange] = asker.end()
     assert not exchange.complete
     assert asker.session.spending.waiting.waits is None
@@ -409,7 +403,7 @@ def test_a_stream_that_is_left_before_anything_has_come_counts(program: Start, m
         with stream(asker, "chat") as answer:
             assert answer.read(2)
         left.set()
-        wait_for(lambda: asker.exchanges)
+        wait_until(lambda: asker.exchanges)
         [exchange] = asker.end()
     assert exchange.usage is not None
     assert (exchange.usage.requests, exchange.usage.at_least) == (1, True)

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import pytest
 from pytest_evocode.environments.docker import engine as docker_engine
 from pytest_evocode.environments.docker.engine import OWNER, connect
 from tests.integrity import killing_agent
+from tests.waiting import wait_until
 
 MOMENTS = (
     "image build",
@@ -148,10 +148,11 @@ def test_nothing_is_left_of_the_services_of_a_session_that_is_killed(with_servic
     labelled, mounted = set(had["labelled volumes"]), set(had["mounted volumes"])
     assert labelled
     assert mounted - labelled  # These go with their containers alone.
-    deadline = time.monotonic() + _NOTICING
-    while left := {kind: found for kind, found in _everything(owner).items() if found and kind != "image"}:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+
+    def left() -> dict[str, object]:
+        return {kind: found for kind, found in _everything(owner).items() if found and kind != "image"}
+
+    wait_until(lambda: not left(), left, seconds=_NOTICING)
     assert not (labelled | mounted) & _volumes()
     again = session(with_services, "docker", "", "--evocode-resume")
     assert "2 passed" in again.stdout, again.stdout
@@ -169,10 +170,12 @@ def _assert_no_files(directory: Path) -> None:
 def _ended_alone(owner: str) -> list[str]:
     """Wait until no container of a dead session runs any more, which nobody has ended, and return their volumes."""
     with contextlib.closing(connect()) as client:
-        deadline = time.monotonic() + _NOTICING
-        while running := client.containers(filters={"label": f"{OWNER}={owner}", "status": "running"}):
-            assert time.monotonic() < deadline, [each["Command"] for each in running]
-            time.sleep(0.05)
+        running = {"label": f"{OWNER}={owner}", "status": "running"}
+        wait_until(
+            lambda: not client.containers(filters=running),
+            lambda: [each["Command"] for each in client.containers(filters=running)],
+            seconds=_NOTICING,
+        )
         found = client.containers(all=True, filters={"label": f"{OWNER}={owner}"})
     return [mount["Name"] for each in found for mount in each["Mounts"] if mount["Type"] == "volume"]
 

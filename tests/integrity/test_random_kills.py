@@ -23,6 +23,7 @@ from pytest_evocode.environments.docker.engine import OWNER, connect
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.results.loading import Results, load_results
 from tests.integrity.host_state import processes_of
+from tests.waiting import wait_until
 
 KILLS = int(os.environ.get("EVOCODE_TEST_KILLS", "200"))
 SEED = int(os.environ.get("EVOCODE_TEST_SEED", time.time_ns() % 10**6))
@@ -184,12 +185,7 @@ def test_nothing_is_lost_or_left_of_sessions_that_are_killed_at_random(directory
     for lane in lanes:
         assert lane.known
         shutil.rmtree(directory / lane.results, ignore_errors=True)  # Snapshots are kept for it.
-    left = left_of(directory, owners)
-    deadline = time.monotonic() + _ENDING
-    while left["processes"] and time.monotonic() < deadline:
-        time.sleep(0.1)
-        left = left_of(directory, owners)
-    assert not left["processes"]
+    wait_until(lambda: not left_of(directory, owners)["processes"], lambda: left_of(directory, owners), seconds=_ENDING)
     clean = [sys.executable, "-c", "from pytest_evocode.cli import main; main()", "clean"]
     cleaned = subprocess.run(clean, cwd=directory, env=environment(directory), capture_output=True, text=True)
     assert cleaned.returncode == 0, cleaned.stdout + cleaned.stderr

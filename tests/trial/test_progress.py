@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_evocode.agents import RoundContext
-from pytest_evocode.environments import Engine
+from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trial.context import Progress, TrialOptions
 from pytest_evocode.trial.trial import Trial
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -70,6 +72,16 @@ def test_the_limit_is_the_rounds_or_what_is_left_of_the_budget(
     assert limit < 30
 
 
+def does(trial: Trial, what: str) -> bool:
+    """Whether a trial is at something now."""
+    return trial.progress is not None and trial.progress.doing == what
+
+
+def touches(environment: Environment, path: str) -> bool:
+    """Whether a file was made: before a suite in place everything is killed, this too."""
+    return environment.exec(f"touch {path}").ok
+
+
 def test_a_round_is_prepared_before_and_verified_after_the_turn(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted]
 ) -> None:
@@ -80,14 +92,13 @@ def test_a_round_is_prepared_before_and_verified_after_the_turn(
     trial = Trial(make_task(suite, files=files, toml=toml), scripted("true"), engine)
     seen = []
     with trial:
+        environment = trial.wait_environment()
         for doing, go in (("preparing", "/app/go"), ("verifying", "/tmp/go")):
-            deadline = time.monotonic() + 300
-            while (progress := trial.progress) is None or progress.doing != doing:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            wait_until(partial(does, trial, doing))
+            progress = trial.progress
+            assert progress is not None
             seen.append((progress.index, progress.limit))
-            while not trial.wait_environment().exec(f"touch {go}").ok:  # Before a suite in place everything is killed.
-                assert time.monotonic() < deadline
+            wait_until(partial(touches, environment, go))
         assert trial.wait(1).passed
     assert seen == [(1, None), (1, None)]
 

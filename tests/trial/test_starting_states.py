@@ -18,6 +18,7 @@ from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.trial import Trial
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -350,10 +351,7 @@ def test_closing_while_solutions_are_played_ends_them(
     task = make_task(PASS, PASS, PASS, toml=toml, files=solutions("true", f"sleep {moment}"))
     trial = Trial(task, agent, engine, rounds=RoundSelection(begin_with=3), options=KEPT)
     trial.__enter__()
-    deadline = time.monotonic() + 300
-    while not processes(moment):
-        assert time.monotonic() < deadline, "the solution does not begin"
-        time.sleep(0.01)
+    wait_until(lambda: processes(moment), "the solution does not begin")
     trial.close()
     assert (trial.wait(3).outcome, trial.wait(3).cause) == ("not reached", "the session was stopped")
     assert processes(moment) == []

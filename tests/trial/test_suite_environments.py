@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,9 +12,9 @@ from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.suites.suite_environments import prepare_image
 from pytest_evocode.trial.trial import Trial
 from tests.trial.conftest import DOCKERFILE
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pytest_evocode.environments import Engine
@@ -24,14 +23,6 @@ if TYPE_CHECKING:
 SEPARATE = '[verifier]\nenvironment_mode = "separate"\n'
 PASS = "echo 1 > /logs/verifier/reward.txt"
 SOON = 30.0  # seconds after which a test has failed
-
-
-def wait_until(what: str, condition: Callable[[], object]) -> None:
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + SOON
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def test_images_of_verifiers_are_built_ahead_and_once(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
@@ -55,7 +46,7 @@ command = "echo collected >> work; exit 7"
         task, scripted("echo own > work"), engine, directory=directory, options=TrialOptions(environ={"WAIT": "600"})
     )
     with trial:
-        wait_until("the turn has ended", lambda: (state := directory.read_state()) is not None and state.turns)
+        wait_until(lambda: (state := directory.read_state()) is not None and state.turns, "the turn has ended")
     options = TrialOptions(environ={}, resume=True)
     agent = scripted()
     (record,) = finish(Trial(task, agent, engine, directory=directory, options=options))

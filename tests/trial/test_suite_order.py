@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.trial.suites.runner import Places, Rank
+from tests.waiting import wait_until
 
 LENGTHS = [Rank.of(index, awaited=False, begun=False) for index in (1, 2, 3)]
 AWAITED = [Rank.of(index, awaited=True, begun=False) for index in (1, 2)]
@@ -28,9 +28,7 @@ class Waiting:
         """Have one more wait, and return when it does."""
         self._threads.append(threading.Thread(target=self._run, args=(rank,), daemon=True))
         self._threads[-1].start()
-        deadline = time.monotonic() + 300
-        while len(self.places.waiting) < len(self._threads) and time.monotonic() < deadline:
-            time.sleep(0.001)
+        wait_until(lambda: len(self.places.waiting) == len(self._threads))
 
     def finish(self) -> list[Rank]:
         """Wait until all have run."""

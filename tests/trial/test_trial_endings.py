@@ -20,6 +20,7 @@ from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.trial.trial import Trial
 from tests.model_scripts import Delay, Say
 from tests.model_server import ModelServer
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -142,13 +143,6 @@ def close_in_time(trial: Trial) -> None:
     closing.start()
     closing.join(300)
     assert not closing.is_alive(), "close() hangs"
-
-
-def wait_until(there: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 300
-    while not there():
-        assert time.monotonic() < deadline, "it did not begin"
-        time.sleep(0.01)
 
 
 def test_closing_in_the_middle_of_a_turn_kills_it(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from pytest_evocode.agents.oracle import NopAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.trial.trial import Trial
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -25,14 +25,6 @@ BOUND = "[verifier]\ntimeout_sec = 60\n"  # For the suites that sleep, should no
 FindProcesses = Callable[[str], list[int]]
 
 
-def wait_for(process: str, processes: FindProcesses) -> list[int]:
-    """The ids of the processes, as soon as there are any, or none after five minutes."""
-    deadline = time.monotonic() + 300
-    while not (found := processes(process)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return found
-
-
 def test_turns_begin_while_suites_run_beside_one_another(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str, processes: FindProcesses
 ) -> None:
@@ -40,9 +32,7 @@ def test_turns_begin_while_suites_run_beside_one_another(
     both: list[int] = []
 
     def wake_both(context: RoundContext) -> None:
-        deadline = time.monotonic() + 300
-        while len(found := processes(moment)) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        found = wait_until(lambda: processes(moment)[1:] and processes(moment))
         both.extend(found)
         for process in found:
             os.kill(process, signal.SIGKILL)
@@ -57,7 +47,7 @@ def test_a_suite_judges_the_moment_its_round_ended_and_not_what_came_after(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str, processes: FindProcesses
 ) -> None:
     def change_and_wake(context: RoundContext) -> None:
-        found = wait_for(moment, processes)
+        found = wait_until(lambda: processes(moment))
         context.environment.exec("echo two > answer.txt")
         for process in found:
             os.kill(process, signal.SIGKILL)

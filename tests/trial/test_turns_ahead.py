@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from pytest_evocode.results.records import AttemptRecord, RoundRecord, Usage
 from pytest_evocode.trial.context import TrialOptions
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.trial import Trial
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -42,12 +42,8 @@ def wake(moment: str, processes: FindProcesses) -> Wake:
     """Wait until a suite sleeps for a ``moment``, and end its sleep."""
 
     def kill() -> None:
-        deadline = time.monotonic() + 300
-        while not (found := processes(moment)) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        for process in found:
+        for process in wait_until(lambda: processes(moment), "no suite sleeps"):
             os.kill(process, signal.SIGKILL)
-        assert found, "no suite sleeps"
 
     return kill
 

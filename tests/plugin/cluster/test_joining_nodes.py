@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +14,7 @@ from pytest_evocode.plugin.cluster.driver import ClusterRun
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
 from pytest_evocode.plugin.cluster.placement import ClusterNode, Needs
 from pytest_evocode.plugin.session import EvocodeSession
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.every_python
 
@@ -52,13 +53,6 @@ class Ray:
     def stop_all(self) -> None: ...
 
     def close(self) -> None: ...
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.fixture
