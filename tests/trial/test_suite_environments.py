@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 SEPARATE = '[verifier]\nenvironment_mode = "separate"\n'
 PASS = "echo 1 > /logs/verifier/reward.txt"
-SOON = 30.0  # seconds after which a test has failed
 
 
 def test_images_of_verifiers_are_built_ahead_and_once(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
