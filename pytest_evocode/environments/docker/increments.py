@@ -9,7 +9,6 @@ writable a file may change and keep both, so a snapshot at which there is one is
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import logging
 import os
@@ -56,14 +55,20 @@ class _Base:
 
     of: str
     """The container that it is of."""
-    image: str
-    """A name of its image, so that it stays when the snapshot is discarded."""
     container: str
     """A container of the image, never started."""
     top: str
     """The empty layer of that, a directory of this machine."""
     seen: Mapping[str, _Seen]
     """What there was in the layer of the container, by path."""
+
+
+class _Next(NamedTuple):
+    """What the next snapshot goes on from, while it is being made."""
+
+    image: str
+    """A name of the image of the last one, so that it stays when that is discarded."""
+    base: Future[_Base | None]
 
 
 class Increments:
@@ -79,8 +84,8 @@ class Increments:
         self._labels = labels
         # Its container is made while the next turn runs: the engine writes all files to the disk first.
         self._maker = ThreadPoolExecutor(1, "next-snapshot")
-        self._base: Future[_Base | None] | None = None
-        self._used: _Base | None = None
+        self._next: _Next | None = None
+        self._used: _Next | None = None
         """The last one, until the snapshot that went on from it is committed."""
         self._seen: dict[str, _Seen] | None = None
 
@@ -94,8 +99,8 @@ class Increments:
         container: str = state["Id"]
         if self._used is not None:  # Its snapshot has failed.
             self._forget(self._used)
-        base = self._used = self._take_base()
-        self._seen = None
+        self._used, self._next, self._seen = self._next, None, None
+        base = self._used.base.result() if self._used is not None else None
         committed = container
         if size >= LARGE and os.geteuid() == 0:  # Others' files are copied with all that they have.
             upper = state["GraphDriver"]["Data"]["UpperDir"]
@@ -132,7 +137,7 @@ class Increments:
         except EnvironmentFault as error:
             logger.info(_IS_WHOLE, container, error)
         else:
-            self._base = self._maker.submit(self._make_base, container, name, seen)
+            self._next = _Next(name, self._maker.submit(self._make_base, container, name, seen))
 
     def _make_base(self, container: str, image: str, seen: Mapping[str, _Seen]) -> _Base | None:
         try:
@@ -144,33 +149,28 @@ class Increments:
                         image, labels=dict(self._labels), host_config=host_config, network_disabled=True
                     )["Id"]
                     top = self._client.inspect_container(made)["GraphDriver"]["Data"]["UpperDir"]
-                    return _Base(container, image, made, top, seen)
+                    return _Base(container, made, top, seen)
         except EnvironmentFault as error:
             logger.info(_IS_WHOLE, container, error)
-        with contextlib.suppress(EnvironmentFault):
-            remove(self._client, "image", image)
         return None
-
-    def _take_base(self) -> _Base | None:
-        making, self._base = self._base, None
-        return None if making is None else making.result()
 
     def close(self) -> None:
         """Remove what waits for a next snapshot."""
-        for base in (self._take_base(), self._used):
-            if base is not None:
-                self._forget(base)
-        self._used = None
+        for each in (self._next, self._used):
+            if each is not None:
+                self._forget(each)
+        self._next = self._used = None
 
-    def _forget(self, base: _Base) -> None:
+    def _forget(self, left: _Next) -> None:
         from pytest_evocode.environments.docker.client import EngineClient
 
         def both() -> None:
-            remove(self._client, "container", base.container)
-            remove(self._client, "image", base.image)
+            if (base := left.base.result()) is not None:
+                remove(self._client, "container", base.container)
+            remove(self._client, "image", left.image)
 
         assert isinstance(self._client, EngineClient)
-        self._client.removals.remove({f"container {base.container:.12}": both})
+        self._client.removals.remove({f"image {left.image}": both})
 
 
 def _seen(status: os.stat_result, since: int) -> _Seen:
