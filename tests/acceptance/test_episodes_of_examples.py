@@ -46,8 +46,8 @@ def commands(round_: Round) -> list[str]:
     parts = [packed[start : start + 50_000] for start in range(0, len(packed), 50_000)]
     return [
         *(f"printf %s {part} >> /tmp/packed" for part in parts),
-        "base64 -d /tmp/packed > /tmp/packed.xz && python3 -m tarfile -e /tmp/packed.xz /tmp && rm /tmp/packed*",
-        "bash /tmp/solution/solve.sh; rm -rf /tmp/solution",
+        "base64 -d /tmp/packed > /tmp/packed.xz && python3 -m tarfile -e /tmp/packed.xz / && rm /tmp/packed*",
+        "bash /solution/solve.sh; rm -rf /solution",
     ]
 
 

@@ -76,7 +76,7 @@ need_customer() {
 # lock SECONDS: wait until no other command changes what the customer has; false where there is no such directory any more.
 # The directory itself is what is locked, so that nothing is left of it. Without SECONDS it takes as long as it takes.
 lock() {
-    [[ -d $HOME_OF && ! -L $HOME_OF ]] && exec 9< "$HOME_OF" || return 1
+    [[ -d $HOME_OF && ! -L $HOME_OF ]] && { exec 9< "$HOME_OF"; } 2> /dev/null || return 1
     if [[ $1 == 0 ]]; then
         flock -n 9
     else
