@@ -159,7 +159,7 @@ match MOMENT:
         for each in ENVIRONMENTS:
             dying_in_suite(each)
     case "between rounds":
-        around(AgentTurns, "take", before=lambda turns, environment, round_: round_.index == 2)
+        around(AgentTurns, "take", before=lambda turns, environment, round_, prepare: round_.index == 2)
     case "artifact gathering":
         around(LeftFork, "gather", before=always)
     case "stop":
