@@ -146,6 +146,26 @@ def test_a_fork_of_a_turn_goes_on_beside_the_episode(
     played(play_it)
 
 
+def test_the_daemon_of_an_image_answers_in_an_episode_and_in_its_fork(engine: Engine, make_task: MakeTask) -> None:
+    """Each has its own, with the files of the moment of the fork."""
+    dockerfile = 'FROM debian:bookworm-slim\nWORKDIR /app\nCOPY entry.sh /\nENTRYPOINT ["sh", "/entry.sh"]\n'
+    answer = '[ -e "$each" ] && rm "$each" && echo "${each#ask-}" >> told'
+    daemon = f"while :; do for each in ask-*; do {answer}; done; sleep 0.01; done &\n"
+    task = make_task(ONE, dockerfile=dockerfile, files={"environment/entry.sh": f'{daemon}exec "$@"\n'})
+    ask = "touch ask-{0}; until grep -qs {0} told; do sleep 0.01; done; cat told"
+
+    async def play_it() -> None:
+        async with play(task, engine) as episode:
+            await episode.reset()
+            assert (await episode.exec(ask.format(1))).output == "1\n"
+            async with await episode.fork() as fork:
+                assert (await fork.exec(ask.format(2))).output == "1\n2\n"
+                assert (await episode.exec(ask.format(3))).output == "1\n3\n"
+                assert (await fork.exec(ask.format(4))).output == "1\n2\n4\n"
+
+    played(play_it)
+
+
 def test_forks_and_saved_states_go_on_whose_agent_has_removed_bash(
     engine: Engine, make_task: MakeTask, tmp_path: Path
 ) -> None:
