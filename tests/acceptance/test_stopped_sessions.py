@@ -168,14 +168,13 @@ def test_a_signal_ends_a_session_which_keeps_what_it_recorded_and_leaves_nothing
     workers: Sequence[str],
 ) -> None:
     scripts: dict[str, Any] = {place: {2: "sleep 4321"}}
-    write_task("a", 3, **scripts)
+    write_task("a", 2, **scripts)
     session = start(*workers, "-v", "--evocode-env=sandbox", "tasks", started_by=started_by)
     session.wait_for_sleep(4321)
     assert any("launcher.py" in command_of(process) for process in session.seen)
     assert any("bwrap" in command_of(process) for process in session.seen)
     results = pytester.path / "evocode-results"
-    judged = 2 if place == "test" else 1  # Beside the suite of the second round that of the third ends.
-    wait_until(lambda: len(list(results.glob("a/**/round.json"))) == judged, "the records of the rounds judged")
+    wait_until(lambda: list(results.glob("a/**/round-1/round.json")), "the first round's record")
     reported = re.compile("round-1 PASSED|PASSED .*round-1")
     wait_until(lambda: reported.search(session.text()), "the first report")
     status = pytest.ExitCode.INTERRUPTED if number == signal.SIGINT else 128 + number
@@ -189,7 +188,7 @@ def test_a_signal_ends_a_session_which_keeps_what_it_recorded_and_leaves_nothing
     (path,) = (results / "runs").iterdir()
     run = RunRecord.model_validate_json(path.read_text())
     assert (run.exit_status, len(run.attempts), run.interrupted, run.scores) == (status, 1, True, {})
-    assert f"not scored, unfinished: a oracle: {judged} of 3 rounds judged" in session.text()
+    assert "not scored, unfinished: a oracle: 1 of 2 rounds judged" in session.text()
     assert [each.state for each in score_table(load_results([results])).apart] == ["unfinished"]
     assert list(results.rglob(".*")) == []
     assert not list(results.glob("a/**/result.json"))
